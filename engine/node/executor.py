@@ -1,0 +1,80 @@
+"""The seam between the ledger's claims and whatever runs them: real workers, a host handler, or nothing at all in a benchmark."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One attempt that this node holds the lease for.
+
+    Attributes:
+        action_id: UUIDv7 text.
+        lease_epoch: of this node when it claimed; a commit under another epoch changes nothing.
+        modules: source by file name, ``main.js`` first.
+        slot_us: the slot, microseconds UTC; None for requests without one.
+        due_us: when it should start, jitter included.
+        params: the schedule's or request's input value (JSON-able).
+        previous_slot_us, upcoming_us, last_result: what the script is told about its schedule.
+        dry_run: journal is shown, never applied.
+    """
+
+    action_id: str
+    tenant_id: str
+    schedule_id: str | None
+    script_name: str
+    script_version: int
+    modules: dict[str, str]
+    attempt: int
+    step: int
+    lease_epoch: int
+    origin: str
+    slot_us: int | None
+    due_us: int
+    started_us: int
+    tz: str = "UTC"
+    params: Any = None
+    previous_slot_us: int | None = None
+    upcoming_us: tuple[int, ...] = ()
+    last_result: Any = None
+    grants: tuple[str, ...] = ("db", "kv", "mail")
+    limits: Limits = field(default_factory=Limits)
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How an attempt ended, before anything of it is stored.
+
+    Attributes:
+        journal: the attempt's effects (:class:`lodger.engine.effects.journal.Journal`), None when it has none to apply.
+        effects: JSON-able description of the journal for people, in call order.
+    """
+
+    outcome: Outcome
+    result: str | None = None
+    error: ScriptError | None = None
+    logs: tuple[LogLine, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    journal: Any = None
+    effects: tuple[dict[str, Any], ...] = ()
+
+
+class Executor(Protocol):
+    """Runs claims. It must answer for every claim; an exception is an engine fault."""
+
+    async def start(self) -> None:
+        """Make ready; safe to call twice."""
+        ...
+
+    async def stop(self) -> None:
+        """End what runs and let go of everything; safe to call twice."""
+        ...
+
+    async def execute(self, claim: Claim) -> Finished:
+        """Run one attempt to its end; cancelling the awaiting task kills the worker."""
+        ...

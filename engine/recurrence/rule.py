@@ -1,0 +1,150 @@
+"""The one interface of every rule language, and the values it answers with.
+
+A wall-clock language implements :class:`LocalSequence` (naive integer seconds, no zone, no DST); ``zoned.py`` turns that
+into a :class:`Recurrence` of UTC instants under a zone and a DST policy, once for all languages. Rules without wall
+clock (``every 90s``, ``at``) are Recurrences directly.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+#: Local seconds of 1970-01-01T00:00:00 are 0; proleptic Gregorian, no leap seconds; years 1 to 9999.
+LocalSeconds = int
+
+
+class Kind(StrEnum):
+    """The language a rule is written in."""
+
+    RRULE = "rrule"
+    CRON = "cron"
+    SCHYNTAX = "schyntax"
+    EVERY = "every"
+    ONCE = "once"
+
+
+class Gap(StrEnum):
+    """What a local time becomes that a spring-forward transition skips."""
+
+    SHIFT = "shift"  # RFC 5545: read with the offset before the gap
+    NEXT = "next"  # the first instant after the gap
+    SKIP = "skip"
+
+
+class Fold(StrEnum):
+    """Which of the two instants is meant by a local time that happens twice."""
+
+    FIRST = "first"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class DstPolicy:
+    """None asks for the default of the language and granularity."""
+
+    gap: Gap | None = None
+    fold: Fold | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSpec:
+    """One recurrence expression as the caller wrote it; JSON-able, kept in the ledger.
+
+    Attributes:
+        kind: language of ``text``; None lets the parser recognise it.
+        text: the expression.
+        dtstart: RFC 5545 local date-time or ISO instant that anchors the rule, when the text has none.
+        tz: IANA zone, when the text has none; None means UTC.
+    """
+
+    text: str
+    kind: Kind | None = None
+    dtstart: str | None = None
+    tz: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRules:
+    """All that names a schedule's slots: union of rules, minus exclusions, inside [start, end)."""
+
+    rules: tuple[RuleSpec, ...]
+    exclusions: tuple[RuleSpec, ...] = ()
+    tz: str | None = None
+    dst: DstPolicy = field(default_factory=DstPolicy)
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """How often a schedule fires at most.
+
+    Attributes:
+        smallest_gap_s: least distance between two neighbouring slots, seconds; None with fewer than two slots.
+        most_per_day: most slots in any UTC day.
+    """
+
+    smallest_gap_s: float | None
+    most_per_day: int
+
+
+@runtime_checkable
+class Recurrence(Protocol):
+    """Slots of a rule or of a whole schedule. Instants in and out are aware UTC datetimes.
+
+    Bounded work per question: typical 20 µs, worst 1 ms, however long ago the rule began.
+    """
+
+    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """First slot after the instant (or at it, when inclusive); None when there is none before year 10000."""
+        ...
+
+    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """Last slot before the instant (or at it, when inclusive)."""
+        ...
+
+    def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
+        """Slots in [start, end), ascending, lazily."""
+        ...
+
+    def text(self) -> str:
+        """One exact English sentence."""
+        ...
+
+    def proves_never(self) -> str | None:
+        """Give the reason why no slot exists before year 10000, or None when one exists."""
+        ...
+
+    def ends(self) -> bool:
+        """Whether the slots are finite."""
+        ...
+
+    def shifted(self, slot: datetime) -> bool:
+        """Whether DST moved this slot away from its written local time."""
+        ...
+
+
+class LocalSequence(Protocol):
+    """A wall-clock rule without zone: an ascending set of naive local seconds."""
+
+    def next_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
+        """First member after (or at) the local second; None when there is none up to the end of year 9999."""
+        ...
+
+    def previous_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
+        """Last member before (or at) the local second."""
+        ...
+
+    def text(self) -> str:
+        """One exact English sentence, without the zone."""
+        ...
+
+    def ends(self) -> bool:
+        """Whether the members are finite."""
+        ...
+
+    def default_dst(self) -> DstPolicy:
+        """Both fields set: the language's and granularity's default."""
+        ...

@@ -1,0 +1,1 @@
+"""The attack cases, as data: operators test their own hosts with them."""

@@ -1,0 +1,61 @@
+"""How an attempt ended: a value that crosses the wall as a stable string, never an exception."""
+
+from enum import StrEnum
+
+
+class Blame(StrEnum):
+    """Whose fault an outcome is: retries, alerts and billing ask it."""
+
+    TENANT = "tenant"
+    ENGINE = "engine"
+    NOBODY = "nobody"
+
+
+class Outcome(StrEnum):
+    """Every way an attempt can end."""
+
+    OK = "ok"
+    SCRIPT_ERROR = "script_error"
+    CPU_LIMIT = "cpu_limit"
+    WALL_LIMIT = "wall_limit"
+    MEMORY_LIMIT = "memory_limit"
+    STACK_LIMIT = "stack_limit"
+    OUTPUT_LIMIT = "output_limit"
+    CALL_LIMIT = "call_limit"
+    SOURCE_TOO_LARGE = "source_too_large"
+    COMPILE_ERROR = "compile_error"
+    BAD_REQUEST = "bad_request"
+    DENIED = "denied"
+    EFFECT_REFUSED = "effect_refused"
+    CONFLICT = "conflict"
+    CANCELLED = "cancelled"
+    CRASHED = "crashed"
+    PROTOCOL_ERROR = "protocol_error"
+    WORKER_LOST = "worker_lost"
+    ENGINE_FAULT = "engine_fault"
+
+    @property
+    def blames(self) -> Blame:
+        """Whose fault it is; our own fault is never the tenant's."""
+        if self in _ENGINE:
+            return Blame.ENGINE
+        return Blame.NOBODY if self in _NOBODY else Blame.TENANT
+
+
+_ENGINE = frozenset({Outcome.WORKER_LOST, Outcome.ENGINE_FAULT})
+_NOBODY = frozenset({Outcome.OK, Outcome.CANCELLED, Outcome.CONFLICT})
+
+#: What a worker may say of itself: only outcomes that blame the tenant, and ok. Anything else is a protocol error.
+WORKER_MAY_REPORT = frozenset(
+    {
+        Outcome.OK,
+        Outcome.SCRIPT_ERROR,
+        Outcome.CPU_LIMIT,
+        Outcome.MEMORY_LIMIT,
+        Outcome.STACK_LIMIT,
+        Outcome.OUTPUT_LIMIT,
+        Outcome.CALL_LIMIT,
+        Outcome.COMPILE_ERROR,
+        Outcome.BAD_REQUEST,
+    }
+)

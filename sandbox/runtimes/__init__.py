@@ -1,0 +1,1 @@
+"""What executes a script inside a worker, one module per runtime."""

@@ -1,0 +1,1 @@
+"""One module per isolation layer: each can probe, raise and report."""

@@ -1,0 +1,43 @@
+"""The house taste, held by a test: file length, sentences on packages, leftovers, argued exceptions."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("engine", "sandbox", "stdlib")
+SOURCES = sorted(path for package in (*PACKAGES, "tests", "bench") for path in (ROOT / package).rglob("*.py"))
+LONGEST = 400
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_file_is_kept(path: Path) -> None:
+    text = path.read_text()
+    lines = text.splitlines()
+    assert len(lines) <= LONGEST, "split it: a file holds one thing"
+    assert path.stem not in {"utils", "common", "helpers", "manager", "misc"}, "name the thing in it"
+    for number, line in enumerate(lines, 1):
+        if re.search(r"# (noqa|type: ignore)", line):
+            assert re.search(r"# (noqa|type: ignore)[^#]* - \w", line), f"line {number}: an exception without its reason"
+        assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line) or "re.search" in line, f"line {number}: a leftover"
+
+
+@pytest.mark.parametrize("package", [path.parent for name in PACKAGES for path in (ROOT / name).rglob("__init__.py")], ids=str)
+def test_package_says_what_it_is(package: Path) -> None:
+    first = (package / "__init__.py").read_text().splitlines()[0]
+    assert first.startswith('"""'), "one sentence at the top: what it is and what it must never do"
+    assert len(first) > 20
+
+
+def test_every_folder_is_a_package() -> None:
+    for name in PACKAGES:
+        for path in (ROOT / name).rglob("*.py"):
+            assert (path.parent / "__init__.py").exists(), f"{path.parent} has no __init__.py"
+
+
+def test_nothing_of_the_workplace() -> None:
+    words = re.compile(r"/work/|/tmp/v\b|\.library|farm-|/opt/(pypi|wheels)")
+    for path in [*SOURCES, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pyproject.toml"]:
+        if path.name != "test_tidy.py":
+            assert not words.search(path.read_text()), f"{path} names a place that only this machine has"
