@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, MIN_DAY, MIN_LOCAL
+from lodger.engine.recurrence.civil import DAY_S, MAX_DAY, MAX_LOCAL, MIN_DAY, MIN_LOCAL
 from lodger.engine.recurrence.dial import Dial
 from lodger.engine.recurrence.rule import LocalSeconds
-from lodger.engine.recurrence.yeardays import YearDays
+from lodger.engine.recurrence.yeardays import LONGEST_WAIT_YEARS, YearDays
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +54,7 @@ class Grid:
     def has_days(self) -> bool:
         """Whether any day before year 10000 belongs to it."""
         return self.days.at_or_after(MIN_DAY) is not None
+
+    def runs_for_ever(self) -> bool:
+        """Whether it still has members in the last 40 years of the calendar."""
+        return not self.dial.is_empty() and self.days.at_or_after(MAX_DAY - 366 * LONGEST_WAIT_YEARS) is not None

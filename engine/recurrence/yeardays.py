@@ -68,6 +68,12 @@ class YearDays:
             days = self._by_kind[kind] = self._build(kind)
         return days
 
+    def warm(self) -> None:
+        """Make the sets of all kinds of year now."""
+        for kind in set(KINDS):
+            if self._by_kind[kind] < 0:
+                self._by_kind[kind] = self._build(kind)
+
     def at_or_after(self, day: int) -> int | None:
         """First member at or after the day number; None up to the end of year 9999."""
         if day > MAX_DAY:
