@@ -196,7 +196,9 @@ class ClockSteps:
         return (before - (before - self._origin) % self._n) // self._units
 
 
-def position_table(hours: tuple[int, ...], minutes: tuple[int, ...], seconds: tuple[int, ...], unit_s: int) -> bytes:
+def position_table(
+    hours: tuple[int, ...], minutes: tuple[int, ...], seconds: tuple[int, ...], unit_s: int
+) -> bytes:
     """One byte per unit of a day (3600, 60 or 1 seconds); an empty tuple allows every value."""
     row = b"\x01"
     if unit_s == 1:

@@ -69,5 +69,3 @@ class CountBound:
         if first == self._start:
             counted -= base.count_in_year(year, first - 1)
         return counted
-
-

@@ -154,7 +154,9 @@ class RuleSequence:
             table = position_table(rule.byhour, rule.byminute, rule.bysecond, unit)
             steps = ClockSteps(masks, table, rule.interval, self.start // unit)
             if steps.never:
-                self._why = "INTERVAL, counted from DTSTART, never meets the hours, minutes and seconds it names"
+                self._why = (
+                    "INTERVAL, counted from DTSTART, never meets the hours, minutes and seconds it names"
+                )
                 return None
         if rule.bysetpos:
             picked = positions(rule.bysetpos, times.size)
@@ -205,7 +207,9 @@ class RuleSequence:
         assert self._base is not None
         first = self._base.next(self.start)
         if first is None:
-            return "no period that INTERVAL selects before year 10000 has a day and time that fulfil its parts"
+            return (
+                "no period that INTERVAL selects before year 10000 has a day and time that fulfil its parts"
+            )
         if first > self.until:
             return "its first slot would come after UNTIL"
         return None
@@ -220,6 +224,6 @@ class RuleSequence:
 
     def text(self) -> str:
         """One exact English sentence."""
-        from lodger.engine.recurrence.rrule.text import rule_text  # noqa: PLC0415 - text reads sequences
+        from lodger.engine.recurrence.rrule.text import rule_text
 
         return rule_text(self.rule, self.start)

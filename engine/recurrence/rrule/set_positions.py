@@ -7,7 +7,15 @@ from lodger.engine.recurrence.rrule.clock_set import Times, positions
 from lodger.engine.recurrence.rrule.days import Allowed, Days
 from lodger.engine.recurrence.rrule.parts import Freq
 from lodger.engine.recurrence.rrule.phase import Phase
-from lodger.engine.recurrence.rrule.year_masks import COUNT_OF, KIND_OF, KINDS, YEAR_OF, span, week_one, week_year
+from lodger.engine.recurrence.rrule.year_masks import (
+    COUNT_OF,
+    KIND_OF,
+    KINDS,
+    YEAR_OF,
+    span,
+    week_one,
+    week_year,
+)
 
 #: First day and day after the last of the period that holds a day.
 Bounds = Callable[[int], tuple[int, int]]
