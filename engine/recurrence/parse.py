@@ -139,7 +139,7 @@ def parse_rule(
     if kind is Kind.SCHYNTAX:
         from lodger.engine.recurrence import schyntax
 
-        return _zoned(schyntax.parse(text), tz, None, dst)
+        return schyntax.zoned(schyntax.parse(text), zone("UTC" if tz is None else tz), dst)
     if kind is Kind.EVERY:
         from lodger.engine.recurrence.every import parse_every
 

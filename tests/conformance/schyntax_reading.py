@@ -1,4 +1,4 @@
-"""Schyntax read day by day, straight from the words of the spec: slow, without sets, sharing nothing with the engine.
+"""Schyntax read day by day, from the words of the spec: slow, without sets, sharing nothing with the engine.
 
 A program is a list of groups, a group a list of (unit, arguments); an argument is (excluded, start, end,
 half_open, interval) with None for the wildcard's start and for what is absent. Dates are (year or None,

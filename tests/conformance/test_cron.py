@@ -8,6 +8,7 @@ import pytest
 from cronsim import CronSim, CronSimError
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
 from lodger.engine.recurrence.civil import local_of, naive_of
 from lodger.engine.recurrence.cron import parse
 from lodger.engine.recurrence.parse import parse_rule
@@ -103,7 +104,7 @@ _OFTEN = st.tuples(MINUTES, HOURS).map(lambda p: f"{p[0]} {p[1]} * * *")
 def test_agrees_with_cronsim_across_dst(text: str, zone: str, transition: datetime, ahead_s: int) -> None:
     start = transition + timedelta(seconds=ahead_s)
     expected = [slot.astimezone(UTC) for slot in _cronsim(text, start.astimezone(ZoneInfo(zone)), 8)]
-    # A fixed time that a gap moves onto another slot is given twice by cronsim: two slots at one instant are one here.
+    # A fixed time that a gap moves onto another slot is given twice by cronsim: one instant is one slot.
     # Asked within the second pass of a fold, it answers with the first pass, before the question: that is
     # dropped.
     expected = [slot for slot in dict.fromkeys(expected) if slot > start]

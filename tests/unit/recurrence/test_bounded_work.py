@@ -5,6 +5,7 @@ from itertools import pairwise
 from time import perf_counter
 
 import pytest
+
 from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL, local_of
 from lodger.engine.recurrence.cron import parse as parse_cron
 from lodger.engine.recurrence.dial import Dial, members, stride
@@ -35,7 +36,7 @@ RARE = [
     "dates(2/29) dow(sun)",
     "dates(2199/12/31)",
     "dates(1900/1/1,2200/12/31)",
-    " ".join("{dates(2/29) dow(mon) h(%d)}" % (n % 24) for n in range(64)),
+    " ".join(f"{{dates(2/29) dow(mon) h({n % 24})}}" for n in range(64)),
 ]
 
 
@@ -144,7 +145,7 @@ def test_a_dial_finds_every_neighbour() -> None:
 @pytest.mark.parametrize("first", [0, 3])
 @pytest.mark.parametrize("step", [1, 2, 7, 400])
 def test_strides(first: int, step: int) -> None:
-    for stop in range(0, 120):
+    for stop in range(120):
         assert members(stride(first, stop, step)) == list(range(first, stop, step))
 
 

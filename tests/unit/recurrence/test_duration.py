@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lodger.engine.recurrence.duration import LONGEST_US, duration_in_words, format_duration, parse_duration
 from lodger.engine.recurrence.errors import RuleInvalid
 
@@ -80,5 +81,8 @@ def test_no_text_breaks_it(text: str) -> None:
     try:
         assert parse_duration(text) >= 0
     except RuleInvalid as error:
-        assert error.index is not None
-        assert 0 <= error.index <= len(text)
+        index = error.index
+    else:
+        index = 0
+    assert index is not None
+    assert 0 <= index <= len(text)

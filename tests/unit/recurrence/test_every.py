@@ -3,6 +3,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.every import Every, instant_us, parse_every
 from lodger.engine.recurrence.parse import parse_rule

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lodger.engine.recurrence.query import MOST_SLOTS, answer, answer_lines
 
 NOON = "2026-11-21T12:00:00Z"
