@@ -6,6 +6,7 @@ from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rrule.parser import RuleSet
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
+from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
 
 #: Neighbouring candidates that exceptions may remove before a question is refused.
@@ -77,9 +78,7 @@ class SetSequence:
         day = local // civil.DAY_S
         if day in self.rules.exdays:
             return (day + 1) * civil.DAY_S - 1
-        if local in self.rules.exdates or any(
-            rule.next_local(local, inclusive=True) == local for rule in self._out
-        ):
+        if local in self.rules.exdates or any(rule.next_local(local, inclusive=True) == local for rule in self._out):
             return local
         return None
 
@@ -116,6 +115,4 @@ class SetSequence:
 
     def text(self) -> str:
         """One exact English sentence."""
-        from lodger.engine.recurrence.rrule.text import set_text
-
         return set_text(self.rules)

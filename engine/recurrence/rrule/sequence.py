@@ -8,6 +8,7 @@ from lodger.engine.recurrence.rrule.days import Days
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.rrule.phase import Months, Phase, Residues, WeekYears, Years
 from lodger.engine.recurrence.rrule.set_positions import SetPositions, period_bounds
+from lodger.engine.recurrence.rrule.text import rule_text
 from lodger.engine.recurrence.rrule.unit_times import UnitTimes
 from lodger.engine.recurrence.rrule.year_masks import YearMasks, week_year
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
@@ -79,9 +80,7 @@ class RuleSequence:
             table = position_table(rule.byhour, rule.byminute, rule.bysecond, unit)
             steps = ClockSteps(masks, table, rule.interval, self.start // unit)
             if steps.never:
-                self._why = (
-                    "INTERVAL, counted from DTSTART, never meets the hours, minutes and seconds it names"
-                )
+                self._why = "INTERVAL, counted from DTSTART, never meets the hours, minutes and seconds it names"
                 return None
         if rule.bysetpos:
             picked = positions(rule.bysetpos, times.size)
@@ -132,9 +131,7 @@ class RuleSequence:
         assert self._base is not None
         first = self._base.next(self.start)
         if first is None:
-            return (
-                "no period that INTERVAL selects before year 10000 has a day and time that fulfil its parts"
-            )
+            return "no period that INTERVAL selects before year 10000 has a day and time that fulfil its parts"
         if first > self.until:
             return "its first slot would come after UNTIL"
         return None
@@ -149,6 +146,5 @@ class RuleSequence:
 
     def text(self) -> str:
         """One exact English sentence."""
-        from lodger.engine.recurrence.rrule.text import rule_text
-
-        return rule_text(self.rule, self.start)
+        until = self.until if self.until < civil.MAX_LOCAL else None
+        return rule_text(self.rule, self.start, until)
