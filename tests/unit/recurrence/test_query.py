@@ -16,13 +16,18 @@ def test_the_whole_answer() -> None:
     assert answer(question) == {
         "id": 7,
         "kind": "cron",
-        "text": "At 09:00, on Monday through Friday (Europe/Berlin)",
+        "text": "At 09:00, on Monday through Friday, Europe/Berlin time",
         "next": ["2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z"],
         "never": False,
         "reason": None,
         "shifted": [],
         "ends": False,
     }
+
+
+def test_sentences_begin_like_sentences() -> None:
+    for rule in ("FREQ=DAILY", "@daily", "min(*)", "every 1h", "at 2030-01-01"):
+        assert answer({"rule": rule, "after": NOON})["text"][0].isupper()
 
 
 def test_previous_goes_back() -> None:
@@ -153,12 +158,7 @@ def test_lines_keep_their_order() -> None:
 
 
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text(max_size=20)
-    | st.just(NOON),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20) | st.just(NOON),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
