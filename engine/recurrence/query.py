@@ -13,7 +13,7 @@ from lodger.engine.errors import InputError
 from lodger.engine.recurrence.clockwords import sentence
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
-from lodger.engine.recurrence.parse import local_instant, parse_rule, recognise
+from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec
 from lodger.engine.recurrence.zones import zone
 
@@ -110,7 +110,10 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     }
     if request.get("previous"):
         answer["previous"] = shown
-    if ignored := [str(name)[:40] for name in request if name not in _KNOWN]:
+    ignored = [str(name)[:40] for name in request if name not in _KNOWN]
+    if spec.dtstart is not None and answer["kind"] not in ANCHORED:
+        ignored.append("dtstart")
+    if ignored:
         answer["ignored"] = ignored
     return answer
 

@@ -76,6 +76,8 @@ def test_a_name_that_is_no_zone(text: str, tz: str) -> None:
         RuleSpec(5),  # type: ignore[arg-type] - JSON promises nothing
         RuleSpec(None),  # type: ignore[arg-type] - JSON promises nothing
         RuleSpec("@daily", tz=5),  # type: ignore[arg-type] - JSON promises nothing
+        RuleSpec("@daily", "crontab"),  # type: ignore[arg-type] - JSON promises nothing
+        RuleSpec("@daily", dtstart="soon"),
         RuleSpec("@daily", dtstart=[]),  # type: ignore[arg-type] - JSON promises nothing
         RuleSpec("* " * 3000, Kind.CRON),
         RuleSpec("m(" + "1 " * 3000 + ")"),

@@ -92,6 +92,15 @@ def test_what_nobody_knows_is_named() -> None:
     assert answer({"rule": "@daily", "after": NOON, "timezone": "UTC"})["ignored"] == ["timezone"]
 
 
+def test_an_anchor_that_changes_nothing_is_named() -> None:
+    question = {"after": NOON, "dtstart": "2026-11-21T12:30:00Z", "n": 1}
+    assert answer(question | {"rule": "@daily"})["ignored"] == ["dtstart"]
+    told = answer(question | {"rule": "every 7h"})
+    assert told["next"] == ["2026-11-21T12:30:00Z"]
+    assert "ignored" not in told
+    assert answer(question | {"rule": "@daily", "dtstart": "soon"})["error"]["code"] == "time_invalid"
+
+
 @pytest.mark.parametrize(
     ("part", "value"),
     [
