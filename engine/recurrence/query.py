@@ -6,7 +6,7 @@ back as ``{"error": {"code", "message", "index", ...}}`` rather than as an excep
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from lodger.engine.errors import InputError
@@ -21,6 +21,7 @@ MOST_SLOTS = 1000
 DEFAULT_SLOTS = 5
 LONGEST_LINE = 262_144
 
+_END = datetime.max.replace(tzinfo=UTC)
 _TEXTS = ("rule", "kind", "dtstart", "tz", "after", "gap", "fold")
 _KNOWN = {"id", "n", "inclusive", "previous", *_TEXTS}
 
@@ -98,6 +99,8 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     rule = parse_rule(spec, dst=dst, now=now or after)
     slots = _slots(rule, after, request)
     reason = None if slots else rule.proves_never()
+    ends = rule.ends()
+    last = rule.previous_before(_END, inclusive=True) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots]
     answer: dict[str, Any] = {
         "kind": str(kind or recognise(spec.text)),
@@ -106,7 +109,8 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
         "never": reason is not None,
         "reason": reason,
         "shifted": [text for text, slot in zip(shown, slots, strict=True) if rule.shifted(slot)],
-        "ends": rule.ends(),
+        "ends": ends,
+        "last": None if last is None else format_instant(last),
     }
     if request.get("previous"):
         answer["previous"] = shown
@@ -128,10 +132,10 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
         now: used when ``after`` is missing, and as the moment that ``in 90s`` counts from.
 
     Returns:
-        ``{"kind", "text", "next", "never", "reason", "shifted", "ends"}`` or ``{"error"}``, with the ``id``
-        when there is one. ``next`` holds the slots nearest first; with ``previous`` these are the ones
-        before ``after``, and are also there under ``previous``. Parts of the question that nobody knows are
-        named under ``ignored``.
+        ``{"kind", "text", "next", "never", "reason", "shifted", "ends", "last"}`` or ``{"error"}``, with the
+        ``id`` when there is one. ``next`` holds the slots nearest first; with ``previous`` these are the ones
+        before ``after``, and are also there under ``previous``. ``last`` is the final slot of a rule that ends.
+        Parts of the question that changed nothing are named under ``ignored``.
     """
     if not isinstance(request, Mapping):
         return {

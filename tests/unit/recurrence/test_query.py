@@ -22,6 +22,7 @@ def test_the_whole_answer() -> None:
         "reason": None,
         "shifted": [],
         "ends": False,
+        "last": None,
     }
 
 
@@ -52,6 +53,8 @@ def test_never_has_its_reason() -> None:
 def test_a_rule_that_is_over_is_not_one_that_never_fires() -> None:
     told = answer({"rule": "at 2020-01-01", "after": NOON})
     assert (told["next"], told["never"], told["reason"], told["ends"]) == ([], False, None, True)
+    assert told["last"] == "2020-01-01T00:00:00Z"
+    assert answer({"rule": "dates(2030/5/1..2030/5/9)", "after": NOON, "n": 1})["last"] == "2030-05-09T00:00:00Z"
 
 
 def test_shifted_slots_are_marked() -> None:
