@@ -16,9 +16,7 @@ from lodger.engine.recurrence.zones import zone
 LONGEST_TEXT = 4096
 LONGEST_RRULE_SET = 65_536
 
-_RRULE = re.compile(
-    r"(?:RRULE|EXRULE|DTSTART|RDATE|EXDATE)[:;]|(?!TZ=|DAYS=)[A-Z-]+=", re.IGNORECASE | re.ASCII
-)
+_RRULE = re.compile(r"(?:RRULE|EXRULE|DTSTART|RDATE|EXDATE)[:;]|(?!TZ=|DAYS=)[A-Z-]+=", re.IGNORECASE | re.ASCII)
 _EVERY = re.compile(r"@?every(?:[ \t]|\Z)|P(?:[0-9]|T[0-9])", re.IGNORECASE)
 _ONCE = re.compile(r"(?:at|in)[ \t]", re.IGNORECASE)
 _CRON = re.compile(r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]")
@@ -145,9 +143,7 @@ def parse_rule(
 
         if tz is not None:
             zone(tz)  # an interval has no wall clock, but a name that is no zone is still a mistake
-        return parse_every(
-            text, None if spec.dtstart is None else local_instant(parse_time(spec.dtstart), tz)
-        )
+        return parse_every(text, None if spec.dtstart is None else local_instant(parse_time(spec.dtstart), tz))
     from lodger.engine.recurrence.once import OnceAt, parse_once
 
     once = parse_once(text, now)
@@ -171,6 +167,4 @@ def resolved(spec: RuleSpec, now: datetime) -> RuleSpec:
         return spec
     once = parse_once(text, now)
     assert isinstance(once, OnceAt)
-    return RuleSpec(
-        text=f"at {format_instant(once.instant)}", kind=Kind.ONCE, dtstart=spec.dtstart, tz=spec.tz
-    )
+    return RuleSpec(text=f"at {format_instant(once.instant)}", kind=Kind.ONCE, dtstart=spec.dtstart, tz=spec.tz)
