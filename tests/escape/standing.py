@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,15 +20,16 @@ NOBODY = 65534
 
 def ordinary_python() -> str:
     """An interpreter that an ordinary user may execute."""
-    for candidate in (sys.executable, *(shutil.which(name) or "" for name in ("python3.13", "python3.12", "python3.11", "python3"))):
-        if candidate:
-            test = "import sys, ssl; sys.exit(sys.version_info < (3, 11))"
-            try:
-                done = subprocess.run([candidate, "-c", test], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True)
-            except PermissionError:
-                continue
-            if done.returncode == 0:
-                return candidate
+    folders = [*os.get_exec_path(), "/usr/local/bin", "/usr/bin"]
+    names = ("python3", "python3.13", "python3.12", "python3.11")
+    for candidate in (sys.executable, *(f"{folder}/{name}" for folder in folders for name in names)):
+        test = "import sys, ctypes; sys.exit(sys.version_info < (3, 11))"
+        try:
+            done = subprocess.run([candidate, "-c", test], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True)
+        except OSError:
+            continue
+        if done.returncode == 0:
+            return candidate
     pytest.skip("no Python 3.11+ that an ordinary user may execute")
 
 
