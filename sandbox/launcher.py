@@ -98,11 +98,11 @@ class WorkerEnd:
 
 def _pid_of(pidfd: int) -> int:
     """Give the pid in our own namespace; the worker's own is another one."""
-    with open(f"/proc/self/fdinfo/{pidfd}", "rb") as info:
-        for line in info:
-            if line.startswith(b"Pid:"):
-                return int(line[4:])
-    return -1
+    info = os.open(f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY)
+    try:
+        return int(os.read(info, 512).partition(b"Pid:")[2].split(None, 1)[0])
+    finally:
+        os.close(info)
 
 
 class Zygote:

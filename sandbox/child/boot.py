@@ -135,14 +135,21 @@ class Boot:
         if self.filter_a is not None:
             self.filter_a.install()
 
+    def rehearse(self) -> None:
+        """Walk the path of arming once, changing nothing: its page faults happen before a job waits for it."""
+        self._lower(self._cpu_ms_max, self._data_bytes)
+
     def in_armed_worker(self, cpu_ms: int, memory_bytes: int) -> None:
         """Lower the limits to the job's numbers and raise filter B: from here no limit, timer or filter can be touched."""
+        self._lower(cpu_ms, memory_bytes)
+        if self.filter_b is not None:
+            self.filter_b.install()
+
+    def _lower(self, cpu_ms: int, memory_bytes: int) -> None:
         if "rlimits" not in self._without:
             rlimits.bound_job(self._cpu_seconds(cpu_ms), self._data_before + memory_bytes + rlimits.DATA_SLACK_BYTES)
         if "cpu_timer" not in self._without:
             cpu_timer.arm(cpu_ms + self._grace_ms)
-        if self.filter_b is not None:
-            self.filter_b.install()
 
     def _cpu_seconds(self, cpu_ms: int) -> int:
         """RLIMIT_CPU knows whole seconds and counts the warm-up: the last line, never the first."""
