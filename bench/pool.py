@@ -86,7 +86,7 @@ async def idle(pool: Pool, job: Job, seconds: float) -> Row:
 
 async def open_loop(pool: Pool, job: Job, seconds: float, rate: int) -> Row:
     row = Row(f"open loop, {rate}/s")
-    chance = random.Random(7)  # noqa: S311 - arrival times
+    chance = random.Random(7)
     loop, tasks = asyncio.get_running_loop(), []
     due, end = loop.time(), loop.time() + seconds
     while due < end:

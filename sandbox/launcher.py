@@ -105,6 +105,11 @@ def _pid_of(pidfd: int) -> int:
         os.close(info)
 
 
+def _settle_once(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
 class Zygote:
     """One zygote, from its start to its end.
 
@@ -195,8 +200,8 @@ class Zygote:
             pidfd = os.pidfd_open(process.pid)
         except OSError:
             return
-        ended = loop.create_future()
-        loop.add_reader(pidfd, lambda: ended.done() or ended.set_result(None))
+        ended: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(pidfd, _settle_once, ended)
         try:
             async with asyncio.timeout(seconds):
                 await ended

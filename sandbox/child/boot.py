@@ -11,6 +11,10 @@ import select
 
 from lodger.sandbox.walls import cpu_timer, identity, landlock, namespaces, process, rlimits, seccomp
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 WALLS = (
     "no_new_privs",
     "seccomp",
@@ -47,7 +51,7 @@ class Boot:
         self.filter_a: seccomp.Filter | None = None
         self.filter_b: seccomp.Filter | None = None
 
-    def _raise(self, wall: str, *steps: "tuple") -> bool:
+    def _raise(self, wall: str, *steps: "tuple[Any, ...]") -> bool:
         """Carry out the steps of one wall and note how it went."""
         if wall in self._without:
             self.report[wall] = "taken away"
@@ -166,5 +170,5 @@ def _check_alive(launcher: int) -> None:
 
 def _data_bytes() -> int:
     """Writable private memory of this process, what RLIMIT_DATA counts."""
-    with open("/proc/self/statm", "rb") as statm:
+    with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - pathlib would make every fork dearer
         return int(statm.read().split()[5]) * resource.getpagesize()
