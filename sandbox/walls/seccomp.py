@@ -84,7 +84,7 @@ def first(machine: str = MACHINE, extra: "tuple[str, ...]" = ()) -> bytes:
     numbers = table(machine)
     program = _guard(machine)
     for name in (*PLAIN, *extra):
-        if name in numbers:
+        if numbers[name] >= 0:
             program += _when(numbers[name], _return(ALLOW))
     for name in NEVER_EXECUTABLE:
         test = _op(_LOAD, _ARGUMENTS + 16) + _op(_ANY_BIT, _PROT_EXEC, 0, 1) + _return(KILL) + _return(ALLOW)
