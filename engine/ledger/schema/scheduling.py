@@ -118,8 +118,12 @@ schedule_revisions = Table(
     Column("retry", Text),
     Column("limits", Text),
     Column("params", Text),
+    # What "now" is for a rule that names no anchor of its own (every 90s, in 5m).
+    Column("anchor_us", Us, nullable=False),
     Column("created_us", Us, nullable=False),
     ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
+    # SQLite answers "(tenant_id, schedule_id) IN (VALUES …)" with a scan; "schedule_id IN (…)" with this index.
+    Index("ix_lodger_schedule_revisions_schedule", "schedule_id", "revision"),
 )
 
 #: Hot and narrow. The CHECK makes an enabled schedule without a next slot impossible to store.
@@ -137,6 +141,7 @@ schedule_clock = Table(
     # When a pause with an end is over.
     Column("wake_at", Us),
     ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
+    Index("ix_lodger_schedule_clock_schedule", "schedule_id"),
     CheckConstraint("(state = 'armed') = (next_at IS NOT NULL)", name="armed_has_next"),
     CheckConstraint("state IN ('armed', 'paused', 'suspended', 'ended', 'deleted')", name="state"),
     CheckConstraint("wake_at IS NULL OR state = 'paused'", name="wake_from_pause"),
@@ -146,9 +151,11 @@ schedule_clock = Table(
           postgresql_where=text("wake_at IS NOT NULL")),
 )
 
+#: Conditions of the partial indexes, as literals: SQLite matches a partial index with nothing else, no bound value.
 _SLOTTED = text("origin IN ('slot', 'backfill')")
-_HAS_STARTABLE = text(f"held = 0 AND state IN ({_listed(STARTABLE)})")
-_RUNNING = text("state = 'running'")
+is_startable = text(f"held = 0 AND state IN ({_listed(STARTABLE)})")
+is_running = text("state = 'running'")
+is_open = text(f"state IN ({_listed(OPEN)})")
 
 actions = Table(
     "lodger_actions",
@@ -199,10 +206,10 @@ actions = Table(
           postgresql_where=_SLOTTED),
     Index("uq_lodger_actions_request", "tenant_id", "request_key", unique=True,
           sqlite_where=text("request_key IS NOT NULL"), postgresql_where=text("request_key IS NOT NULL")),
-    Index("ix_lodger_actions_startable", "tenant_id", "due_at", "id", sqlite_where=_HAS_STARTABLE,
-          postgresql_where=_HAS_STARTABLE),
-    Index("ix_lodger_actions_running", "tenant_id", "node_id", sqlite_where=_RUNNING, postgresql_where=_RUNNING),
-    Index("ix_lodger_actions_leased", "node_id", sqlite_where=_RUNNING, postgresql_where=_RUNNING),
+    Index("ix_lodger_actions_startable", "tenant_id", "due_at", "id", sqlite_where=is_startable,
+          postgresql_where=is_startable),
+    Index("ix_lodger_actions_running", "tenant_id", "node_id", sqlite_where=is_running, postgresql_where=is_running),
+    Index("ix_lodger_actions_leased", "node_id", sqlite_where=is_running, postgresql_where=is_running),
     Index("ix_lodger_actions_schedule", "schedule_id", "state", "slot", sqlite_where=text("schedule_id IS NOT NULL"),
           postgresql_where=text("schedule_id IS NOT NULL")),
 )

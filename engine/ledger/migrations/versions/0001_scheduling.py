@@ -285,6 +285,9 @@ def upgrade() -> None:
         postgresql_where=sa.text("next_at IS NOT NULL"),
     )
     op.create_index(
+        "ix_lodger_schedule_clock_schedule", "lodger_schedule_clock", ["schedule_id"], unique=False
+    )
+    op.create_index(
         "ix_lodger_schedule_clock_wake",
         "lodger_schedule_clock",
         ["wake_at"],
@@ -305,6 +308,7 @@ def upgrade() -> None:
         sa.Column("retry", sa.Text(), nullable=True),
         sa.Column("limits", sa.Text(), nullable=True),
         sa.Column("params", sa.Text(), nullable=True),
+        sa.Column("anchor_us", sa.BigInteger(), nullable=False),
         sa.Column("created_us", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
             ["tenant_id", "schedule_id"],
@@ -313,10 +317,17 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("tenant_id", "schedule_id", "revision", name="pk_lodger_schedule_revisions"),
     )
+    op.create_index(
+        "ix_lodger_schedule_revisions_schedule",
+        "lodger_schedule_revisions",
+        ["schedule_id", "revision"],
+        unique=False,
+    )
 
 
 def downgrade() -> None:
     """Go back."""
+    op.drop_index("ix_lodger_schedule_revisions_schedule", table_name="lodger_schedule_revisions")
     op.drop_table("lodger_schedule_revisions")
     op.drop_index(
         "ix_lodger_schedule_clock_wake",
@@ -324,6 +335,7 @@ def downgrade() -> None:
         sqlite_where=sa.text("wake_at IS NOT NULL"),
         postgresql_where=sa.text("wake_at IS NOT NULL"),
     )
+    op.drop_index("ix_lodger_schedule_clock_schedule", table_name="lodger_schedule_clock")
     op.drop_index(
         "ix_lodger_schedule_clock_next",
         table_name="lodger_schedule_clock",
