@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select, update
+from sqlalchemy import Connection, Row, Select, insert, select
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
@@ -134,14 +134,6 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
         serial.release(connection, [(action.tenant_id, action.schedule_id)])
     turns.refresh(connection, [action.tenant_id])
     return get(connection, action_id, action.tenant_id)
-
-
-def postpone(connection: Connection, action_id: str, tenant_id: str, at_us: int) -> None:
-    """Move a waiting one-off to another instant."""
-    connection.execute(
-        update(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id).values(slot=at_us, due_at=at_us)
-    )
-    turns.refresh(connection, [tenant_id])
 
 
 def _select() -> Select[Any]:

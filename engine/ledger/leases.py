@@ -124,3 +124,20 @@ def _lost(row: object, message: str) -> Ending:
     return Ending(row, Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message))
 
 
+
+
+def overdue(connection: Connection, now_us: int) -> bool:
+    """Whether there is anything to rescue; reads only."""
+    lapsed = select(nodes.c.id).where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us).limit(1)
+    silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now_us).limit(1)
+    return connection.scalar(lapsed) is not None or connection.scalar(silent) is not None
+
+
+def running(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
+    """Give the attempts (action id, number) that the ledger says run under this lease."""
+    rows = connection.execute(
+        select(actions.c.id, actions.c.attempt).where(
+            actions.c.node_id == lease.node_id, actions.c.lease_epoch == lease.epoch, is_running
+        )
+    )
+    return {(row.id, row.attempt) for row in rows}
