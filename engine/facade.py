@@ -165,7 +165,10 @@ class Engine(Shell[sync.Engine]):
                 queue.get_nowait()
             queue.put_nowait(event)
 
-        forget = self.on_event(lambda event: loop.call_soon_threadsafe(put, event) and None)
+        def hear(event: Event) -> None:
+            loop.call_soon_threadsafe(put, event)
+
+        forget = self.on_event(hear)
         try:
             while True:
                 yield await queue.get()

@@ -29,6 +29,7 @@ ScheduleList = list[Schedule]
 ActionList = list[Action]
 AttemptList = list[Attempt]
 LineList = list[LogLine]
+SlotList = list[datetime]
 
 
 class _Unset:
@@ -62,7 +63,9 @@ class Tenants(Verbs):
 
     __slots__ = ()
 
-    def create(self, tenant_id: str, name: str | None = None, limits: Mapping[str, Any] | None = None) -> Tenant:
+    def create(
+        self, tenant_id: str, name: str | None = None, limits: Mapping[str, Any] | None = None
+    ) -> Tenant:
         """Make a tenant. ``limits``: process limits and ``concurrent_runs`` as the operator allows them.
 
         Raises:
@@ -170,12 +173,20 @@ class Schedules(Verbs):
             RuleNeverFires: no slot is left from ``first_after`` on.
             InputError, NotFound, Conflict: whatever else is wrong.
         """
-        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), _aware(start), _aware(end))
+        wished = ScheduleRules(
+            specs(rules), specs(exclusions), tz, dst or DstPolicy(), _aware(start), _aware(end)
+        )
         wish = Wish(script, wished, missed, overlap, retry, limits, params)
         owed = _aware(first_after)
         with self.books.database.write() as connection:
             made = schedules.create(
-                self.books, connection, tenant_id, name, wish, self._now_us, None if owed is None else to_us(owed)
+                self.books,
+                connection,
+                tenant_id,
+                name,
+                wish,
+                self._now_us,
+                None if owed is None else to_us(owed),
             )
         return self._done(made)
 
@@ -198,7 +209,7 @@ class Schedules(Verbs):
         retry: Retry | Mapping[str, Any] | int | None = UNCHANGED,
     ) -> Schedule:
         """Change what is given, as a new revision; the old one is accounted up to now in the same transaction."""
-        named = {
+        named: dict[str, Any] = {
             "rules": rules if rules is UNCHANGED else specs(rules),
             "exclusions": exclusions if exclusions is UNCHANGED else specs(exclusions),
             "tz": tz,
@@ -206,7 +217,14 @@ class Schedules(Verbs):
             "start": start if start is UNCHANGED else _aware(start),
             "end": end if end is UNCHANGED else _aware(end),
         }
-        change = {"script": script, "missed": missed, "overlap": overlap, "params": params, "limits": limits, "retry": retry}
+        change = {
+            "script": script,
+            "missed": missed,
+            "overlap": overlap,
+            "params": params,
+            "limits": limits,
+            "retry": retry,
+        }
         named = {name: value for name, value in named.items() if value is not UNCHANGED}
         change = {name: value for name, value in change.items() if value is not UNCHANGED}
         with self.books.database.write() as connection:
@@ -216,12 +234,20 @@ class Schedules(Verbs):
             edited = schedules.edit(self.books, connection, tenant_id, schedule, change, self._now_us)
         return self._done(edited)
 
-    def pause(self, tenant_id: str, schedule: str, *, note: str | None = None, until: datetime | None = None) -> Schedule:
+    def pause(
+        self, tenant_id: str, schedule: str, *, note: str | None = None, until: datetime | None = None
+    ) -> Schedule:
         """Take it off at once, for ever or until an instant; its slots become one gap row with reason paused."""
         wake = _aware(until)
         with self.books.database.write() as connection:
             paused = schedules.pause(
-                self.books, connection, tenant_id, schedule, self._now_us, note, None if wake is None else to_us(wake)
+                self.books,
+                connection,
+                tenant_id,
+                schedule,
+                self._now_us,
+                note,
+                None if wake is None else to_us(wake),
             )
         return self._done(paused)
 
@@ -265,9 +291,11 @@ class Schedules(Verbs):
             RuleInvalid, RuleNeverFires.
         """
         begin = _aware(after) or from_us(self._now_us)
-        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), _aware(start), _aware(end))
+        wished = ScheduleRules(
+            specs(rules), specs(exclusions), tz, dst or DstPolicy(), _aware(start), _aware(end)
+        )
         recurrence = self.books.rulebook.compiled(wished, begin)
-        slots = []
+        slots: SlotList = []
         slot = recurrence.next_after(begin)
         while slot is not None and len(slots) < max(0, min(n, 1000)):
             slots.append(slot)
@@ -318,11 +346,19 @@ class Actions(Verbs):
         request_key: str | None = None,
     ) -> Action:
         """Run a schedule's script now; by a Schedule, or by tenant and name or id."""
-        tenant_id, name = (schedule.tenant_id, schedule.id) if isinstance(schedule, Schedule) else (tenant_id, schedule)
+        tenant_id, name = (
+            (schedule.tenant_id, schedule.id) if isinstance(schedule, Schedule) else (tenant_id, schedule)
+        )
         if tenant_id is None:
-            raise InputError("tenant_missing", "a schedule's name alone does not say whose it is", fix="give the tenant too")
+            raise InputError(
+                "tenant_missing",
+                "a schedule's name alone does not say whose it is",
+                fix="give the tenant too",
+            )
         with self.books.database.write() as connection:
-            asked = actions.run_now(self.books, connection, tenant_id, name, params, request_key, self._now_us)
+            asked = actions.run_now(
+                self.books, connection, tenant_id, name, params, request_key, self._now_us
+            )
         return self._done(asked)
 
     def cancel(self, action_id: str, tenant_id: str | None = None) -> Action:

@@ -36,7 +36,12 @@ class Node:
     """
 
     def __init__(
-        self, engine: "Engine", executor: Executor, name: str | None = None, *, apply_effects: ApplyEffects | None = None
+        self,
+        engine: "Engine",
+        executor: Executor,
+        name: str | None = None,
+        *,
+        apply_effects: ApplyEffects | None = None,
     ) -> None:
         self.engine = engine
         self.books = engine.books
@@ -145,7 +150,12 @@ class Node:
             return
         for each in ticked:
             for action_id, slot in each.runs:
-                self.tell("ticked", (each.tenant_id, each.schedule_id, action_id), slot_us=slot, next_us=each.next_us)
+                self.tell(
+                    "ticked",
+                    (each.tenant_id, each.schedule_id, action_id),
+                    slot_us=slot,
+                    next_us=each.next_us,
+                )
             for slot, slot_to, reason in each.skipped:
                 self.engine.events.tell(
                     Event("skipped", self.clock.now_us(), each.tenant_id, each.schedule_id, None,
@@ -185,4 +195,3 @@ class Node:
     def _look(self) -> None:
         for service in self._services:
             service.nudge()
-
