@@ -3,8 +3,7 @@
 Names load on first use (PEP 562), so that reading one pure module does not import a database.
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the price of importing typing
 if TYPE_CHECKING:
     from lodger.engine.facade import Engine
 
@@ -13,7 +12,7 @@ __all__ = ["Engine"]
 _HOMES = {"Engine": "facade"}
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module's attributes have no common type
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

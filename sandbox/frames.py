@@ -22,7 +22,9 @@ DONE = 20  # JSON text of the result
 FAIL = 21  # u8 length of the outcome + outcome string + JSON text {"name","message","stack","line","column","file"}
 
 CALL_ID = Struct("<I")
-BUNDLE_PART = Struct("<II")  # length of name, length of source; first part is the context JSON under the name "", then the modules
+BUNDLE_PART = Struct(
+    "<II"
+)  # length of name, length of source; first part is the context JSON under the name "", then the modules
 
 #: Order of the header's numbers; a name is a field of Limits, except the last two.
 HEADER_FIELDS = (

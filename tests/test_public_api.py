@@ -8,7 +8,17 @@ import pytest
 
 PUBLIC = {
     "lodger.engine": {"Engine"},
-    "lodger.sandbox": {"Bundle", "Host", "Job", "Limits", "Outcome", "Pool", "Report", "ScriptError", "Usage"},
+    "lodger.sandbox": {
+        "Bundle",
+        "Host",
+        "Job",
+        "Limits",
+        "Outcome",
+        "Pool",
+        "Report",
+        "ScriptError",
+        "Usage",
+    },
     "lodger.stdlib": set(),
 }
 
@@ -27,5 +37,16 @@ def test_the_worker_imports_nothing_heavy() -> None:
     out = subprocess.run(
         [sys.executable, "-I", "-S", "-E", "-c", code, ".dev"], capture_output=True, text=True, check=True
     ).stdout.split()
-    heavy = {"typing", "enum", "dataclasses", "asyncio", "threading", "json", "msgspec", "wasmtime", "logging", "random"}
+    heavy = {
+        "typing",
+        "enum",
+        "dataclasses",
+        "asyncio",
+        "threading",
+        "json",
+        "msgspec",
+        "wasmtime",
+        "logging",
+        "random",
+    }
     assert not heavy & set(out)

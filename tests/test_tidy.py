@@ -19,11 +19,15 @@ def test_file_is_kept(path: Path) -> None:
     assert path.stem not in {"utils", "common", "helpers", "manager", "misc"}, "name the thing in it"
     for number, line in enumerate(lines, 1):
         if re.search(r"# (noqa|type: ignore)", line):
-            assert re.search(r"# (noqa|type: ignore)[^#]* - \w", line), f"line {number}: an exception without its reason"
+            assert re.search(r"# (noqa|type: ignore)[^#]* - \w", line), (
+                f"line {number}: an exception without its reason"
+            )
         assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line) or "re.search" in line, f"line {number}: a leftover"
 
 
-@pytest.mark.parametrize("package", [path.parent for name in PACKAGES for path in (ROOT / name).rglob("__init__.py")], ids=str)
+@pytest.mark.parametrize(
+    "package", [path.parent for name in PACKAGES for path in (ROOT / name).rglob("__init__.py")], ids=str
+)
 def test_package_says_what_it_is(package: Path) -> None:
     first = (package / "__init__.py").read_text().splitlines()[0]
     assert first.startswith('"""'), "one sentence at the top: what it is and what it must never do"
