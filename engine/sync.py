@@ -91,9 +91,7 @@ class Engine:
         ``request_key``: asking again with the same key (per tenant) gives the action of the first time.
         """
         if at.tzinfo is None:
-            raise InputError(
-                "instant_naive", f"{at.isoformat()} is not an instant", fix="give an aware datetime"
-            )
+            raise InputError("instant_naive", f"{at.isoformat()} is not an instant", fix="give an aware datetime")
         return self._once(tenant_id, actions.Request(script, to_us(at), params, request_key))
 
     def run_in(
@@ -107,9 +105,7 @@ class Engine:
         """Run a script once after a delay: milliseconds or a timedelta, counted from now on the engine's clock."""
         delay_us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
         if delay_us < 0:
-            raise InputError(
-                "delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta"
-            )
+            raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")
         at_us = self.books.clock.now_us() + delay_us
         return self._once(tenant_id, actions.Request(script, at_us, params, request_key))
 

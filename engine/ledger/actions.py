@@ -45,9 +45,7 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
     """
     tenants.demand_active(connection, tenant_id)
     if not 0 <= request.at_us <= LATEST_US:
-        raise InputError(
-            "instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another"
-        )
+        raise InputError("instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another")
     before = _asked(connection, tenant_id, request.request_key)
     if before is not None:
         return before
@@ -136,9 +134,7 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     """
     action = get(connection, action_id, tenant_id)
     if action.state in OVER:
-        raise Conflict(
-            "action_over", f"the action is {action.state} already", fix="there is nothing to cancel"
-        )
+        raise Conflict("action_over", f"the action is {action.state} already", fix="there is nothing to cancel")
     if action.state == "sealed":
         raise Conflict("action_sealed", "the action's effects are being applied", fix="wait for its end")
     cancel_where(connection, (_a.tenant_id == action.tenant_id) & (_a.id == action_id), now_us, "requested")
@@ -251,9 +247,7 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
         raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
     t = tables.attempts.c
     rows = connection.execute(
-        select(tables.attempts)
-        .where(t.tenant_id == action.tenant_id, t.action_id == action_id)
-        .order_by(t.step, t.n)
+        select(tables.attempts).where(t.tenant_id == action.tenant_id, t.action_id == action_id).order_by(t.step, t.n)
     ).all()
     lines = _lines(connection, action.tenant_id, action_id)
     found = [_attempt(row, lines.get((row.step, row.n), ())) for row in rows]
@@ -281,16 +275,11 @@ def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -
     return [line for key in sorted(lines) for line in lines[key]]
 
 
-def _lines(
-    connection: Connection, tenant_id: str, action_id: str
-) -> Mapping[tuple[int, int], tuple[LogLine, ...]]:
+def _lines(connection: Connection, tenant_id: str, action_id: str) -> Mapping[tuple[int, int], tuple[LogLine, ...]]:
     t = tables.attempt_logs.c
-    rows = connection.execute(
-        select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id)
-    )
+    rows = connection.execute(select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id))
     return {
-        (step, n): tuple(LogLine(level, text, us) for level, text, us in json.loads(body))
-        for step, n, body in rows
+        (step, n): tuple(LogLine(level, text, us) for level, text, us in json.loads(body)) for step, n, body in rows
     }
 
 

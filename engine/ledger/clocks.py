@@ -90,9 +90,7 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
     """Write what these armed clocks owe up to and including ``now_us`` and move them to their next slot."""
     if not rows:
         return []
-    revisions = books.rulebook.revisions(
-        connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
-    )
+    revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
     open_of = serial.unfinished(connection, [row.schedule_id for row in rows])
     sheet, ticked = _Sheet(), []
     for row in rows:
@@ -165,9 +163,7 @@ def _row(books: Books, row: Any, step: Step) -> dict[str, Any]:  # noqa: ANN401 
     }
 
 
-def _moved(
-    row: Any, state: str, next_us: int | None, now_us: int, wake_us: int | None = None
-) -> dict[str, Any]:  # noqa: ANN401 - a row of clocks
+def _moved(row: Any, state: str, next_us: int | None, now_us: int, wake_us: int | None = None) -> dict[str, Any]:  # noqa: ANN401 - a row of clocks
     return {
         "k_tenant": row.tenant_id,
         "k_schedule": row.schedule_id,
@@ -184,9 +180,7 @@ def _told(row: Any, written: list[dict[str, Any]], next_us: int | None) -> Ticke
         row.tenant_id,
         row.schedule_id,
         tuple((each["id"], each["slot"]) for each in written if each["state"] == "ready"),
-        tuple(
-            (each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"
-        ),
+        tuple((each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"),
         next_us,
     )
 
@@ -211,9 +205,7 @@ def rest(
 def owe(books: Books, connection: Connection, row: Any, now_us: int, reason: str) -> None:  # noqa: ANN401 - a row of clocks
     """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
-    steps = stretch(
-        revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason
-    )
+    steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
     insert_absent(connection, actions, [_row(books, row, step) for step in steps])
 
 
@@ -243,10 +235,7 @@ def upcoming(connection: Connection, until_us: int, most: int = 1000) -> list[in
 
 
 _peek = (
-    select(_clock.next_at)
-    .where(_clock.next_at <= bindparam("until"))
-    .order_by(_clock.next_at)
-    .limit(bindparam("most"))
+    select(_clock.next_at).where(_clock.next_at <= bindparam("until")).order_by(_clock.next_at).limit(bindparam("most"))
 )
 _wakes = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
 

@@ -69,12 +69,7 @@ def _ended(
     finished: Finished,
     apply_effects: ApplyEffects | None,
 ) -> Ending:
-    if (
-        finished.outcome is Outcome.OK
-        and finished.journal is not None
-        and apply_effects
-        and not claim.dry_run
-    ):
+    if finished.outcome is Outcome.OK and finished.journal is not None and apply_effects and not claim.dry_run:
         finished = _applied(connection, claim, finished, apply_effects)
     return Ending(
         row,
@@ -87,9 +82,7 @@ def _ended(
     )
 
 
-def _applied(
-    connection: Connection, claim: Claim, finished: Finished, apply_effects: ApplyEffects
-) -> Finished:
+def _applied(connection: Connection, claim: Claim, finished: Finished, apply_effects: ApplyEffects) -> Finished:
     """Apply the journal inside a savepoint: a refused effect takes back its own attempt and no neighbour's."""
     try:
         with connection.begin_nested():

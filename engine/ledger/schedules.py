@@ -97,9 +97,7 @@ def _revise(
     recurrence = books.rulebook.compiled(wish.rules, anchor)
     first = recurrence.next_after(from_us(owed_us), inclusive=True)
     if first is None:
-        why = (
-            recurrence.proves_never() or f"its last slot was before {from_us(owed_us):%Y-%m-%d %H:%M:%S} UTC"
-        )
+        why = recurrence.proves_never() or f"its last slot was before {from_us(owed_us):%Y-%m-%d %H:%M:%S} UTC"
         raise RuleNeverFires(
             "rule_never_fires",
             "this schedule would never run",
@@ -162,13 +160,9 @@ def edit(
     else:
         clocks.owe(books, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
-    next_us = _revise(
-        books, connection, tenant_id, before.id, number, wish, script.script_id, now_us, owed_us
-    )
+    next_us = _revise(books, connection, tenant_id, before.id, number, wish, script.script_id, now_us, owed_us)
     mine = (_s.tenant_id == tenant_id, _s.id == before.id)
-    connection.execute(
-        update(tables.schedules).where(*mine).values(revision=number, script_id=script.script_id)
-    )
+    connection.execute(update(tables.schedules).where(*mine).values(revision=number, script_id=script.script_id))
     armed = {"state": "armed", "next_at": next_us} if clock.state in {"armed", "ended"} else {}
     connection.execute(
         update(tables.schedule_clock)
@@ -196,9 +190,7 @@ def pause(
     if until_us is not None and until_us <= now_us:
         raise InputError("until_past", "a pause cannot end in the past", fix="give a later instant")
     clocks.rest(books, connection, _clock(connection, found), now_us, "paused", until_us)
-    connection.execute(
-        update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note)
-    )
+    connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note))
     return get(books, connection, tenant_id, found.id)
 
 
@@ -239,13 +231,9 @@ def get(books: Books, connection: Connection, tenant_id: str, schedule: str) -> 
     Raises:
         NotFound: schedule_unknown.
     """
-    found = _read(
-        books, connection, tenant_id, [(_s.id == schedule) | (_s.name == schedule), _s.deleted_us.is_(None)]
-    )
+    found = _read(books, connection, tenant_id, [(_s.id == schedule) | (_s.name == schedule), _s.deleted_us.is_(None)])
     if not found:
-        raise NotFound(
-            "schedule_unknown", f"tenant {tenant_id!r} has no schedule {schedule!r}", fix="create it first"
-        )
+        raise NotFound("schedule_unknown", f"tenant {tenant_id!r} has no schedule {schedule!r}", fix="create it first")
     return next((each for each in found if each.id == schedule), found[0])
 
 

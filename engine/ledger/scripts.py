@@ -53,9 +53,7 @@ def put(
         connection.execute(insert(scripts).values(values))
     else:
         connection.execute(
-            update(scripts)
-            .where(scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
-            .values(version=version)
+            update(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.id == script_id).values(version=version)
         )
     connection.execute(
         insert(script_versions).values(
@@ -173,7 +171,5 @@ def versions(connection: Connection, tenant_id: str, name: str) -> list[ScriptVe
 
 def list_all(connection: Connection, tenant_id: str) -> list[Script]:
     """Give the tenant's scripts by name."""
-    rows = connection.execute(
-        select(scripts).where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name)
-    )
+    rows = connection.execute(select(scripts).where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name))
     return [Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us)) for row in rows]

@@ -57,13 +57,9 @@ def create(
         connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
     else:
         connection.execute(
-            update(tenants)
-            .where(tenants.c.id == tenant_id)
-            .values(generation=before.generation + 1, **values)
+            update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values)
         )
-    connection.execute(
-        insert(turn_rows).values(tenant_id=tenant_id, served_us=0, startable_at=None, cap=cap)
-    )
+    connection.execute(insert(turn_rows).values(tenant_id=tenant_id, served_us=0, startable_at=None, cap=cap))
     return get(connection, tenant_id)
 
 
@@ -92,9 +88,7 @@ def _row(connection: Connection, tenant_id: str) -> Row[Any] | None:
 
 
 def _tenant(row: Any) -> Tenant:  # noqa: ANN401 - a row of tenants
-    return Tenant(
-        row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us)
-    )
+    return Tenant(row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us))
 
 
 def get(connection: Connection, tenant_id: str) -> Tenant:

@@ -57,9 +57,7 @@ def upgrade() -> None:
             "state <> 'running' OR (node_id IS NOT NULL AND lease_epoch IS NOT NULL)",
             name="ck_lodger_actions_running_is_leased",
         ),
-        sa.CheckConstraint(
-            "state <> 'skipped' OR reason IS NOT NULL", name="ck_lodger_actions_skipped_has_reason"
-        ),
+        sa.CheckConstraint("state <> 'skipped' OR reason IS NOT NULL", name="ck_lodger_actions_skipped_has_reason"),
         sa.CheckConstraint(
             "state IN ('ready', 'running', 'sealed', 'waiting_retry', 'done', 'failed', 'cancelled', 'skipped', 'expired')",
             name="ck_lodger_actions_state",
@@ -259,16 +257,12 @@ def upgrade() -> None:
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("tzdata", sa.String(length=16), nullable=False),
         sa.Column("wake_at", sa.BigInteger(), nullable=True),
-        sa.CheckConstraint(
-            "(state = 'armed') = (next_at IS NOT NULL)", name="ck_lodger_schedule_clock_armed_has_next"
-        ),
+        sa.CheckConstraint("(state = 'armed') = (next_at IS NOT NULL)", name="ck_lodger_schedule_clock_armed_has_next"),
         sa.CheckConstraint(
             "state IN ('armed', 'paused', 'suspended', 'ended', 'deleted')",
             name="ck_lodger_schedule_clock_state",
         ),
-        sa.CheckConstraint(
-            "wake_at IS NULL OR state = 'paused'", name="ck_lodger_schedule_clock_wake_from_pause"
-        ),
+        sa.CheckConstraint("wake_at IS NULL OR state = 'paused'", name="ck_lodger_schedule_clock_wake_from_pause"),
         sa.ForeignKeyConstraint(
             ["tenant_id", "schedule_id"],
             ["lodger_schedules.tenant_id", "lodger_schedules.id"],
@@ -284,9 +278,7 @@ def upgrade() -> None:
         sqlite_where=sa.text("next_at IS NOT NULL"),
         postgresql_where=sa.text("next_at IS NOT NULL"),
     )
-    op.create_index(
-        "ix_lodger_schedule_clock_schedule", "lodger_schedule_clock", ["schedule_id"], unique=False
-    )
+    op.create_index("ix_lodger_schedule_clock_schedule", "lodger_schedule_clock", ["schedule_id"], unique=False)
     op.create_index(
         "ix_lodger_schedule_clock_wake",
         "lodger_schedule_clock",
