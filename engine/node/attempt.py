@@ -5,7 +5,6 @@ Calls are answered one after another in the order of their arrival, so the journ
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from lodger.engine.capabilities.arguments import read_arguments
@@ -15,8 +14,8 @@ from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.refusal import CallRefused, denied
 from lodger.engine.data.scope import Scope
-from lodger.engine.effects.identity import new_key
 from lodger.engine.effects.journal import Journal
+from lodger.engine.identity import Identities
 from lodger.engine.node.budgets import Counters
 from lodger.engine.node.context import context_json
 from lodger.engine.node.executor import Claim
@@ -40,6 +39,7 @@ class Attempt:
         now_us: the instant the script calls now.
         budgets: most of each budget, by name; absent ones have their defaults.
         mail_allowed: whether a tenant may write to an address.
+        on_log: told every log line as it arrives.
         new_id: makes keys of new rows.
     """
 
@@ -52,6 +52,7 @@ class Attempt:
         now_us: int,
         budgets: dict[str, int] | None = None,
         mail_allowed: Callable[[str, str], bool] = anyone,
+        on_log: Callable[[Claim, LogLine], None] | None = None,
         new_id: Callable[[], str] | None = None,
     ) -> None:
         self.claim = claim
@@ -60,6 +61,7 @@ class Attempt:
         self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets)
         self.counters = Counters(budgets or {})
         self.refused: CallRefused | None = None
+        self._on_log = on_log
         self._over = False
         self._turn = asyncio.Lock()
         self._session = Session(
@@ -71,7 +73,7 @@ class Attempt:
             budgets=self.counters,
             read=read,
             now_us=now_us,
-            new_id=new_id or partial(new_key, now_us),
+            new_id=new_id or Identities(lambda: now_us).new,
             mail_allowed=mail_allowed,
         )
 
@@ -103,6 +105,8 @@ class Attempt:
 
     def log(self, line: LogLine) -> None:
         """See a line as it arrives; it is stored with the report."""
+        if self._on_log is not None:
+            self._on_log(self.claim, line)
 
     def close(self) -> None:
         """End it: calls that come later change nothing."""

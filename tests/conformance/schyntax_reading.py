@@ -14,7 +14,10 @@ SPANS = {"s": (0, 59), "m": (0, 59), "h": (0, 23), "dow": (1, 7)}
 
 
 def text_of(groups: list[Group]) -> str:
-    return " ".join("{" + " ".join(f"{unit}({', '.join(map(argument_text, args))})" for unit, args in group) + "}" for group in groups)
+    return " ".join(
+        "{" + " ".join(f"{unit}({', '.join(map(argument_text, args))})" for unit, args in group) + "}"
+        for group in groups
+    )
 
 
 def argument_text(argument: Argument) -> str:

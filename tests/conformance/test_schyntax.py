@@ -90,8 +90,10 @@ def test_outside_the_named_years() -> None:
 def _argument(values: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[reading.Argument]:
     plain = st.tuples(st.booleans(), values, st.none() | values, st.booleans(), st.none() | st.integers(1, most))
     wild = st.tuples(st.just(False), st.none(), st.none(), st.just(False), st.none() | st.integers(1, most))
-    return (plain | wild).filter(lambda a: not (a[2] is not None and a[3] and a[1] == a[2])).map(
-        lambda a: (*a[:3], a[3] and a[2] is not None, a[4])
+    return (
+        (plain | wild)
+        .filter(lambda a: not (a[2] is not None and a[3] and a[1] == a[2]))
+        .map(lambda a: (*a[:3], a[3] and a[2] is not None, a[4]))
     )
 
 
@@ -110,7 +112,9 @@ _UNITS = {
 }
 _GROUPS = st.lists(
     st.lists(
-        st.sampled_from(sorted(_UNITS)).flatmap(lambda unit: st.tuples(st.just(unit), st.lists(_UNITS[unit], min_size=1, max_size=3))),
+        st.sampled_from(sorted(_UNITS)).flatmap(
+            lambda unit: st.tuples(st.just(unit), st.lists(_UNITS[unit], min_size=1, max_size=3))
+        ),
         min_size=1,
         max_size=3,
         unique_by=lambda expression: expression[0],
@@ -125,12 +129,15 @@ def _few(group: reading.Group) -> bool:
 
 
 @settings(max_examples=300, deadline=None)
-@given(_GROUPS.filter(lambda groups: all(_few(group) for group in groups)), st.dates(date(2019, 1, 1), date(2025, 1, 1)))
+@given(
+    _GROUPS.filter(lambda groups: all(_few(group) for group in groups)), st.dates(date(2019, 1, 1), date(2025, 1, 1))
+)
 def test_walks_like_the_spec_reads(groups: list[reading.Group], first: date) -> None:
     rule = parse(reading.text_of(groups))
     expected = [local_of(slot) for slot in reading.slots(groups, first, 70)]
-    begin, end = local_of(datetime.combine(first, datetime.min.time())), local_of(
-        datetime.combine(first + timedelta(days=70), datetime.min.time())
+    begin, end = (
+        local_of(datetime.combine(first, datetime.min.time())),
+        local_of(datetime.combine(first + timedelta(days=70), datetime.min.time())),
     )
     forward, at = [], rule.next_local(begin, inclusive=True)
     while at is not None and at < end:
