@@ -256,6 +256,15 @@ def test_run_now_waits_for_an_unfinished_action_of_its_schedule(bench: Bench) ->
     assert following.params == [2]
 
 
+def test_many_schedules_end_in_one_commit_and_each_lets_its_next_action_go(bench: Bench) -> None:
+    bench.tenant()
+    for number in range(5):
+        bench.schedule(name=f"s{number}", missed="all")
+    bench.clock.advance(150)
+    bench.tick()
+    assert [len(bench.run()) for _ in range(3)] == [5, 5, 0]
+
+
 def test_cancelling_a_held_chain_lets_the_next_one_go(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule()
