@@ -151,7 +151,7 @@ def test_a_refused_effect_takes_back_its_own_attempt_and_no_neighbours(bench: Be
     def apply(connection: Connection, claim: Claim, finished: Finished) -> None:
         write_one(connection, claim, finished)
         if claim is bad:
-            raise EffectRefused("unique", "there is such an order", index=0, line="main.js:7")
+            raise EffectRefused("unique", "there is such an order", index=0, place="main.js:7")
 
     bench.commit(good, bad, also_good, finished=JOURNALLED, apply_effects=apply)
     assert bench.scalar("SELECT count(*) FROM effects_seen") == 2
