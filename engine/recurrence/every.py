@@ -16,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_HEAD = re.compile(r"[ \t]*(?:@?every[ \t]+)?", re.IGNORECASE)
+_HEAD = re.compile(r"[ \t\r\n]*(?:@?every[ \t]+)?", re.IGNORECASE)
 
 
 def instant_us(instant: datetime) -> int:
@@ -70,9 +70,9 @@ class Every:
             slot = self.next_after(slot)
 
     def text(self) -> str:
-        """One exact English sentence."""
+        """One exact English sentence, without capital letter."""
         how = "starting at" if self.starts else "counted from"
-        return f"Every {duration_in_words(self.period_us)}, {how} {format_instant(us_instant(self.anchor_us))}"
+        return f"every {duration_in_words(self.period_us)}, {how} {format_instant(us_instant(self.anchor_us))}"
 
     def proves_never(self) -> str | None:
         """Give None: the anchor itself is a slot."""
