@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from lodger.engine.clock import Clock, SystemClock, to_us
 from lodger.engine.errors import InputError
@@ -15,7 +15,7 @@ from lodger.engine.ledger import actions
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.database import Database
 from lodger.engine.ledger.migrations.upgrade import Progress, silent
-from lodger.engine.ledger.records import Action
+from lodger.engine.ledger.records import Action, Json
 from lodger.engine.ledger.rulebook import Compile, Rulebook
 from lodger.engine.ledger.sources import Sources
 from lodger.engine.settings import Settings
@@ -83,7 +83,7 @@ class Engine:
         tenant_id: str,
         script: str,
         at: datetime,
-        params: Any = None,  # noqa: ANN401 - any JSON value
+        params: Json = None,
         request_key: str | None = None,
     ) -> Action:
         """Run a script once at an instant, however far away; one in the past is due at once.
@@ -99,7 +99,7 @@ class Engine:
         tenant_id: str,
         script: str,
         delay: float | timedelta,
-        params: Any = None,  # noqa: ANN401 - any JSON value
+        params: Json = None,
         request_key: str | None = None,
     ) -> Action:
         """Run a script once after a delay: milliseconds or a timedelta, counted from now on the engine's clock."""

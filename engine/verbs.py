@@ -9,7 +9,7 @@ from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import InputError
 from lodger.engine.ledger import actions, schedules, scripts, tenants
 from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.records import Action, Attempt, Preview, Schedule, Script, ScriptVersion, Tenant
+from lodger.engine.ledger.records import Action, Attempt, Json, Preview, Schedule, Script, ScriptVersion, Tenant
 from lodger.engine.ledger.schedules import Wish
 from lodger.engine.policy.defaults import word
 from lodger.engine.policy.retry import Retry
@@ -153,7 +153,7 @@ class Schedules(Verbs):
         end: datetime | None = None,
         missed: str = word("missed"),
         overlap: str = word("overlap"),
-        params: Any = None,  # noqa: ANN401 - any JSON value
+        params: Json = None,
         limits: Mapping[str, Any] | None = None,
         retry: Retry | Mapping[str, Any] | int | None = None,
         first_after: datetime | None = None,
@@ -200,7 +200,7 @@ class Schedules(Verbs):
         end: datetime | None = UNCHANGED,
         missed: str = UNCHANGED,
         overlap: str = UNCHANGED,
-        params: Any = UNCHANGED,  # noqa: ANN401 - any JSON value
+        params: Json = UNCHANGED,
         limits: Mapping[str, Any] | None = UNCHANGED,
         retry: Retry | Mapping[str, Any] | int | None = UNCHANGED,
     ) -> Schedule:
@@ -336,7 +336,7 @@ class Actions(Verbs):
         schedule: Schedule | str,
         tenant_id: str | None = None,
         *,
-        params: Any = None,  # noqa: ANN401 - any JSON value
+        params: Json = None,
         request_key: str | None = None,
     ) -> Action:
         """Run a schedule's script now; by a Schedule, or by tenant and name or id."""

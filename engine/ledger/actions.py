@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select
+from sqlalchemy import Connection, Select, insert, select
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.ledger import schedules, scripts, serial, tenants, turns
 from lodger.engine.ledger.books import Books, dumped, loaded
-from lodger.engine.ledger.records import Action, Attempt
+from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.ledger.stops import cancel_where
 from lodger.engine.policy.overlap import Overlap
@@ -32,7 +32,7 @@ class Request:
 
     script: str
     at_us: int
-    params: Any = None
+    params: Json = None
     request_key: str | None = None
 
 
@@ -71,9 +71,9 @@ def run_now(
     connection: Connection,
     tenant_id: str,
     schedule: str,
-    params: Any,
+    params: Json,
     request_key: str | None,
-    now_us: int,  # noqa: ANN401 - any JSON value
+    now_us: int,
 ) -> Action:
     """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``."""
     tenants.demand_active(connection, tenant_id)
@@ -117,7 +117,7 @@ def _store(books: Books, connection: Connection, values: dict[str, Any]) -> Acti
     return get(connection, action_id, values["tenant_id"])
 
 
-def _input(params: Any) -> str | None:  # noqa: ANN401 - any JSON value
+def _input(params: Json) -> str | None:
     try:
         return dumped(params)
     except (TypeError, ValueError) as error:
@@ -205,7 +205,7 @@ def _read(connection: Connection, statement: Select[Any]) -> list[Action]:
     return [_action(row) for row in connection.execute(statement)]
 
 
-def _action(row: Row[Any]) -> Action:
+def _action(row: AnyRow) -> Action:
     return Action(
         id=row.id,
         tenant_id=row.tenant_id,
@@ -283,7 +283,7 @@ def _lines(connection: Connection, tenant_id: str, action_id: str) -> Mapping[tu
     }
 
 
-def _attempt(row: Row[Any], lines: tuple[LogLine, ...]) -> Attempt:
+def _attempt(row: AnyRow, lines: tuple[LogLine, ...]) -> Attempt:
     usage = Usage(row.cpu_us / 1000, row.wall_us / 1000, row.memory_peak_bytes, row.host_calls)
     return Attempt(
         row.action_id, row.step, row.n, row.node_id, from_us(row.started_us), from_us(row.finished_us), Outcome(row.outcome),

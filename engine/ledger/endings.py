@@ -11,6 +11,7 @@ from sqlalchemy import Connection, bindparam, insert, update
 from lodger.engine.ledger import serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import dialect_insert
+from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, usage_days
 from lodger.engine.policy.retry import Retry, Tries, again
 from lodger.sandbox.job import LogLine, ScriptError, Usage
@@ -167,7 +168,7 @@ def _error_text(error: ScriptError | None) -> str | None:
     )
 
 
-def _key(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row of actions
+def _key(row: AnyRow) -> dict[str, Any]:
     return {"tenant_id": row.tenant_id, "action_id": row.id, "step": row.step, "n": row.attempt}
 
 

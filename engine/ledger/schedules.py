@@ -13,7 +13,7 @@ from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.ledger import clocks, scripts, tenants, turns
 from lodger.engine.ledger.books import Books, dumped
-from lodger.engine.ledger.records import Schedule
+from lodger.engine.ledger.records import AnyRow, Json, Schedule
 from lodger.engine.ledger.rulebook import decode_rules, encode_rules, zone_of
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.ledger.stops import stop_waiting
@@ -36,7 +36,7 @@ class Wish:
     overlap: str
     retry: Any = None
     limits: Mapping[str, Any] | None = None
-    params: Any = None
+    params: Json = None
 
 
 def create(
@@ -51,7 +51,7 @@ def create(
     """Bind a script to rules.
 
     Args:
-        first_after_us: instant from which slots are owed, itself included; default now. One in the past lets the missed
+        first_after_us: instant from which slots are owed, itself included; default after now. One in the past lets the missed
             policy act at the first tick.
 
     Raises:
@@ -68,7 +68,7 @@ def create(
             f"tenant {tenant_id!r} has a schedule {name!r} already",
             fix="edit or delete it",
         )
-    owed_us = now_us if first_after_us is None else first_after_us
+    owed_us = now_us + 1 if first_after_us is None else first_after_us
     schedule_id = books.ids.new()
     values = {
         "tenant_id": tenant_id,
@@ -126,7 +126,7 @@ def _revise(
     return to_us(first)
 
 
-def _input(params: Any) -> str | None:  # noqa: ANN401 - any JSON value
+def _input(params: Json) -> str | None:
     try:
         return dumped(params)
     except (TypeError, ValueError) as error:
@@ -221,7 +221,7 @@ def erase(books: Books, connection: Connection, tenant_id: str, schedule: str, n
     return _read(books, connection, tenant_id, [_s.id == found.id])[0]
 
 
-def _clock(connection: Connection, schedule: Schedule) -> Any:  # noqa: ANN401 - a row of clocks
+def _clock(connection: Connection, schedule: Schedule) -> AnyRow:
     return clocks.of(connection, schedule.tenant_id, [schedule.id])[0]
 
 
@@ -263,7 +263,7 @@ def _read(books: Books, connection: Connection, tenant_id: str | None, which: li
     return [_schedule(row) for row in connection.execute(statement)]
 
 
-def _schedule(row: Any) -> Schedule:  # noqa: ANN401 - a row of _read
+def _schedule(row: AnyRow) -> Schedule:
     rules = decode_rules(row.rules)
     return Schedule(
         id=row.id,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, exists, func, select, update
+from sqlalchemy import Connection, bindparam, exists, func, select, text, update
 
 from lodger.engine.ledger.schema.scheduling import actions, is_open
 from lodger.engine.policy.plan import Standing
@@ -17,7 +17,8 @@ _next = (
         actions.c.held == 1,
         ~exists().where(
             _ahead.c.schedule_id == bindparam("schedule"),
-            _ahead.c.state.in_(("ready", "running", "sealed", "waiting_retry")),
+            # Literal words: a list of bound values cannot be part of a statement for many rows.
+            text("ahead.state IN ('ready', 'running', 'sealed', 'waiting_retry')"),
             _ahead.c.held == 0,
         ),
     )

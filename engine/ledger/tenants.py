@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.ledger import clocks, turns
 from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.records import Tenant
+from lodger.engine.ledger.records import AnyRow, Tenant
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.ledger.schema.scheduling import actions, is_running, tenants
 from lodger.engine.ledger.schema.scheduling import turns as turn_rows
@@ -83,11 +83,11 @@ def _checked(limits: dict[str, Any], default_cap: int) -> int:
     return cap
 
 
-def _row(connection: Connection, tenant_id: str) -> Row[Any] | None:
+def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
     return connection.execute(select(tenants).where(tenants.c.id == tenant_id).with_for_update()).first()
 
 
-def _tenant(row: Any) -> Tenant:  # noqa: ANN401 - a row of tenants
+def _tenant(row: AnyRow) -> Tenant:
     return Tenant(row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us))
 
 

@@ -19,13 +19,16 @@ CATCH_UP = "catch_up_max"
 QUEUE_FULL = "queue_full"
 CAUGHT_UP = "caught_up"
 
+_MISSED = parse_missed(word("missed"))
+_OVERLAP = Overlap(word("overlap"))
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What a schedule says about its slots."""
 
-    missed: Missed = parse_missed(word("missed"))
-    overlap: Overlap = Overlap(word("overlap"))
+    missed: Missed = _MISSED
+    overlap: Overlap = _OVERLAP
     missed_after: timedelta = timedelta(seconds=whole("missed_after_s"))
     catch_up_max: int = whole("catch_up_max")
     queue_max: int = whole("queue_max")
