@@ -190,6 +190,18 @@ def test_refusals_name_the_line(shop: Shop, code: str, outcome: Outcome, message
     assert not any(word in said for word in ("Traceback", "sqlite", "SELECT", "lodger", ".py", 'File "'))
 
 
+def test_writing_is_bounded_by_rows_and_not_by_host_calls(shop: Shop) -> None:
+    many = "for (let n = 0; n < 999; n++) await kv.set('k' + n, n);\nreturn (await kv.list({ limit: 500 })).length"
+    finished = run(shop, many)
+    assert (finished.outcome, finished.result, finished.usage.host_calls) == (Outcome.OK, "500", 1)
+    more = run(shop, "for (let n = 0; n < 1001; n++) await kv.set('k', n)")
+    assert more.outcome is Outcome.CALL_LIMIT
+    assert more.error is not None
+    assert "rows_written is 1000" in more.error.message
+    flood = run(shop, "for (;;) await kv.set('k' + 'x'.repeat(600), 1).catch(() => 0)")
+    assert flood.outcome is Outcome.CALL_LIMIT
+
+
 def test_a_snippet_has_the_same_words(shop: Shop) -> None:
     assert result(shop, "const n = await db.orders.count();\nreturn [n, now.timezone, action.attempt]") == [
         2,
