@@ -57,6 +57,9 @@ class Settings(BaseSettings):
         le=3600,
         description="an attempt that is silent so long after its wall limit is taken from its node",
     )
+    drain_s: float = Field(
+        default=5.0, ge=0, le=600, description="how long running attempts may end when a node stops; the rest is handed back"
+    )
     concurrent_runs: int = Field(
         default=2, ge=1, le=100_000, description="attempts of one tenant at once, when its limits do not say"
     )
