@@ -93,7 +93,7 @@ class Row:
 _UNITS = {"_s": "seconds", "_ms": "milliseconds", "_bytes": "bytes", "_port": "port", "_dir": "path"}
 
 
-def load(**overrides: Any) -> Settings:  # noqa: ANN401 - each setting has its own type, which pydantic checks
+def load(**overrides: Any) -> Settings:
     """Read the settings; ``overrides`` (by field name) win over the environment.
 
     Raises:
