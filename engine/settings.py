@@ -1,23 +1,10 @@
-"""What an operator can set: one typed table. ``lodger config show`` and the documentation are read from it.
-
-Every setting has an environment variable ``LODGER_`` + its name in capitals; lists are JSON. Units are in the names.
-"""
+"""Every setting of the engine: field, unit in its name, default, help. Environment variables begin with ``LODGER_``."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
-
-from lodger.engine.errors import InputError
-
-PREFIX = "LODGER_"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def _cache() -> Path:
@@ -25,119 +12,83 @@ def _cache() -> Path:
 
 
 class Settings(BaseSettings):
-    """The settings of one node, from the environment, with defaults that run."""
+    """Settings of one engine process; the documentation and ``lodger config show`` are made from this table."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="LODGER_", frozen=True, extra="forbid")
 
-    database: Annotated[
-        str, Field(description="where the ledger is: a SQLite file's path or a SQLAlchemy URL", examples=["ledger.db"])
-    ] = "lodger.db"
-    cache_dir: Annotated[
-        Path, Field(default_factory=_cache, description="where the compiled guest is kept between starts")
-    ]
-    slots: Annotated[
-        int, Field(default_factory=_cores, ge=1, le=1024, description="attempts that this node runs at once")
-    ]
-    warm_workers: Annotated[
-        int,
-        Field(
-            default_factory=lambda: 2 * _cores(),
-            ge=1,
-            le=1024,
-            description="locked workers kept waiting for an attempt, forked ahead of need",
-        ),
-    ]
-    look_ahead_s: Annotated[
-        float, Field(gt=0, le=60, description="how far ahead the node reads which clocks come due, seconds")
-    ] = 1.0
-    missed_after_s: Annotated[
-        float,
-        Field(ge=0, le=86_400, description="a tick that comes this long after the slot calls the slot missed, seconds"),
-    ] = 10.0
-    lease_s: Annotated[
-        float,
-        Field(ge=2, le=3600, description="how long a node may be silent before others take its attempts, seconds"),
-    ] = 8.0
-    min_interval_s: Annotated[
-        int, Field(ge=1, le=86_400, description="least distance between two slots of a tenant's schedule, seconds")
-    ] = 60
-    smtp_host: Annotated[
-        str, Field(description="SMTP server that the outbox delivers to; empty keeps mails in the outbox")
-    ] = ""
-    smtp_port: Annotated[int, Field(ge=1, le=65_535, description="its port")] = 25
-    smtp_user: Annotated[str, Field(description="its user; empty for none")] = ""
-    smtp_password: Annotated[SecretStr, Field(description="its password")] = SecretStr("")
-    smtp_starttls: Annotated[bool, Field(description="whether to insist on STARTTLS")] = False
-    mail_from: Annotated[str, Field(description="sender of scripts' mails, when the tenant has no own")] = (
-        "scripts@localhost"
+    slots: int = Field(
+        default_factory=lambda: 4 * (os.cpu_count() or 1),
+        ge=1,
+        le=100_000,
+        description="attempts that a node runs at once",
+    )
+    lease_s: float = Field(
+        default=6.0, gt=0, le=600, description="a node that was silent for so long has lost its actions to the others"
+    )
+    renew_s: float | None = Field(
+        default=None, gt=0, le=200, description="how often a node renews its lease; none: a fifth of lease_s"
+    )
+    surrender_s: float | None = Field(
+        default=None,
+        ge=0,
+        le=200,
+        description="a node that cannot renew kills its workers so long before the lease "
+        "ends; none: a third of lease_s, at most 2",
+    )
+    peek_s: float = Field(default=1.0, gt=0, le=60, description="how far ahead a node reads what comes due")
+    poll_s: float = Field(
+        default=0.25,
+        gt=0,
+        le=60,
+        description="how often a node looks for what other processes changed: edits, cancellations",
+    )
+    missed_after_s: float = Field(
+        default=10.0, ge=0, le=86_400, description="a slot is missed when its tick comes so long after it"
+    )
+    catch_up_max: int = Field(
+        default=1000,
+        ge=1,
+        le=100_000,
+        description="most slots of a schedule that one tick turns into rows of their own",
+    )
+    tick_batch: int = Field(default=500, ge=1, le=10_000, description="most clocks taken in one transaction")
+    commit_batch: int = Field(default=500, ge=1, le=10_000, description="most attempts committed in one transaction")
+    grace_s: float = Field(
+        default=30.0,
+        ge=0,
+        le=3600,
+        description="an attempt that is silent so long after its wall limit is taken from its node",
+    )
+    concurrent_runs: int = Field(
+        default=2, ge=1, le=100_000, description="attempts of one tenant at once, when its limits do not say"
+    )
+    sqlite_synchronous: str = Field(
+        default="FULL",
+        pattern="^(FULL|NORMAL)$",
+        description="FULL: a commit survives a power cut; NORMAL: a killed process",
     )
 
+    database: str = Field(
+        default="lodger.db", description="where the ledger is: a SQLite file's path or a database URL"
+    )
+    cache_dir: Path = Field(default_factory=_cache, description="where the compiled guest is kept between starts")
+    smtp_host: str = Field(default="", description="server that the outbox is delivered to; empty: mails stay in it")
+    smtp_port: int = Field(default=25, ge=1, le=65_535, description="its port")
+    smtp_user: str = Field(default="", description="its user, when it asks for one")
+    smtp_password: SecretStr = Field(default=SecretStr(""), description="that user's password")
+    mail_from: str = Field(default="scripts@localhost", description="sender of the mails that scripts send")
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table of settings, every value as text; ``source`` is ``default`` or ``environment``."""
+    @property
+    def lease_us(self) -> int:
+        """The lease in microseconds."""
+        return int(self.lease_s * 1_000_000)
 
-    name: str
-    variable: str
-    unit: str
-    value: str
-    default: str
-    source: str
-    help: str
+    @property
+    def renewal_s(self) -> float:
+        """Seconds between two renewals."""
+        return self.renew_s or self.lease_s / 5
 
-    def as_dict(self) -> dict[str, str]:
-        """Give the row for ``--json``."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-_UNITS = {"_s": "seconds", "_ms": "milliseconds", "_bytes": "bytes", "_port": "port", "_dir": "path"}
-
-
-def load(**overrides: Any) -> Settings:
-    """Read the settings; ``overrides`` (by field name) win over the environment.
-
-    Raises:
-        InputError: ``setting_invalid``, naming the variable.
-    """
-    try:
-        return Settings(**{name: value for name, value in overrides.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0]).lower()
-        name = name.removeprefix(PREFIX.lower())
-        raise InputError(
-            "setting_invalid",
-            f"setting {PREFIX}{name.upper()} cannot be {first['input']!r}",
-            why=first["msg"],
-            fix="lodger config show lists every setting with its unit and default",
-            setting=name,
-        ) from None
-
-
-def table(settings: Settings) -> list[Row]:
-    """Every setting as a row, in the order of declaration; secrets are masked."""
-    rows = []
-    for name, field in Settings.model_fields.items():
-        default = field.get_default(call_default_factory=True, validated_data={})
-        unit = next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), "")
-        value = getattr(settings, name)
-        rows.append(
-            Row(
-                name=name,
-                variable=PREFIX + name.upper(),
-                unit=unit,
-                value=_shown(value),
-                default=_shown(default),
-                source="default" if value == default else "environment",
-                help=field.description or "",
-            )
-        )
-    return rows
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, SecretStr):
-        return "(set)" if value.get_secret_value() else ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value)
+    @property
+    def surrendering_s(self) -> float:
+        """Seconds before the end of the lease at which a node gives up."""
+        return self.surrender_s if self.surrender_s is not None else min(2.0, self.lease_s / 3)

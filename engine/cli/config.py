@@ -15,10 +15,10 @@ def _noun() -> None:
 @app.command("show")
 def show(as_json: AsJson = False) -> None:
     """List every setting: value, unit, default, where it came from, and what it does."""
-    from lodger.engine import settings
+    from lodger.engine.settings_table import load, table as rows_of
     from lodger.sandbox.limits import LIMITS
 
-    rows = settings.table(settings.load())
+    rows = rows_of(load())
     limits = [
         {
             "name": spec.name,

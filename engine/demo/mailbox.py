@@ -149,6 +149,6 @@ def _parsed(sender: str, to: list[str], body: bytes) -> Mail:
         sender,
         tuple(to),
         str(message.get("Subject", "")),
-        part.get_content() if part is not None else "",
+        part.get_content().replace("\r\n", "\n") if part is not None else "",
         str(message.get("Message-ID", "")),
     )
