@@ -30,13 +30,13 @@ def upgrade(db: Database = None, as_json: AsJson = False) -> None:
 @app.command()
 def check(db: Database = None, as_json: AsJson = False) -> None:
     """Say whether the database can be opened and has this version's schema; changes nothing."""
-    from lodger.engine.cli.dbcheck import checked
+    from lodger.engine.ledger.inspection import inspected
     from lodger.engine.settings_table import load
 
-    found = checked(load(database=db).database)
+    found = inspected(load(database=db).database)
     if as_json:
         write_json(found)
     else:
-        say(f"{found['place']}: schema {found['revision'] or 'none'}, wanted {found['wanted']}: {found['verdict']}")
-    if found["verdict"] != "current":
+        say(f"{found.place}: schema {found.revision or 'none'}, wanted {found.wanted}: {found.verdict}")
+    if found.verdict != "current":
         raise typer.Exit(1)

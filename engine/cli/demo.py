@@ -1,0 +1,5 @@
+"""``lodger demo``."""
+
+
+def demo() -> None:
+    """Soon."""

@@ -1,0 +1,5 @@
+"""``lodger exec``."""
+
+
+def execute() -> None:
+    """Soon."""
