@@ -3,10 +3,8 @@
 Names load on first use (PEP 562): a worker imports this package and may not drag the parent side along.
 """
 
-TYPE_CHECKING = False  # type checkers take the name for true; importing typing would make every fork dearer
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the price of importing typing
 if TYPE_CHECKING:
-    from typing import Any
-
     from lodger.sandbox.job import Bundle, Host, Job, Report, ScriptError, Usage
     from lodger.sandbox.limits import Limits
     from lodger.sandbox.outcome import Outcome
@@ -27,7 +25,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> "Any":  # noqa: ANN401 - a module's attributes have no common type
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,20 +1,18 @@
 """``lodger next``: when a rule fires, in words and instants. Pure: no database, no server."""
 
-import json
 import sys
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, table, write_json, zulu
-from lodger.engine.cli.failure import Teaching, Usage, described, human, under
+from lodger.engine.cli.answer import AsJson, say, table, write_json
+from lodger.engine.cli.failure import Usage, human, under
 
 Kind = Annotated[
     str | None, typer.Option(help="Language of the rule: rrule, cron, schyntax, every, once; recognised when left out.")
 ]
-_MOST = 10_000
-_FIELDS = frozenset({"id", "rule", "kind", "dtstart", "tz", "after", "inclusive", "n", "previous"})
+_MOST = 1000
 
 
 def next_slots(
@@ -41,12 +39,12 @@ def next_slots(
         return
     if rule is None:
         raise Usage("rule_missing", "no rule was given", fix="lodger next 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'")
+    from lodger.engine.recurrence.query import answer
+
     request = {"rule": rule, "kind": kind, "dtstart": dtstart, "tz": tz, "after": after}
-    request |= {"inclusive": inclusive, "n": n, "previous": previous}
-    body = _answered(request)
+    body = answer(request | {"inclusive": inclusive, "n": n, "previous": previous}, now=_now())
     error = body.get("error")
     if as_json:
-        body.pop("id", None)
         write_json(body)
     elif error:
         sys.stderr.write(_refused(rule, error) + "\n")
@@ -62,48 +60,15 @@ def _now() -> datetime:
     return from_us(SystemClock().now_us())
 
 
-def _answered(request: dict[str, Any]) -> dict[str, Any]:
-    """Ask the pure core; a refusal becomes the ``error`` of the answer."""
-    from lodger.engine.recurrence.query import answer
-
-    request = {name: value for name, value in request.items() if value is not None}
-    request.setdefault("after", zulu(_now()))
-    try:
-        return answer(request)
-    except Exception as error:
-        if not isinstance(error, Teaching):
-            raise
-        return {"id": request.get("id"), "error": described(error)}
-
-
 def _answer_lines() -> None:
     """JSON lines in, JSON lines out, same order, one answer per line whatever the line holds."""
-    for number, line in enumerate(sys.stdin.buffer, 1):
-        if line.strip():
-            sys.stdout.write(json.dumps(_line(line, number), ensure_ascii=False, separators=(",", ":")) + "\n")
-            sys.stdout.flush()
+    from lodger.engine.recurrence.query import answer_lines
 
-
-def _line(line: bytes, number: int) -> dict[str, Any]:
-    def refused(code: str, message: str, **more: object) -> dict[str, Any]:
-        return {"id": None, "error": {"code": code, "message": message, "line": number, **more}}
-
-    try:
-        request = json.loads(line)
-    except json.JSONDecodeError as error:
-        return refused("bad_json", f"the line is not JSON: {error.msg}", index=error.pos)
-    except (UnicodeDecodeError, RecursionError) as error:
-        return refused("bad_json", f"the line is not JSON: {error}")
-    if not isinstance(request, dict):
-        return refused("bad_request", "the line is not a JSON object")
-    if unknown := sorted(set(request) - _FIELDS):
-        return refused("field_unknown", f"there is no field {unknown[0]!r}") | {"id": request.get("id")}
-    if not isinstance(request.get("rule"), str):
-        return refused("rule_missing", "the field rule is missing or no text") | {"id": request.get("id")}
-    many = request.get("n")
-    if many is not None and (isinstance(many, bool) or not isinstance(many, int) or not 1 <= many <= _MOST):
-        return refused("n_out_of_range", f"n is a whole number from 1 to {_MOST}") | {"id": request.get("id")}
-    return {"id": request.get("id")} | _answered(request)
+    # A byte that is no UTF-8 becomes a character that no rule has: the line is refused like any other wrong one.
+    lines = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
+    for text in answer_lines(lines, now=_now()):
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
 
 
 def _refused(rule: str, error: dict[str, Any]) -> str:
@@ -127,7 +92,7 @@ def _show(body: dict[str, Any], tz: str, *, previous: bool) -> None:
     zone, now, shifted = ZoneInfo(body.get("tz") or tz), _now(), set(body.get("shifted") or ())
     rows = []
     for number, (text, slot) in enumerate(zip(body["next"], slots, strict=True), 1):
-        mark = "moved by daylight saving" if text in shifted or number - 1 in shifted else ""
+        mark = "moved by daylight saving" if text in shifted else ""
         local = slot.astimezone(zone)
         rows.append(
             (

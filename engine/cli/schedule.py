@@ -15,7 +15,9 @@ Which = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's n
 Rules = Annotated[list[str] | None, typer.Option("--rule", help="A rule; several make a union.")]
 Zone = Annotated[str | None, typer.Option(help="IANA time zone; UTC when left out.")]
 Missed = Annotated[str, typer.Option(help="Slots missed while no engine ran: latest, skip, all, within:2h.")]
-Overlap = Annotated[str, typer.Option(help="A slot while the run before it goes on: skip, queue_one, queue_all, allow.")]
+Overlap = Annotated[
+    str, typer.Option(help="A slot while the run before it goes on: skip, queue_one, queue_all, allow.")
+]
 
 
 @app.command()
@@ -54,7 +56,9 @@ def show_all(tenant: Tenant, db: Database = None, as_json: AsJson = False) -> No
     if as_json:
         write_json({"schedules": found})
     else:
-        rows = ((each.name, each.text, each.state, zulu(each.next_at) if each.next_at else "", each.id) for each in found)
+        rows = (
+            (each.name, each.text, each.state, zulu(each.next_at) if each.next_at else "", each.id) for each in found
+        )
         table(("schedule", "in words", "state", "next slot", "id"), rows)
 
 

@@ -41,7 +41,7 @@ PLAIN = (
 #: Allowed while argument 2 (protection) has no PROT_EXEC.
 NEVER_EXECUTABLE = ("mprotect", "mmap")
 #: Refused with EPERM, see above.
-REFUSED = ("tgkill", "rt_sigprocmask")
+REFUSED = ("tgkill", "rt_sigprocmask", "rt_sigaction")
 #: Only until a worker is armed: name and the arguments (index, value) that must hold.
 UNTIL_ARMED = (
     ("prlimit64", ((0, 0),)),

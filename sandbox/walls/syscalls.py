@@ -13,6 +13,7 @@ _NUMBERS = {
     "mprotect": (10, 226),
     "munmap": (11, 215),
     "brk": (12, 214),
+    "rt_sigaction": (13, 134),
     "rt_sigprocmask": (14, 135),
     "rt_sigreturn": (15, 139),
     "readv": (19, 65),
