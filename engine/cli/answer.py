@@ -50,7 +50,7 @@ def say(text: str = "") -> None:
 def visible(text: str) -> str:
     """Replace control characters (an escape sequence in a log could repaint a terminal) but keep line ends and tabs."""
     return "".join(
-        char if char >= " " and char != "\x7f" and not "\x80" <= char <= "\x9f" or char in "\n\t" else "�"
+        char if (char >= " " and char != "\x7f" and not "\x80" <= char <= "\x9f") or char in "\n\t" else "�"
         for char in text
     )
 

@@ -15,7 +15,8 @@ def _noun() -> None:
 @app.command("show")
 def show(as_json: AsJson = False) -> None:
     """List every setting: value, unit, default, where it came from, and what it does."""
-    from lodger.engine.settings_table import load, table as rows_of
+    from lodger.engine.settings_table import load
+    from lodger.engine.settings_table import table as rows_of
     from lodger.sandbox.limits import LIMITS
 
     rows = rows_of(load())

@@ -5,7 +5,9 @@ import sys
 
 import typer
 
-from lodger.engine.cli import action, config, db, demo, doctor, exec, next, schedule, script, tenant, version
+from lodger.engine.cli import action, config, db, demo, doctor, schedule, script, tenant, version
+from lodger.engine.cli import exec as exec_verb
+from lodger.engine.cli import next as next_verb
 from lodger.engine.cli.failure import tell
 
 app = typer.Typer(
@@ -27,8 +29,8 @@ def _everywhere(
 
 
 app.command("demo")(demo.demo)
-app.command("exec")(exec.execute)
-app.command("next")(next.next_slots)
+app.command("exec")(exec_verb.execute)
+app.command("next")(next_verb.next_slots)
 app.command("doctor")(doctor.doctor)
 app.command("version")(version.version)
 for verb in (tenant, script, schedule, action, db, config):

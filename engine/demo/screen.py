@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Self
 
 from rich.box import ROUNDED, SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
@@ -28,7 +29,7 @@ class Screen:
         self._story, self._console, self._now = story, console, now
         self._live = Live(console=console, screen=True, auto_refresh=False)
 
-    def __enter__(self) -> "Screen":
+    def __enter__(self) -> Self:
         self._live.__enter__()
         self.refresh()
         return self
