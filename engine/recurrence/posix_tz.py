@@ -3,7 +3,14 @@
 import re
 from dataclasses import dataclass
 
-from lodger.engine.recurrence.civil import DAY_S, DAYS_BEFORE_MONTH, days_in_month, is_leap, weekday, year_start
+from lodger.engine.recurrence.civil import (
+    DAY_S,
+    DAYS_BEFORE_MONTH,
+    days_in_month,
+    is_leap,
+    weekday,
+    year_start,
+)
 
 _NAME = r"(?:<[A-Za-z0-9+-]+>|[A-Za-z]+)"
 _TIME = r"[+-]?\d+(?::\d+){0,2}"

@@ -119,7 +119,7 @@ def _names() -> frozenset[str]:
 
 def tzdata_version() -> str:
     """Release of the pinned database, such as ``2026a``."""
-    import tzdata  # type: ignore[import-untyped]  # noqa: PLC0415 - the package ships no types
+    import tzdata  # type: ignore[import-untyped] - it ships no types
 
     return str(tzdata.IANA_VERSION)
 
