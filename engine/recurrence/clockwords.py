@@ -1,4 +1,4 @@
-"""Sets of times, weekdays and months in English; what is said determines the set, so no two sets share words."""
+"""Times, weekdays and months in English; what is said determines the set, so no two share words."""
 
 from lodger.engine.recurrence.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial, members, stride
 
@@ -78,8 +78,10 @@ def spoken(dial: Dial, *, recurring: bool) -> str:
 
     Args:
         dial: the times; must not be empty.
-        recurring: the rule follows the running clock (through both hours of a fold) and is said with ``every`` or with
-            its minutes; otherwise each time of day comes once a day, and is said as clock time or with those words.
+        recurring: the rule follows the running clock (through both hours of a fold) and is said with
+            ``every`` or with
+            its minutes; otherwise each time of day comes once a day, and is said as clock time or with
+            those words.
     """
     if not recurring and dial.count() <= MOST_LISTED:
         return f"at {joined(_times(dial))}"

@@ -1,7 +1,7 @@
 """The times of day that a rule names, as three sets: hours, minutes, seconds.
 
-A set is an integer whose bit *n* says that *n* belongs to it, so the neighbour of any time of day is found with a handful
-of shifts: no loop, whatever the sets hold.
+A set is an integer whose bit *n* says that *n* belongs to it, so the neighbour of any time of day is found
+with a handful of shifts: no loop, whatever the sets hold.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def members(bits: int) -> list[int]:
 
 
 def stride(first: int, stop: int, step: int) -> int:
-    """Set of first, first + step, ... below stop; built by doubling, so that a long one costs few operations."""
+    """Set of first, first + step, ... below stop; built by doubling, so a long one costs few operations."""
     count = -(-(stop - first) // step)
     if count <= 0:
         return 0

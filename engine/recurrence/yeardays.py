@@ -1,10 +1,10 @@
 """The days that a rule names, one set per *kind* of year.
 
-A rule without years names the same days of the year in every year of one kind, and there are 21 kinds: the weekday of
-January 1 × (common, leap, common after a leap year). No kind stays away longer than 40 years (over a century that is no
-leap year), so a search looks at no more than 41 years before it knows that there is nothing: that is the bound of every
-question, impossible rules included. Years named in the rule (1900 to 2200) carry their own sets and are found by
-bisection.
+A rule without years names the same days of the year in every year of one kind, and there are 21 kinds: the
+weekday of January 1 × (common, leap, common after a leap year). No kind stays away longer than 40 years
+(over a century that is no leap year), so a search looks at no more than 41 years before it knows that there
+is nothing: that is the bound of every question, impossible rules included. Years named in the rule (1900 to
+2200) carry their own sets and are found by bisection.
 """
 
 from bisect import bisect_left, bisect_right
@@ -31,7 +31,8 @@ def _kind(year: int) -> int:
     return weekday(year_start(year)) * 4 + is_leap(year) * 2 + is_leap(year - 1)
 
 
-#: Kind of a year by its place in the 400-year cycle: weekday of January 1 × 4 + leap × 2 + previous year leap.
+#: Kind of a year by its place in the 400-year cycle: weekday of January 1 × 4 + leap × 2 + previous year
+#: leap.
 KINDS = tuple(_kind(CYCLE_YEARS + place) for place in range(CYCLE_YEARS))
 
 
@@ -44,7 +45,8 @@ class YearDays:
     """A set of days, asked for its members before and after a day.
 
     Args:
-        build: gives the set for a kind of year; bit 0 is January 1. Called at most once for each of the 21 kinds.
+        build: gives the set for a kind of year; bit 0 is January 1. Called at most once for each of the 21
+            kinds.
         named: sets of a contiguous stretch of years, in place of those of their kinds.
     """
 

@@ -64,7 +64,7 @@ class WeekDays:
 
 
 def nearest_weekday(day: int, length: int, first_weekday: int) -> int:
-    """Monday-to-Friday day of the same month nearest to a day; the month's first weekday is given (Monday 0)."""
+    """Monday-to-Friday day of the same month nearest to a day."""
     weekday = (first_weekday + day - 1) % 7
     if weekday == calendar.SATURDAY:
         return day - 1 if day > 1 else day + 2

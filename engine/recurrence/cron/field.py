@@ -18,7 +18,8 @@ class Field:
         name: as errors call it.
         low: smallest number.
         high: largest number.
-        modulus: numbers that differ by it mean the same (7 for the weekday, where 0 and 7 are Sunday); 0 for none.
+        modulus: numbers that differ by it mean the same (7 for the weekday, where 0 and 7 are Sunday); 0
+            for none.
         names: upper-case names of the numbers, from ``first_name`` on.
         first_name: the number of the first name.
     """
@@ -32,7 +33,9 @@ class Field:
 
     def wrong(self, text: str, index: int, why: str = "") -> RuleInvalid:
         """Give the error for a term of this field."""
-        spans = f"{self.low} to {self.high}" + (f" or {self.names[0]} to {self.names[-1]}" if self.names else "")
+        spans = f"{self.low} to {self.high}" + (
+            f" or {self.names[0]} to {self.names[-1]}" if self.names else ""
+        )
         return RuleInvalid(
             "cron_bad_field",
             f"{text!r} is no {self.name}",
@@ -52,8 +55,8 @@ class Field:
     def term(self, text: str, index: int) -> int:
         """Set of the numbers that ``*``, ``a``, ``a-b``, each with an optional ``/n``, stand for.
 
-        A range whose start is above its end wraps (``22-2``, ``FRI-MON``, ``NOV-FEB``) and a step keeps counting across
-        the edge. ``a/n`` runs from a to the largest number, as in cronsim.
+        A range whose start is above its end wraps (``22-2``, ``FRI-MON``, ``NOV-FEB``) and a step keeps
+        counting across the edge. ``a/n`` runs from a to the largest number, as in cronsim.
         """
         body, slash, steps = text.partition("/")
         if body == "?" and self not in (DAY, WEEKDAY):
@@ -62,7 +65,9 @@ class Field:
         if slash:
             at = index + len(body) + 1
             if not _DIGITS.match(steps) or not int(steps):
-                raise self.wrong(steps, at, f"A step is a whole number of at least 1, in the {self.name} field too.")
+                raise self.wrong(
+                    steps, at, f"A step is a whole number of at least 1, in the {self.name} field too."
+                )
             step = int(steps)
         if body in ("*", "?"):
             return stride(self.low, self.high + 1, step)
@@ -85,7 +90,11 @@ MINUTE = Field("minute", 0, 59)
 HOUR = Field("hour", 0, 23)
 DAY = Field("day of month", 1, 31)
 MONTH = Field(
-    "month", 1, 12, names=("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"), first_name=1
+    "month",
+    1,
+    12,
+    names=("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"),
+    first_name=1,
 )
 WEEKDAY = Field("day of week", 0, 7, modulus=7, names=("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))
 

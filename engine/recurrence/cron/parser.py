@@ -7,7 +7,14 @@ Assignments stand before the fields as in a crontab: ``TZ=`` or ``CRON_TZ=`` (IA
 import re
 from dataclasses import dataclass
 
-from lodger.engine.recurrence.cron.days import ALL_WEEKDAYS, CronDays, DayReading, FromEnd, MonthDays, WeekDays
+from lodger.engine.recurrence.cron.days import (
+    ALL_WEEKDAYS,
+    CronDays,
+    DayReading,
+    FromEnd,
+    MonthDays,
+    WeekDays,
+)
 from lodger.engine.recurrence.cron.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, terms
 from lodger.engine.recurrence.cron.rule import CronRule
 from lodger.engine.recurrence.dial import Dial
@@ -57,10 +64,16 @@ def _week_days(text: str, index: int) -> WeekDays:
         day, hash_sign, which = term.partition("#")
         if hash_sign:
             if which not in ("1", "2", "3", "4", "5"):
-                raise WEEKDAY.wrong(term, at + len(day) + 1, "A month has at most five of a weekday: write #1 to #5.")
+                raise WEEKDAY.wrong(
+                    term, at + len(day) + 1, "A month has at most five of a weekday: write #1 to #5."
+                )
             nth.append(((WEEKDAY.number(day, at) - 1) % 7, int(which)))
         elif term.upper() == "L":
-            raise WEEKDAY.wrong(term, at, "A lone L means Saturday to some readers and the last day to others: write SAT or 6L.")
+            raise WEEKDAY.wrong(
+                term,
+                at,
+                "A lone L means Saturday to some readers and the last day to others: write SAT or 6L.",
+            )
         elif term[-1] in "Ll":
             last.append((WEEKDAY.number(term[:-1], at) - 1) % 7)
         else:

@@ -18,7 +18,8 @@ class CronRule:
     Attributes:
         dial: times of day.
         days: the day-level fields.
-        recurring: the minute or hour field begins with a star, so the job follows the running clock (Debian's cron).
+        recurring: the minute or hour field begins with a star, so the job follows the running clock
+            (Debian's cron).
     """
 
     dial: Dial
@@ -49,12 +50,12 @@ class CronRule:
         return False
 
     def default_dst(self) -> DstPolicy:
-        """Debian's: a fixed time that is skipped runs right after the gap, and once in a fold; a star runs by the clock."""
+        """Debian's: a fixed time runs once, right after the gap that skips it; a star runs by the clock."""
         if self.recurring:
             return DstPolicy(Gap.SKIP, Fold.BOTH)
         return DstPolicy(Gap.NEXT, Fold.FIRST)
 
-    def never_because(self) -> str | None:
+    def never_reason(self) -> str | None:
         """Why there is no slot, or None."""
         if self.grid.has_days():
             return None

@@ -1,7 +1,14 @@
 """The days of a cron expression in English."""
 
 from lodger.engine.recurrence.clockwords import MONTHS, WEEKDAYS, joined, listed, ordinal
-from lodger.engine.recurrence.cron.days import ALL_DAYS, ALL_MONTHS, ALL_WEEKDAYS, CronDays, MonthDays, WeekDays
+from lodger.engine.recurrence.cron.days import (
+    ALL_DAYS,
+    ALL_MONTHS,
+    ALL_WEEKDAYS,
+    CronDays,
+    MonthDays,
+    WeekDays,
+)
 
 
 def _month_days(days: MonthDays) -> str:
@@ -10,7 +17,11 @@ def _month_days(days: MonthDays) -> str:
         plural = "s" if days.numbers.bit_count() > 1 else ""
         words.append(f"day{plural} {listed(days.numbers)} of the month")
     for item in days.from_end:
-        day = "the last day of the month" if not item.before else f"the {ordinal(item.before + 1)} last day of the month"
+        day = (
+            "the last day of the month"
+            if not item.before
+            else f"the {ordinal(item.before + 1)} last day of the month"
+        )
         if item.nearest_weekday:
             day = f"the Monday-to-Friday day nearest to {day}"
         words.append(day)

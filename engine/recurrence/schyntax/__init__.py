@@ -1,6 +1,7 @@
 """Schyntax (spec 1.0.1) as a sequence of local times; it knows nothing of zones, instants or the clock.
 
-Lexer → parser → validator give the model; compiling folds it into sets of times and of days; the rule answers.
+Lexer → parser → validator give the model; compiling folds it into sets of times and of days; the rule
+answers.
 """
 
 from lodger.engine.recurrence.schyntax.parser import read

@@ -1,6 +1,7 @@
 """The day-level expressions of one group as sets per kind of year and per named year."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from lodger.engine.recurrence.civil import DAYS_BEFORE_MONTH, days_in_year, year_start
 from lodger.engine.recurrence.dial import members, stride
@@ -16,7 +17,6 @@ from lodger.engine.recurrence.schyntax.sets import (
 from lodger.engine.recurrence.yeardays import KINDS, YearDays, kind_of
 
 _WHOLE_YEAR = (1 << 366) - 1
-_WHOLE_MONTH = ((1 << 31) - 1) << 1
 _EACH_WEEK = stride(0, 366 + 7, 7)
 #: Every month with the one before it: (length, length before).
 _MONTH_PAIRS = ((31, 31), (28, 31), (29, 31), (31, 28), (31, 29), (30, 31), (31, 30))
@@ -42,7 +42,8 @@ class GroupDays:
     Attributes:
         week: weekdays; bit 0 is Monday.
         months: days of the month by (length, length of the month before); None when the unit is not given.
-        years: days of the year by (leap, previous leap): daysOfYear and dates without years, includes only of the dates.
+        years: days of the year by (leap, previous leap): daysOfYear and dates without years, includes only
+            of the dates.
         excluded: dates without years that are excluded, by (leap, previous leap).
         included: dates without years that are included; None when the group includes no date at all.
     """
@@ -79,6 +80,21 @@ class GroupDays:
         return days if self.included is None else days & self.included[kind >> 1 & 1, kind & 1]
 
 
+def _month_sets(arguments: tuple[Argument, ...]) -> dict[tuple[int, int], int]:
+    return {
+        pair: folded(arguments, partial(counted_set, length=pair[0], previous=pair[1]), (2 << pair[0]) - 2)
+        for pair in _MONTH_PAIRS
+    }
+
+
+def _year_sets(arguments: tuple[Argument, ...]) -> dict[tuple[int, int], int]:
+    sets = {}
+    for leap, before in _YEAR_PAIRS:
+        each = partial(counted_set, length=365 + leap, previous=365 + before)
+        sets[leap, before] = folded(arguments, each, _WHOLE_YEAR << 1) >> 1
+    return sets
+
+
 def group_days(arguments: Arguments) -> YearDays:
     """Give the days on which a group runs."""
     dates = arguments.get(Unit.DATES, ())
@@ -97,25 +113,8 @@ def group_days(arguments: Arguments) -> YearDays:
     any_included = any(not argument.excluded for argument in dates)
     days = GroupDays(
         week=week_set(arguments.get(Unit.DAYS_OF_WEEK, ())),
-        months=None
-        if month_days is None
-        else {
-            (length, previous): folded(
-                month_days,
-                lambda argument, length=length, previous=previous: counted_set(argument, length, previous),  # type: ignore[misc] - mypy cannot infer bound defaults
-                _WHOLE_MONTH & ((2 << length) - 1),
-            )
-            for length, previous in _MONTH_PAIRS
-        },
-        years={
-            (leap, before): folded(
-                year_days,
-                lambda argument, leap=leap, before=before: counted_set(argument, 365 + leap, 365 + before),  # type: ignore[misc] - mypy cannot infer bound defaults
-                _WHOLE_YEAR << 1,
-            )
-            >> 1
-            for leap, before in _YEAR_PAIRS
-        },
+        months=None if month_days is None else _month_sets(month_days),
+        years=_year_sets(year_days),
         included={pair: unions(plain_included, pair) for pair in _YEAR_PAIRS} if any_included else None,
         excluded={pair: unions([each for each in plain if each.excluded], pair) for pair in _YEAR_PAIRS},
     )

@@ -31,16 +31,17 @@ class Sort(StrEnum):
 
 
 class Token(NamedTuple):
-    """A token: sort, text as written, value (unit, weekday 1 to 7, number), position."""
+    """A token: sort, text as written, value (unit, weekday 1 to 7, number), 0-based position."""
 
     sort: Sort
     text: str
     value: int | Unit | None
-    index: int
+    at: int
 
 
 _TOKEN = re.compile(
-    r"(?P<space>[ \t\r\n]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>[0-9]+)|(?P<negative>-[0-9]+)|(?P<sign>\.\.<|\.\.|[%!*/,(){}])"
+    r"(?P<space>[ \t\r\n]+)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>[0-9]+)|(?P<negative>-[0-9]+)"
+    r"|(?P<sign>\.\.<|\.\.|[%!*/,(){}])"
 )
 _UNIT_NAMES = {
     Unit.SECONDS: "s sec second seconds secondofminute secondsofminute",
@@ -90,7 +91,8 @@ def tokens(text: str) -> list[Token]:
             found.append(Token(Sort(piece), piece, None, at))
         elif kind != "space":
             sort = Sort.NUMBER if kind == "number" else Sort.NEGATIVE
-            # Beyond 32 bits the value is never used: it only has to stay refused without costing a long conversion.
+            # Beyond 32 bits the value is never used: it only has to stay refused without costing a long
+            # conversion.
             is_long = len(piece.lstrip("-0")) > 10
             found.append(Token(sort, piece, _LARGEST + 1 if is_long else int(piece), at))
         at = match.end()
@@ -107,6 +109,6 @@ def number(token: Token) -> int:
             f"{token.text[:24]!r} is too large",
             why=f"A Schyntax number fits into 32 bits, so it is at most {_LARGEST}.",
             fix="Write a smaller number.",
-            index=token.index,
+            index=token.at,
         )
     return value

@@ -8,8 +8,8 @@
     argument = ["!"] ( "*" | value [ (".." | "..<") value ] ) [ "%" NUMBER ]
     value    = NUMBER | NEGATIVE | DAY | NUMBER "/" NUMBER [ "/" NUMBER ]
 
-What the grammar lets through is checked afterwards (:mod:`validator`), in the order of the reference implementation, so
-that the position of an error is the same as there.
+What the grammar lets through is checked afterwards (:mod:`validator`), in the order of the reference
+implementation, so that the position of an error is the same as there.
 """
 
 from lodger.engine.recurrence.errors import RuleInvalid
@@ -48,7 +48,7 @@ class _Reader:
             met,
             why=f"Schyntax expects {wanted} at this place.",
             fix="Write for example hours(9) days(mon..fri), or min(*%5).",
-            index=token.index,
+            index=token.at,
         )
 
     def value(self, unit: Unit | None) -> int:
@@ -60,7 +60,7 @@ class _Reader:
                     f"{token.text[:24]} cannot stand here",
                     why="Only days of the month and of the year are counted from the end.",
                     fix="Write a positive number.",
-                    index=token.index,
+                    index=token.at,
                 )
             return number(self.take(Sort.NEGATIVE))
         if self.next_is(Sort.DAY) and unit is Unit.DAYS_OF_WEEK:
@@ -81,29 +81,29 @@ class _Reader:
         return Date(first, second, number(self.take(Sort.NUMBER)))
 
     def span(self, unit: Unit) -> Range:
-        index = self.peek().index
+        index = self.peek().at
         start = self.date() if unit is Unit.DATES else self.value(unit)
         if not self.next_is(Sort.RANGE, Sort.HALF_OPEN):
             return Range(start, index=index)
         half_open = self.take(Sort.RANGE, Sort.HALF_OPEN).sort is Sort.HALF_OPEN
-        end_index = self.peek().index
+        end_index = self.peek().at
         end = self.date() if unit is Unit.DATES else self.value(unit)
         return Range(start, end, half_open, index, end_index)
 
     def argument(self, unit: Unit) -> Argument:
-        index = self.peek().index
+        index = self.peek().at
         excluded = self.next_is(Sort.NOT)
         if excluded:
             self.take(Sort.NOT)
         if self.next_is(Sort.STAR):
-            span = Range(None, index=self.take(Sort.STAR).index)
+            span = Range(None, index=self.take(Sort.STAR).at)
         else:
             span = self.span(unit)
         if not self.next_is(Sort.PERCENT):
             return Argument(span, excluded, index=index)
         percent = self.take(Sort.PERCENT)
-        interval_index = self.peek().index
-        return Argument(span, excluded, self.value(None), index, percent.index, interval_index)
+        interval_index = self.peek().at
+        return Argument(span, excluded, self.value(None), index, percent.at, interval_index)
 
     def expression(self) -> Expression:
         unit = self.take(Sort.NAME).value
@@ -134,7 +134,7 @@ class _Reader:
         groups: list[tuple[Expression, ...]] = []
         while not self.next_is(Sort.END):
             if self.next_is(Sort.OPEN_GROUP):
-                index = self.peek().index
+                index = self.peek().at
                 groups.append(self.group())
                 if len(groups) > MOST_GROUPS:
                     raise RuleInvalid(

@@ -1,6 +1,7 @@
 """A Schyntax schedule that answers questions."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from lodger.engine.recurrence.clockwords import sentence
 from lodger.engine.recurrence.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial
@@ -56,23 +57,28 @@ class SchyntaxRule:
         return all(not group.grid.runs_for_ever() for group in self.groups)
 
     def default_dst(self) -> DstPolicy:
-        """By granularity, as for cron: a wildcard hour runs by the clock; a fixed hour once, after the gap when skipped."""
+        """By granularity, as for cron: a wildcard hour runs by the clock, a fixed one once a day."""
         if all(group.recurring for group in self.groups):
             return DstPolicy(Gap.SKIP, Fold.BOTH)
         return DstPolicy(Gap.NEXT, Fold.FIRST)
 
     def by_granularity(self) -> tuple["SchyntaxRule", ...]:
         """Split into the groups with a wildcard hour and those without: their DST defaults differ."""
-        parts = (tuple(g for g in self.groups if g.recurring), tuple(g for g in self.groups if not g.recurring))
+        parts = (
+            tuple(g for g in self.groups if g.recurring),
+            tuple(g for g in self.groups if not g.recurring),
+        )
         return tuple(SchyntaxRule(part) for part in parts if part)
 
-    def never_because(self) -> str | None:
+    def never_reason(self) -> str | None:
         """Why there is no slot, or None."""
         if any(group.grid.has_days() and not group.grid.dial.is_empty() for group in self.groups):
             return None
         if all(group.grid.dial.is_empty() for group in self.groups):
             return "The excludes leave no time of day."
-        return f"No year of the calendar has such a day: {'; and '.join(group.words for group in self.groups)}."
+        return (
+            f"No year of the calendar has such a day: {'; and '.join(group.words for group in self.groups)}."
+        )
 
 
 def compiled(program: Program) -> SchyntaxRule:
@@ -92,13 +98,20 @@ def _group(expressions: tuple[Expression, ...]) -> Group:
     for unit in arguments:
         # The same argument twice says nothing new; positions do not matter any more.
         arguments[unit] = tuple(
-            {(e.span.start, e.span.end, e.span.half_open, e.excluded, e.interval): e for e in arguments[unit]}.values()
+            {
+                (e.span.start, e.span.end, e.span.half_open, e.excluded, e.interval): e
+                for e in arguments[unit]
+            }.values()
         )
     sets = []
     finest = False
-    for unit, everything in ((Unit.SECONDS, ALL_SECONDS), (Unit.MINUTES, ALL_MINUTES), (Unit.HOURS, ALL_HOURS)):
+    for unit, everything in (
+        (Unit.SECONDS, ALL_SECONDS),
+        (Unit.MINUTES, ALL_MINUTES),
+        (Unit.HOURS, ALL_HOURS),
+    ):
         if unit in arguments:
-            sets.append(folded(arguments[unit], lambda argument, unit=unit: clock_set(argument, unit), everything))  # type: ignore[misc] - mypy cannot infer bound defaults
+            sets.append(folded(arguments[unit], partial(clock_set, unit=unit), everything))
             finest = True
         else:
             sets.append(everything if finest else 1)
@@ -109,4 +122,6 @@ def _group(expressions: tuple[Expression, ...]) -> Group:
     else:
         included = [argument for argument in hours if not argument.excluded]
         recurring = not included or any(argument.is_wildcard for argument in included)
-    return Group(Grid(group_days(arguments), dial), group_in_words(arguments, dial, recurring=recurring), recurring)
+    return Group(
+        Grid(group_days(arguments), dial), group_in_words(arguments, dial, recurring=recurring), recurring
+    )

@@ -1,7 +1,7 @@
 """What the arguments of one Schyntax expression stand for, as sets (integers whose bit *n* is the value *n*).
 
-An interval counts from the start of its range, and where a range wraps it goes on counting over the edge: by the length
-of the unit, for days of the month and year by the length of the month or year before.
+An interval counts from the start of its range, and where a range wraps it goes on counting over the edge:
+by the length of the unit, for days of the month and year by the length of the month or year before.
 """
 
 from collections.abc import Callable, Iterable
@@ -53,8 +53,9 @@ def clock_set(argument: Argument, unit: Unit) -> int:
 def counted_set(argument: Argument, length: int, previous: int) -> int:
     """Days of a month or year of a length, after one of another length; bit 1 is the first day.
 
-    A negative number counts from the end. A range wraps when its written start is above its end with the same sign, and
-    from a negative to a positive number whenever the start comes later. A positive start with a negative end never
+    A negative number counts from the end. A range wraps when its written start is above its end with the
+    same sign, and from a negative to a positive number whenever the start comes later. A positive start
+    with a negative end never
     wraps: ``20..-20`` holds nothing in a month where the 20th last day comes before the 20th.
     """
     step = argument.interval or 1
@@ -79,12 +80,12 @@ def counted_set(argument: Argument, length: int, previous: int) -> int:
 
 
 def _place(date: Date, leap: int) -> tuple[int, bool]:
-    """Place in the year (January 1 is 0), and whether the date exists; February 29 of a common year is March 1's."""
+    """Place in the year (January 1 is 0) and whether the date exists; a missing February 29 has March 1's."""
     return DAYS_BEFORE_MONTH[leap][date.month] + date.day - 1, bool(leap) or (date.month, date.day) != (2, 29)
 
 
 def date_set(argument: Argument, leap: int, previous_leap: int) -> int:
-    """Dates without years in a year and after one; bit 0 is January 1. Intervals from February 29 count from the 28th."""
+    """Dates without years; bit 0 is January 1. Intervals from a missing February 29 count from the 28th."""
     step = argument.interval or 1
     start = argument.span.start or Date(None, 1, 1)
     end = argument.span.end

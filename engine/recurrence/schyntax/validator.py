@@ -1,4 +1,4 @@
-"""What the grammar lets through and the language does not: values out of range, empty ranges, impossible dates."""
+"""What the grammar lets through and the language does not: values out of range, impossible dates."""
 
 from lodger.engine.recurrence.civil import days_in_month
 from lodger.engine.recurrence.errors import RuleInvalid
@@ -35,7 +35,9 @@ def validate(program: Program) -> None:
 
 
 def _wrong(what: str, why: str, index: int) -> RuleInvalid:
-    return RuleInvalid("schyntax_bad_value", what, why=why, fix="Write a value that the expression has.", index=index)
+    return RuleInvalid(
+        "schyntax_bad_value", what, why=why, fix="Write a value that the expression has.", index=index
+    )
 
 
 def _argument(unit: Unit, argument: Argument) -> None:
@@ -43,7 +45,9 @@ def _argument(unit: Unit, argument: Argument) -> None:
         raise _wrong("%0 is no interval", f"To mean all {unit} write *.", argument.percent_index)
     if argument.is_wildcard:
         if argument.excluded and argument.interval is None:
-            raise _wrong("!* would exclude everything", "A wildcard is excluded only with an interval.", argument.index)
+            raise _wrong(
+                "!* would exclude everything", "A wildcard is excluded only with an interval.", argument.index
+            )
     elif unit is Unit.DATES:
         _dates(argument.span)
     else:
@@ -70,7 +74,9 @@ def _numbers(unit: Unit, span: Range) -> None:
 
 def _not_hollow(span: Range) -> None:
     if span.half_open and span.start == span.end:
-        raise _wrong("the range is empty", "A half-open range whose ends are equal holds nothing.", span.index)
+        raise _wrong(
+            "the range is empty", "A half-open range whose ends are equal holds nothing.", span.index
+        )
 
 
 def _dates(span: Range) -> None:
@@ -83,10 +89,13 @@ def _dates(span: Range) -> None:
     assert isinstance(start, Date)
     assert isinstance(end, Date)
     if (start.year is None) != (end.year is None):
-        raise _wrong("only one end of the range has a year", "Both dates have a year or neither has.", span.index)
-    if start.year is not None and end.year is not None:
-        if (start.year, start.month, start.day) > (end.year, end.month, end.day):
-            raise _wrong("the range ends before it starts", "Dates with years do not wrap.", span.index)
+        raise _wrong(
+            "only one end of the range has a year", "Both dates have a year or neither has.", span.index
+        )
+    if start.year is None or end.year is None:
+        return
+    if (start.year, start.month, start.day) > (end.year, end.month, end.day):
+        raise _wrong("the range ends before it starts", "Dates with years do not wrap.", span.index)
 
 
 def _date(value: int | Date | None, index: int) -> None:

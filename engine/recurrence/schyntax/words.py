@@ -22,7 +22,11 @@ def _value(value: int | Date | None) -> str:
 def _argument(argument: Argument) -> str:
     span = argument.span
     if span.start is None:
-        return "every day" if argument.interval in (None, 1) else f"every {ordinal(argument.interval)} day from the first"
+        return (
+            "every day"
+            if argument.interval in (None, 1)
+            else f"every {ordinal(argument.interval)} day from the first"
+        )
     start = _value(span.start)
     end = None if span.end is None else _value(span.end)
     till = "" if end is None else f" up to but not including {end}" if span.half_open else f" through {end}"
