@@ -111,7 +111,7 @@ def measured(wanted: Wanted, rows: Iterable[Row]) -> Parts:
                 continue
             if measure in (Measure.SUM, Measure.AVG):
                 total, count = part.sums.get(index, (0, 0))
-                part.sums[index] = (total + value, count + 1)
+                part.sums[index] = (kinds.plus(total, value), count + 1)
             else:
                 part.ends[index] = _end(measure, part.ends.get(index), value)
     return parts
@@ -128,7 +128,7 @@ def merged(wanted: Wanted, left: Parts, right: Parts) -> Parts:
         whole = Part(other.count + part.count, dict(other.sums), dict(other.ends))
         for index, (total, count) in part.sums.items():
             held = whole.sums.get(index, (0, 0))
-            whole.sums[index] = (held[0] + total, held[1] + count)
+            whole.sums[index] = (kinds.plus(held[0], total), held[1] + count)
         for index, value in part.ends.items():
             whole.ends[index] = _end(wanted.measures[index][0], whole.ends.get(index), value)
         made[key] = whole
@@ -170,9 +170,7 @@ class _Placed:
 def _shown(wanted: Wanted, key: tuple[Any, ...], part: Part) -> dict[str, Any]:
     row: dict[str, Any] = {"count": part.count}
     if wanted.group:
-        row["group"] = {
-            item.name: _group_shown(item, value) for item, value in zip(wanted.group, key, strict=True)
-        }
+        row["group"] = {item.name: _group_shown(item, value) for item, value in zip(wanted.group, key, strict=True)}
     for index, (measure, item) in enumerate(wanted.measures):
         kind = item.kind if isinstance(item, ColumnField) else Kind.FLOAT
         if measure in (Measure.MIN, Measure.MAX):
@@ -191,7 +189,7 @@ def _average(kind: Kind, item: Field, total: Any, count: int) -> Any:
         return None
     if kind is Kind.DECIMAL:
         scale = (item.scale if isinstance(item, ColumnField) else None) or 0
-        return at_scale(total / count, scale + 6, ROUND_HALF_EVEN)
+        return at_scale(kinds.EXACT.divide(total, count), scale + 6, ROUND_HALF_EVEN)
     return total / count
 
 

@@ -52,9 +52,7 @@ class Compiler:
         made: list[ColumnElement[Any]] = []
         for term in order:
             parts = self.parts(term.field)
-            made.extend(
-                (part.desc().nulls_last() if term.descending else part.asc().nulls_first()) for part in parts
-            )
+            made.extend((part.desc().nulls_last() if term.descending else part.asc().nulls_first()) for part in parts)
         return made
 
     def parts(self, field: ColumnField | PathField) -> list[ColumnElement[Any]]:
@@ -100,7 +98,8 @@ class Compiler:
         if isinstance(field, PathField):
             rank, inner = value
             if rank in (NULL, OTHER):
-                return self.rank(field) == rank
+                alike: Clause = self.rank(field) == rank
+                return alike
             return and_(
                 self.rank(field) == rank,
                 func.coalesce(self.value(field) == self._inner(rank, inner), false()),
@@ -162,9 +161,7 @@ class Compiler:
             asked = self._text(held, op, inner)
         else:
             bound = self._inner(rank, inner)
-            asked = {Op.LT: held < bound, Op.LTE: held <= bound, Op.GT: held > bound, Op.GTE: held >= bound}[
-                op
-            ]
+            asked = {Op.LT: held < bound, Op.LTE: held <= bound, Op.GT: held > bound, Op.GTE: held >= bound}[op]
         return and_(self.rank(field) == rank, func.coalesce(asked, false()))
 
     def _inner(self, rank: int, inner: Any) -> ColumnElement[Any]:

@@ -58,9 +58,7 @@ class TableDataset:
             CallRefused: it is not among the columns that may be read.
         """
         if name not in self.readable:
-            raise bad_request(
-                f"{self.name} has no such column to ask for; it has: {', '.join(sorted(self.readable))}"
-            )
+            raise bad_request(f"{self.name} has no such column to ask for; it has: {', '.join(sorted(self.readable))}")
         return self.fields[name]
 
     @property

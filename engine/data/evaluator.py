@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import Any
 
-from lodger.engine.data.fields import NULL, STRING, ColumnField, Field, classed
+from lodger.engine.data.fields import NULL, ColumnField, Field, classed
 from lodger.engine.data.filters import And, Compare, Filter, In, Not, Op, Or, Order
 
 #: A row as journal and readers hold it: canonical values by column name, or a document's wire JSON with its ``id``.
@@ -43,15 +43,8 @@ def _compare(tree: Compare, row: Row) -> bool:
     if op is Op.NE:
         return not _equal(held, value)
     if isinstance(tree.field, ColumnField):
-        if held is None:
-            return False
-    else:
-        if held[0] != value[0] or held[0] == NULL:
-            return False
-        held, value = held[1], value[1]
-        if op in (Op.CONTAINS, Op.STARTS_WITH) and tree.value[0] != STRING:
-            return False
-    return _ordered(held, op, value)
+        return held is not None and _ordered(held, op, value)
+    return held[0] == value[0] and held[0] != NULL and _ordered(held[1], op, value[1])
 
 
 def _ordered(held: Any, op: Op, value: Any) -> bool:
@@ -88,6 +81,8 @@ def placed(order: Sequence[Order], left: Sequence[Any], right: Sequence[Any]) ->
 
 def ordered(order: Sequence[Order], rows: Sequence[Row]) -> list[Row]:
     """Sort rows by an ordering whose last term is the key."""
-    pairs = [(terms_of(order, row), row) for row in rows]
-    pairs.sort(key=cmp_to_key(lambda one, other: placed(order, one[0], other[0])))
-    return [row for _, row in pairs]
+
+    def compare(one: Row, other: Row) -> int:
+        return placed(order, terms_of(order, one), terms_of(order, other))
+
+    return sorted(rows, key=cmp_to_key(compare))

@@ -69,9 +69,7 @@ def expose(
     table, names = _table(source)
     set_name = name if name is not None else table.name
     if not NAME.fullmatch(set_name) or set_name in TAKEN:
-        raise _refused(
-            "name", f"a set cannot be named {set_name!r}", "letters, digits and _, not a word of JavaScript"
-        )
+        raise _refused("name", f"a set cannot be named {set_name!r}", "letters, digits and _, not a word of JavaScript")
     tenant = _column(table, names, tenant_column)
     key_column = _key(table, tenant)
     by_column = {column: label for label, column in names.items()}
@@ -81,13 +79,8 @@ def expose(
         raise _refused("tenant", f"{table.name}.{tenant.name} says whose row it is", "leave it out of write=")
     hidden = [column.name for column in writes if column not in reads]
     if hidden:
-        raise _refused(
-            "write_only", f"{table.name}.{hidden[0]} can be written but not read", "add it to read="
-        )
-    fields = {
-        by_column[column]: _field(table, column, by_column[column])
-        for column in _unique([key_column, *reads])
-    }
+        raise _refused("write_only", f"{table.name}.{hidden[0]} can be written but not read", "add it to read=")
+    fields = {by_column[column]: _field(table, column, by_column[column]) for column in _unique([key_column, *reads])}
     key = fields[by_column[key_column]]
     _no_oracle(table, tenant, writes, frozenset(allow_unique))
     writable = frozenset(by_column[column] for column in writes)
@@ -130,17 +123,13 @@ def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
             for attribute in mapper.column_attrs
             if isinstance(attribute.columns[0], Column)
         }
-    raise _refused(
-        "source", f"{source!r} is neither a Table nor a class mapped to one", "give the table itself"
-    )
+    raise _refused("source", f"{source!r} is neither a Table nor a class mapped to one", "give the table itself")
 
 
 def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[Any]:
     found = names.get(item) if isinstance(item, str) else None
     if found is None and not isinstance(item, str):
-        found = next(
-            (column for column in names.values() if column is getattr(item, "expression", item)), None
-        )
+        found = next((column for column in names.values() if column is getattr(item, "expression", item)), None)
         if found is None:
             found = names.get(getattr(item, "key", ""))
     if found is None:
@@ -176,9 +165,7 @@ def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
             "leave it out of read=, or expose a column of a plain type",
         )
     if not NAME.fullmatch(name) or name in TAKEN:
-        raise _refused(
-            "name", f"a column cannot be named {name!r}", "letters, digits and _, not and, or, not"
-        )
+        raise _refused("name", f"a column cannot be named {name!r}", "letters, digits and _, not and, or, not")
     choices = tuple(column.type.enums) if isinstance(column.type, sa.Enum) else None
     return ColumnField(
         name=name,
@@ -194,9 +181,11 @@ def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
 def _no_oracle(table: Table, tenant: Column[Any], writes: list[Column[Any]], allowed: frozenset[str]) -> None:
     """Refuse writes to columns whose uniqueness spans tenants: a violation tells what another tenant has."""
     rules: list[tuple[str, list[Column[Any]], bool]] = []
-    for constraint in table.constraints:
-        if isinstance(constraint, sa.UniqueConstraint | sa.PrimaryKeyConstraint):
-            rules.append((str(constraint.name or ""), list(constraint.columns), False))
+    rules.extend(
+        (str(constraint.name or ""), list(constraint.columns), False)
+        for constraint in table.constraints
+        if isinstance(constraint, sa.UniqueConstraint | sa.PrimaryKeyConstraint)
+    )
     for index in table.indexes:
         if index.unique:
             plain = all(isinstance(expression, Column) for expression in index.expressions)
@@ -216,19 +205,14 @@ def _no_oracle(table: Table, tenant: Column[Any], writes: list[Column[Any]], all
 
 
 def _defaulted(column: Column[Any]) -> bool:
-    return any(
-        item is not None for item in (column.default, column.server_default, column.computed, column.identity)
-    )
+    return any(item is not None for item in (column.default, column.server_default, column.computed, column.identity))
 
 
 def _needed(table: Table, tenant: Column[Any], key: Column[Any], writes: list[Column[Any]]) -> list[str]:
     return [
         column.name
         for column in table.columns
-        if not column.nullable
-        and not _defaulted(column)
-        and column not in (tenant, key)
-        and column not in writes
+        if not column.nullable and not _defaulted(column) and column not in (tenant, key) and column not in writes
     ]
 
 

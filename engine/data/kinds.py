@@ -7,7 +7,7 @@ bytes, or JSON. Kinds go by the column's type, never by the value: a 64-bit colu
 import datetime as dt
 import re
 import uuid
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any
 
@@ -35,6 +35,8 @@ class Kind(StrEnum):
 ORDERED = frozenset(Kind) - {Kind.JSON, Kind.BYTES}
 NUMERIC = frozenset({Kind.INT, Kind.BIGINT, Kind.FLOAT, Kind.DECIMAL})
 INT64 = 2**63
+#: Decimals are worked on with so many digits that nothing a column holds is ever rounded.
+EXACT = Context(prec=160)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,60}(\.\d{1,60})?", re.ASCII)
 _BIGINT = re.compile(r"-?\d{1,19}", re.ASCII)
@@ -76,6 +78,11 @@ def show(kind: Kind, value: Any) -> Any:
     if kind is Kind.FLOAT and value - value != 0:
         return str(value)
     return value
+
+
+def plus(one: Any, other: Any) -> Any:
+    """Add two numbers of one kind, decimals exactly."""
+    return EXACT.add(one, other) if isinstance(other, Decimal) else one + other
 
 
 def _int(value: Any) -> int | None:

@@ -66,9 +66,7 @@ class Reader:
             key_column = column_of(rows.key, self.dialect)
             statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(key_column.in_(bound))
             if lock:
-                statement = (
-                    statement.with_for_update()
-                )  # nothing on SQLite, whose writer holds the whole file
+                statement = statement.with_for_update()  # nothing on SQLite, whose writer holds the whole file
             for raw in self.connection.execute(statement):
                 row = _row(rows, raw)
                 found[row[rows.key.name]] = row
@@ -95,9 +93,7 @@ class Reader:
             statement = statement.group_by(*labelled[: len(flat)]).limit(MOST_GROUPS + 1)
         found = self.connection.execute(statement).all()
         if len(found) > MOST_GROUPS:
-            raise CallRefused(
-                "too_many_groups", f"there are more than {MOST_GROUPS} groups; filter or group by less"
-            )
+            raise CallRefused("too_many_groups", f"there are more than {MOST_GROUPS} groups; filter or group by less")
         result: Parts = {}
         for raw in found:
             if not raw[len(flat)] and not flat:
@@ -148,7 +144,8 @@ def _columns(rows: Dataset, dialect: str) -> list[ColumnElement[Any]]:
 def _row(rows: Dataset, raw: Any) -> Row:
     if isinstance(rows, TableDataset):
         return {item.name: canonical(item, value) for item, value in zip(rows.shown, raw, strict=True)}
-    return {"id": raw[0]} | json.loads(raw[1])
+    body: Row = json.loads(raw[1])
+    return {"id": raw[0]} | body
 
 
 def _part(wanted: Wanted, raw: Any, width: int, spans: list[int]) -> tuple[tuple[Any, ...], Part]:
@@ -160,9 +157,7 @@ def _part(wanted: Wanted, raw: Any, width: int, spans: list[int]) -> tuple[tuple
             at += 1
         else:
             rank = raw[at] if raw[at] is not None else NULL
-            key.append(
-                (rank, 0 if rank == NULL else raw[at + 1]) if rank != BOOLEAN else (rank, int(raw[at + 1]))
-            )
+            key.append((rank, 0 if rank == NULL else raw[at + 1]) if rank != BOOLEAN else (rank, int(raw[at + 1])))
             at += 2
     part = Part(count=raw[width])
     at = width + 1
@@ -171,9 +166,7 @@ def _part(wanted: Wanted, raw: Any, width: int, spans: list[int]) -> tuple[tuple
         at += span
         if measure in (Measure.MIN, Measure.MAX):
             if cells[0] is not None:
-                part.ends[index] = (
-                    canonical(item, cells[0]) if isinstance(item, ColumnField) else float(cells[0])
-                )
+                part.ends[index] = canonical(item, cells[0]) if isinstance(item, ColumnField) else float(cells[0])
         elif cells[-1]:
             part.sums[index] = (_sum(item, cells), cells[-1])
     return tuple(key), part

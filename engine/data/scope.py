@@ -9,6 +9,7 @@ from sqlalchemy import Column, Delete, Insert, Select, Table, Update, and_, dele
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data.dataset import Collection
+from lodger.engine.data.refusal import denied
 from lodger.engine.ledger.schema.data import documents
 
 
@@ -38,7 +39,14 @@ class Scope:
 
     def predicate(self, rows: Owned) -> ColumnElement[bool]:
         """Give the tenant's predicate. Nothing else in the engine writes it for data that scripts reach."""
-        return rows.tenant_column == rows.tenant_value(self.tenant_id)
+        own: ColumnElement[bool] = rows.tenant_column == self._value(rows)
+        return own
+
+    def _value(self, rows: Owned) -> Any:
+        value = rows.tenant_value(self.tenant_id)
+        if value is None:  # would ask for rows that belong to nobody
+            raise denied("this tenant has no part in that set")
+        return value
 
     def _within(self, rows: Owned) -> ColumnElement[bool]:
         own = self.predicate(rows)
@@ -58,7 +66,7 @@ class Scope:
 
     def insert(self, rows: Owned, values: dict[str, Any]) -> Insert:
         """Insert one row; its tenant is this one, whatever the values say."""
-        fixed: dict[str, Any] = {rows.tenant_column.key: rows.tenant_value(self.tenant_id)}
+        fixed: dict[str, Any] = {rows.tenant_column.key: self._value(rows)}
         if isinstance(rows, Collection):
             fixed["collection"] = rows.name
         return insert(rows.table).values(values | fixed)

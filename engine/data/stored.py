@@ -14,7 +14,7 @@ from sqlalchemy import JSON, Enum, Float, String, Text, Uuid, cast, collate, nul
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data.fields import ColumnField
-from lodger.engine.data.kinds import Kind
+from lodger.engine.data.kinds import EXACT, Kind
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 DIALECTS = (SQLITE, POSTGRESQL)
@@ -88,11 +88,8 @@ def as_decimal(raw: Any, scale: int | None) -> Decimal:
 
 
 def at_scale(value: Decimal, scale: int, rounding: str) -> Decimal:
-    """Round to so many digits after the point, however long the number is."""
-    shifted = value.scaleb(scale) if len(value.as_tuple().digits) <= 28 else None
-    if shifted is None:
-        return value
-    return shifted.to_integral_value(rounding=rounding).scaleb(-scale)
+    """Round to so many digits after the point, and show as many, however long the number is."""
+    return value.quantize(Decimal(1).scaleb(-scale), rounding=rounding, context=EXACT)
 
 
 def floor_ceiling(value: Decimal, scale: int) -> tuple[Decimal, Decimal]:

@@ -21,9 +21,7 @@ OBJECT = "$object"
 SAFE_INTEGER = 2**53 - 1
 MOST_NODES = 100_000
 _DIGITS_MOST = 40
-_ISO = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)", re.ASCII
-)
+_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def parse(text: str, *, depth: int = 64, nodes: int = MOST_NODES) -> Any:
@@ -64,14 +62,10 @@ def read_instant(value: Any) -> datetime:
         value = value.get(INSTANT)
     match = _ISO.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise bad_request(
-            "an instant is a Date, an Instant, or text like 2026-11-21T09:00:00Z with its offset"
-        )
+        raise bad_request("an instant is a Date, an Instant, or text like 2026-11-21T09:00:00Z with its offset")
     year, month, day, hour, minute, second, fraction, zone = match.groups()
     try:
-        local = datetime(
-            int(year), int(month), int(day), int(hour), int(minute), int(second or 0), tzinfo=UTC
-        )
+        local = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second or 0), tzinfo=UTC)
         offset = timedelta()
         if zone != "Z":
             offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6])) * (-1 if zone[0] == "-" else 1)
@@ -139,14 +133,14 @@ def _scan(text: str, depth: int, nodes: int) -> None:
     """Count nesting and values in one pass, before anything recursive sees the text."""
     level = count = 0
     for match in _TOKEN.finditer(text):
-        token = match.group()
-        if token in "[{":
+        found = match.group()
+        if found in "[{":
             level += 1
             if level > depth:
                 raise bad_request(f"the arguments are nested more than {depth} deep")
-        elif token in "]}":
+        elif found in "]}":
             level -= 1
-        elif token == ",":
+        elif found == ",":
             count += 1
             if count > nodes:
                 raise bad_request(f"the arguments hold more than {nodes} values")

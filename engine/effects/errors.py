@@ -1,11 +1,41 @@
-"""Why a journal was not applied."""
+"""Why a journal was not applied. Each names the effect and the line of the script that asked for it."""
+
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
 
 
-class EffectRefused(Exception):
-    """The database refused a write of the journal; ``line`` is the author's line of the call, when known."""
+class NotApplied(Exception):
+    """The journal changed nothing.
 
-    line: int | None = None
+    Attributes:
+        outcome: how the attempt ends.
+        code: stable machine name.
+        message: one sentence for the author; no SQL, no Python text, no other tenant's value.
+        index: 0-based place of the effect in the journal.
+        line: ``file:line`` of the call, None when unknown.
+    """
+
+    outcome = Outcome.EFFECT_REFUSED
+
+    def __init__(self, code: str, message: str, *, index: int, line: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.index = index
+        self.line = line
+
+    def as_error(self) -> ScriptError:
+        """Give the error as the action row shows it."""
+        file, _, row = (self.line or "").rpartition(":")
+        number = int(row) if row.isdecimal() else None
+        return ScriptError(name=type(self).__name__, message=self.message, file=file or None, line=number)
 
 
-class ConflictFound(Exception):
-    """A row that the journal writes no longer holds what the attempt read."""
+class EffectRefused(NotApplied):
+    """The database forbids an effect: a constraint, a reference to nothing of this tenant's."""
+
+
+class ConflictFound(NotApplied):
+    """A row that was to be written no longer holds what the attempt read; running again will see the new one."""
+
+    outcome = Outcome.CONFLICT

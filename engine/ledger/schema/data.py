@@ -16,9 +16,9 @@ from lodger.engine.ledger.schema.metadata import metadata
 
 #: JSON text under a key; scope "" is the whole tenant's, else a schedule's id. ``expires_us`` None means never.
 kv = Table(
-    "kv",
+    "lodger_kv",
     metadata,
-    Column("tenant_id", String(64), primary_key=True),
+    Column("tenant_id", String(200), primary_key=True),
     Column("scope", String(64), primary_key=True),
     Column("key", String(512), primary_key=True),
     Column("value", Text, nullable=False),
@@ -28,9 +28,9 @@ kv = Table(
 
 #: A collection's documents; ``body`` is the JSON text in wire form, without the id.
 documents = Table(
-    "documents",
+    "lodger_documents",
     metadata,
-    Column("tenant_id", String(64), primary_key=True),
+    Column("tenant_id", String(200), primary_key=True),
     Column("collection", String(64), primary_key=True),
     Column("id", String(200), primary_key=True),
     Column("body", Text, nullable=False),
@@ -40,9 +40,9 @@ documents = Table(
 
 #: Mails that a committed step asked for; ``n`` is the effect's place in its step. One row is one mail, for ever.
 outbox = Table(
-    "outbox",
+    "lodger_outbox",
     metadata,
-    Column("tenant_id", String(64), primary_key=True),
+    Column("tenant_id", String(200), primary_key=True),
     Column("id", String(36), primary_key=True),
     Column("action_id", String(36), nullable=False),
     Column("step", Integer, nullable=False),
@@ -56,8 +56,8 @@ outbox = Table(
     Column("last_error", Text),
     Column("created_us", BigInteger, nullable=False),
     Column("sent_us", BigInteger),
-    UniqueConstraint("tenant_id", "action_id", "step", "n", name="uq_outbox_effect"),
+    UniqueConstraint("tenant_id", "action_id", "step", "n", name="uq_lodger_outbox_effect"),
     CheckConstraint("state IN ('queued', 'sending', 'sent', 'failed')", name="state"),
     CheckConstraint("(state IN ('queued', 'sending')) = (next_at_us IS NOT NULL)", name="due"),
-    Index("ix_outbox_due", "state", "next_at_us"),
+    Index("ix_lodger_outbox_due", "state", "next_at_us"),
 )
