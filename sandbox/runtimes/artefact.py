@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
@@ -24,7 +24,21 @@ from lodger.sandbox.runtimes.guest import GUEST_SHA256
 from lodger.sandbox.runtimes.libwasmtime import settings
 
 #: The files of stdlib/js in their order; capability files (cap-*.js) follow by name.
-GLOBALS = ("bootstrap.js", "inspect.js", "console.js")
+GLOBALS = (
+    "bootstrap.js",
+    "inspect.js",
+    "console.js",
+    "timer.js",
+    "event.js",
+    "signal.js",
+    "text.js",
+    "clone.js",
+    "search.js",
+    "host.js",
+    "url.js",
+    "digest.js",
+    "crypto.js",
+)
 
 _BAKE_SECONDS = 120
 _FORMAT = "1"
@@ -41,10 +55,12 @@ class Artefact:
     library: Path
     module: Path
     numbers: str
+    metered: Path | None = None
 
     def settings(self) -> dict[str, str]:
         """Give what :meth:`lodger.sandbox.runtime.Runtime.prepare` of ``quickjs`` wants."""
-        return {"library": str(self.library), "artefact": str(self.module), "numbers": self.numbers}
+        told = {"library": str(self.library), "artefact": str(self.module), "numbers": self.numbers}
+        return told | ({"fuel_artefact": str(self.metered)} if self.metered else {})
 
 
 def find_library() -> Path:
@@ -125,12 +141,28 @@ def ensure(
     capabilities: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Artefact:
-    """Give the baked realm, from the cache or baked now (about two seconds; ``progress`` hears what is going on).
+    """Give the baked realm, from the cache or baked now (about a second; ``progress`` hears what is going on).
+
+    Args:
+        folder: the cache; by default ``lodger`` below XDG_CACHE_HOME or ~/.cache, then a private folder below the temporary one.
+        fuel: also bake the metered variant, for runs with a deterministic ceiling.
+        capabilities: sources by file name instead of the installed cap-*.js.
+        progress: hears one sentence when a bake begins.
 
     Raises:
         RealmUnavailable: no folder can be written, or the baker failed.
     """
     sources = read_sources(capabilities)
+    plain = _ensure(folder, sources, progress, fuel=False)
+    if not fuel:
+        return plain
+    metered = _ensure(folder, sources, progress, fuel=True)
+    if metered.numbers != plain.numbers:
+        raise RealmUnavailable("bake_differs", "two bakes of one realm differ", fix="delete the cache folder and report this")
+    return replace(plain, metered=metered.module)
+
+
+def _ensure(folder: Path | None, sources: list[tuple[str, str]], progress: Callable[[str], None] | None, *, fuel: bool) -> Artefact:
     key = realm_key(sources, fuel=fuel)
     tried = []
     for cache in candidates(folder):

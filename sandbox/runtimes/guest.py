@@ -135,9 +135,9 @@ class Machine:
             at["wasm_functype_delete"](kind)
         self.lib.check(at["wasmtime_linker_instantiate_pre"](linker, module, byref(self._pre)))
 
-    def instance(self, memory_bytes: int, fuel: int = 0) -> "Guest":
-        """Make a fresh guest whose memory cannot grow past that bound."""
-        return Guest(self, self._pre, memory_bytes, fuel)
+    def instance(self, memory_bytes: int) -> "Guest":
+        """Make a fresh guest whose memory cannot grow past that bound; a metered one starts with fuel for our own calls."""
+        return Guest(self, self._pre, memory_bytes)
 
     def _callback(self, function, count: int, answers: bool):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - ctypes' own types
         trap = self.lib.at["wasmtime_trap_new"]
@@ -214,7 +214,7 @@ class Machine:
 class Guest:
     """One instance: one global scope of JavaScript."""
 
-    def __init__(self, machine: Machine, pre: c_void_p, memory_bytes: int, fuel: int) -> None:
+    def __init__(self, machine: Machine, pre: c_void_p, memory_bytes: int) -> None:
         self.machine = machine
         self.host = Host()
         self.most = 1 << 20  # longest text that is copied out, bytes
@@ -223,7 +223,7 @@ class Guest:
         self._context = at["wasmtime_store_context"](self._store)
         self.limit(memory_bytes)
         if machine.fuel:
-            machine.lib.check(at["wasmtime_context_set_fuel"](self._context, fuel))
+            self.fuel(1 << 40)
         self._instance = (ctypes.c_uint64 * 2)()
         trap = c_void_p()
         error = at["wasmtime_instance_pre_instantiate"](pre, self._context, self._instance, byref(trap))
@@ -255,6 +255,11 @@ class Guest:
         if self._store:
             self.machine.lib.at["wasmtime_store_delete"](self._store)
             self._store = None
+
+    def fuel(self, units: int) -> None:
+        """Set what is left of a metered guest's fuel."""
+        lib = self.machine.lib
+        lib.check(lib.at["wasmtime_context_set_fuel"](self._context, units))
 
     def limit(self, memory_bytes: int) -> None:
         """Bound the linear memory; what it already holds stays."""

@@ -91,17 +91,18 @@ def cut(text: bytes, most: int) -> bytes:
     return text[: max(most - len(mark), 0)].decode("utf-8", "ignore").encode() + mark
 
 
-class QuickJS:
+class Runtime:
     """The runtime as the zygote holds it."""
 
     name = "quickjs"
+    syscalls = SYSCALLS
 
     def __init__(self) -> None:
         self.machine: Machine | None = None
         self.fuelled: Machine | None = None
+        self.metered: Guest | None = None
         self.numbers: dict[str, int] = {}
         self._ready: Guest | None = None
-        self._settings: dict[str, str] = {}
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Map the artefact and make an instance; settings: ``library``, ``artefact``, ``numbers``, and ``fuel_artefact`` for metered runs."""
@@ -114,6 +115,7 @@ class QuickJS:
         if settings.get("fuel_artefact"):
             self.fuelled = Machine(settings["library"], fuel=True)
             self.fuelled.load(settings["fuel_artefact"])
+            self.metered = self.fuelled.instance(_OPEN_MEMORY)
         self._ready = self.machine.instance(_OPEN_MEMORY)
         for _ in range(3):
             self._touch(self._ready)
@@ -139,7 +141,7 @@ class QuickJS:
 class QuickRealm(Host):
     """One global scope, for one attempt."""
 
-    def __init__(self, runtime: QuickJS, guest: Guest) -> None:
+    def __init__(self, runtime: Runtime, guest: Guest) -> None:
         self._runtime = runtime
         self._numbers = runtime.numbers
         self.guest = guest
@@ -168,11 +170,12 @@ class QuickRealm(Host):
         """Apply the header: memory, fuel, the soft CPU stop (counted from here) and the clock's start."""
         self._limits = limits
         if limits["fuel"]:
-            machine = self._runtime.fuelled
-            if machine is None:
+            metered, self._runtime.metered = self._runtime.metered, None
+            if metered is None:
                 raise RuntimeError("this zygote was prepared without fuel")
-            self.guest = machine.instance(max(limits["memory_bytes"], _OPEN_MEMORY), limits["fuel"])
+            self.guest = metered
             self.guest.host = self
+            self.guest.fuel(limits["fuel"])
             self.reseed()
         self.guest.limit(max(limits["memory_bytes"], self.guest.size()))
         self.guest.most = max(limits["frame_bytes"], limits["result_bytes"]) + 65536
@@ -297,10 +300,10 @@ class QuickRealm(Host):
         try:
             self._apply("halted", b"")
         except _Stopped as place:
-            raise _Stopped("cpu_limit", "CpuLimit", text + self._hint(), place.about) from None
+            raise _Stopped("cpu_limit", "LimitExceeded", text + self._hint(), place.about) from None
         except (Thrown, Trapped, MemoryError):
             pass
-        raise _Stopped("cpu_limit", "CpuLimit", text + self._hint())
+        raise _Stopped("cpu_limit", "LimitExceeded", text + self._hint())
 
     def _hint(self) -> str:
         return f"; its last call was {self._last_call}" if self._last_call else ""
@@ -352,13 +355,13 @@ class QuickRealm(Host):
 
     def _parted(self, text: bytes | None, cuts: int) -> list[bytes]:
         if text is None:
-            raise _Stopped("output_limit", "OutputLimit", f"a call's arguments may have at most {self._limits['frame_bytes']} bytes")
+            raise _Stopped("output_limit", "LimitExceeded", f"a call's arguments may have at most {self._limits['frame_bytes']} bytes")
         return text.split(b" ", cuts)
 
     def _send_call(self, number: bytes, name: bytes, json: bytes) -> None:
         assert self._channel is not None
         if len(json) + len(name) + 5 > self._limits["frame_bytes"]:
-            raise _Stopped("output_limit", "OutputLimit", f"a call's arguments may have at most {self._limits['frame_bytes']} bytes")
+            raise _Stopped("output_limit", "LimitExceeded", f"a call's arguments may have at most {self._limits['frame_bytes']} bytes")
         self._last_call = name.decode("utf-8", "replace")
         self._pending.add(int(number))
         self._channel.send(CALL, CALL_ID.pack(int(number)) + bytes((len(name),)) + name + json)
@@ -371,7 +374,7 @@ class QuickRealm(Host):
     def _done(self, text: bytes | None) -> None:
         dropped, _, json = (text or b"0 ").partition(b" ")
         if text is None or len(json) > self._limits["result_bytes"]:
-            raise _Stopped("output_limit", "OutputLimit", f"the result has more than {self._limits['result_bytes']} bytes of JSON")
+            raise _Stopped("output_limit", "LimitExceeded", f"the result has more than {self._limits['result_bytes']} bytes of JSON")
         self._say(dropped, DONE, json)
 
     def _failed(self, text: bytes | None) -> None:
@@ -417,13 +420,13 @@ class QuickRealm(Host):
 
     def _out_of_memory(self) -> _Stopped:
         most = self._limits["memory_bytes"] >> 20
-        return _Stopped("memory_limit", "MemoryLimit", f"the script needs more than its {most} MiB of memory" + self._hint())
+        return _Stopped("memory_limit", "LimitExceeded", f"the script needs more than its {most} MiB of memory" + self._hint())
 
     def _verdict(self, trap: Trapped) -> _Stopped:
         if trap.code == TRAP_STACK_OVERFLOW:
-            return _Stopped("stack_limit", "StackLimit", "the script's calls are nested too deeply: is there a recursion without end?")
+            return _Stopped("stack_limit", "LimitExceeded", "the script's calls are nested too deeply: is there a recursion without end?")
         if trap.code == TRAP_OUT_OF_FUEL:
-            return _Stopped("cpu_limit", "CpuLimit", f"the script used its {self._limits['fuel']} units of fuel" + self._hint())
+            return _Stopped("cpu_limit", "LimitExceeded", f"the script used its {self._limits['fuel']} units of fuel" + self._hint())
         if trap.code == TRAP_UNREACHABLE and self.guest.size() >= self._limits["memory_bytes"] // 4:
             return self._out_of_memory()
         raise trap

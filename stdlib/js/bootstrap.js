@@ -320,7 +320,7 @@
     }
     if (json === undefined) json = "null";
     if (json.length > limits.result)
-      return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "OutputLimit"));
+      return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "LimitExceeded"));
     answer = json;
     settled = true;
     if (open === 0) end();
@@ -337,7 +337,7 @@
 
   function crash(error) {
     const why = blame(error);
-    if (why === "memory_limit") return fail(why, fault("the script needs more memory than it may hold", "MemoryLimit"));
+    if (why === "memory_limit") return fail(why, fault("the script needs more memory than it may hold", "LimitExceeded"));
     if (why === "null") {
       over = true;
       return host.fail(dropped + " null " + stringify(describe(error)));
