@@ -71,7 +71,7 @@ def tick(books: Books, connection: Connection, now_us: int, most: int | None = N
     values = {"now": now_us, "most": most or books.settings.tick_batch}
     rested = connection.execute(_awake, values).all()
     for row in rested:
-        arm(books, connection, row, now_us, row.revision, owed_reason="paused")
+        arm(books, connection, row, now_us, owed_reason="paused")
     return account(books, connection, connection.execute(_due, values).all(), now_us)
 
 
@@ -188,18 +188,24 @@ def rest(
 ) -> list[Ticked]:
     """Account a clock up to now and take it off: paused, suspended or deleted, at once."""
     ticked = account(books, connection, [row], now_us) if row.state == "armed" else []
-    connection.execute(_move, [_moved(row, state, None, now_us if row.state == "armed" else row.accounted_us, wake_us)])
+    connection.execute(_move, [_moved(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)])
     return ticked
 
 
+def owe(books: Books, connection: Connection, row: Any, now_us: int, reason: str) -> None:  # noqa: ANN401 - a row of clocks
+    """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
+    revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
+    steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
+    insert_absent(connection, actions, [_row(books, row, step) for step in steps])
+
+
 def arm(
-    books: Books, connection: Connection, row: Any, now_us: int, revision_number: int, *, owed_reason: str  # noqa: ANN401 - a row of clocks
+    books: Books, connection: Connection, row: Any, now_us: int, *, owed_reason: str  # noqa: ANN401 - a row of clocks
 ) -> int | None:
     """Give what a clock at rest slept through one row with its reason, and arm it; give the next slot."""
-    revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, revision_number)
+    owe(books, connection, row, now_us, owed_reason)
+    revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     now = from_us(max(now_us, row.accounted_us))
-    steps = stretch(revision.recurrence, from_us(row.accounted_us), now, owed_reason)
-    insert_absent(connection, actions, [_row(books, row, step) for step in steps])
     next_us = _next_us(revision, now)
     connection.execute(_move, [_moved(row, "armed" if next_us is not None else "ended", next_us, to_us(now))])
     return next_us

@@ -20,6 +20,12 @@ def stop_running(connection: Connection, schedules: Iterable[tuple[str, str]], n
         cancel_where(connection, and_(_c.tenant_id == tenant, _c.schedule_id == schedule), now_us, reason)
 
 
+def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_us: int, *, reason: str) -> None:
+    """Cancel what has not begun of a schedule; what runs may end."""
+    waiting = and_(_c.tenant_id == tenant_id, _c.schedule_id == schedule_id, _c.state.in_(("ready", "waiting_retry")))
+    cancel_where(connection, waiting, now_us, reason)
+
+
 def cancel_where(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> int:
     """Cancel the unfinished actions that match; sealed ones are past the point of return. Give their number."""
     close_attempts(connection, and_(which, is_running), now_us)
