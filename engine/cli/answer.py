@@ -63,8 +63,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     from rich.text import Text
 
     grid = Table(box=SIMPLE_HEAD, title=title, title_justify="left", header_style="bold", pad_edge=False)
-    for column in columns:
-        grid.add_column(column, overflow="fold")
+    for number, column in enumerate(columns, 1):
+        grid.add_column(column, overflow="fold", no_wrap=number < len(columns))
     for row in rows:
         grid.add_row(
             *(cell if isinstance(cell, Text) else Text(visible("" if cell is None else str(cell))) for cell in row)

@@ -1,5 +1,6 @@
 """``lodger next``: when a rule fires, in words and instants. Pure: no database, no server."""
 
+import re
 import sys
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -49,7 +50,8 @@ def next_slots(
     elif error:
         sys.stderr.write(_refused(rule, error) + "\n")
     else:
-        _show(body, tz or "UTC", previous=previous)
+        named = re.search(r"TZID=([^:;\s]+)", rule)
+        _show(body, named[1] if named else tz or "UTC", previous=previous)
     if error:
         raise typer.Exit(1)
 
@@ -89,21 +91,13 @@ def _show(body: dict[str, Any], tz: str, *, previous: bool) -> None:
     if not slots:
         say("No slot before that instant." if previous else "No slot after that instant.")
         return
-    zone, now, shifted = ZoneInfo(body.get("tz") or tz), _now(), set(body.get("shifted") or ())
+    zone, now, shifted = ZoneInfo(tz), _now(), set(body["shifted"])
     rows = []
-    for number, (text, slot) in enumerate(zip(body["next"], slots, strict=True), 1):
-        mark = "moved by daylight saving" if text in shifted else ""
-        local = slot.astimezone(zone)
-        rows.append(
-            (
-                number,
-                f"{local:%a %Y-%m-%d %H:%M:%S %Z}",
-                f"{slot.astimezone(UTC):%Y-%m-%d %H:%M:%SZ}",
-                _away(slot, now),
-                mark,
-            )
-        )
-    table(("", f"local time ({zone.key})", "UTC", "from now", ""), rows)
+    for text, slot in zip(body["next"], slots, strict=True):
+        there = () if zone.key == "UTC" else (f"{slot.astimezone(zone):%a %Y-%m-%d %H:%M:%S %Z}",)
+        mark = "moved by DST" if text in shifted else ""
+        rows.append((*there, f"{slot.astimezone(UTC):%a %Y-%m-%d %H:%M:%SZ}", _away(slot, now), mark))
+    table((*(() if zone.key == "UTC" else (zone.key,)), "UTC", "from now", ""), rows)
 
 
 def _away(slot: datetime, now: datetime) -> str:
