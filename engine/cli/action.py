@@ -28,16 +28,17 @@ def show_all(
         write_json({"actions": found})
         return
     rows = (
-        (zulu(each.due_at), each.state, each.outcome or each.reason or "", each.result or "", each.id) for each in found
+        (each.schedule or each.script, zulu(each.due_at), each.state, each.outcome or each.reason or "", each.id)
+        for each in found
     )
-    table(("due", "state", "how it ended", "result", "id"), rows)
+    table(("schedule", "due", "state", "how it ended", "id"), rows)
 
 
 @app.command()
 def show(tenant: Tenant, action: Which, db: Database = None, as_json: AsJson = False) -> None:
     """Show one action with its attempts."""
     with opened(db) as engine:
-        found, tries = engine.actions.get(tenant, action), engine.actions.attempts(tenant, action)
+        found, tries = engine.actions.get(action, tenant), engine.actions.attempts(action, tenant)
     if as_json:
         write_json({"action": found, "attempts": tries})
         return
@@ -45,15 +46,18 @@ def show(tenant: Tenant, action: Which, db: Database = None, as_json: AsJson = F
     say(f"  due {zulu(found.due_at)}")
     if found.result is not None:
         say(f"  result {json.dumps(found.result, ensure_ascii=False)}")
+    if found.error is not None:
+        place = f" ({found.error.file}:{found.error.line})" if found.error.line else ""
+        say(f"  {found.error.name}: {found.error.message}{place}")
     for each in tries:
-        say(f"  attempt {each.n}: {each.outcome}")
+        say(f"  attempt {each.n}: {each.outcome or 'running'}, CPU {each.usage.cpu_ms:.1f} ms")
 
 
 @app.command()
 def logs(tenant: Tenant, action: Which, db: Database = None, as_json: AsJson = False) -> None:
     """Show what an action's attempts wrote."""
     with opened(db) as engine:
-        lines = engine.actions.logs(tenant, action)
+        lines = engine.actions.logs(action, tenant)
     if as_json:
         write_json({"logs": lines})
     else:
@@ -70,7 +74,7 @@ def run_now(
 ) -> None:
     """Ask for one run of a schedule at once, beside its slots; a node carries it out."""
     with opened(db) as engine:
-        made = engine.actions.run_now(tenant, schedule)
+        made = engine.actions.run_now(schedule, tenant)
     if as_json:
         write_json(made)
     else:
@@ -81,8 +85,8 @@ def run_now(
 def cancel(tenant: Tenant, action: Which, db: Database = None, as_json: AsJson = False) -> None:
     """Cancel an action that has not ended; a running one is killed."""
     with opened(db) as engine:
-        made = engine.actions.cancel(tenant, action)
+        made = engine.actions.cancel(action, tenant)
     if as_json:
         write_json(made)
     else:
-        say(f"action {action} is {made.state if made is not None else 'cancelled'}")
+        say(f"action {action} is {made.state}")

@@ -95,7 +95,7 @@ def _show(body: dict[str, Any], tz: str, *, previous: bool) -> None:
     rows = []
     for text, slot in zip(body["next"], slots, strict=True):
         there = () if zone.key == "UTC" else (f"{slot.astimezone(zone):%a %Y-%m-%d %H:%M:%S %Z}",)
-        mark = "moved by DST" if text in shifted else ""
+        mark = "DST" if text in shifted else ""
         rows.append((*there, f"{slot.astimezone(UTC):%a %Y-%m-%d %H:%M:%SZ}", _away(slot, now), mark))
     table((*(() if zone.key == "UTC" else (zone.key,)), "UTC", "from now", ""), rows)
 

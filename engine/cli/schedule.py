@@ -16,7 +16,7 @@ Rules = Annotated[list[str] | None, typer.Option("--rule", help="A rule; several
 Zone = Annotated[str | None, typer.Option(help="IANA time zone; UTC when left out.")]
 Missed = Annotated[str, typer.Option(help="Slots missed while no engine ran: latest, skip, all, within:2h.")]
 Overlap = Annotated[
-    str, typer.Option(help="A slot while the run before it goes on: skip, queue_one, queue_all, allow.")
+    str, typer.Option(help="A slot while the run before it goes on: skip, queue_one, queue_all, cancel_running, allow.")
 ]
 
 
@@ -77,8 +77,8 @@ def preview(
         write_json(shown)
     else:
         say(shown.text)
-        for slot in shown.next:
-            say(f"  {zulu(slot)}")
+        for slot in shown.slots:
+            say(f"  {zulu(slot)}{'  moved by DST' if slot in shown.shifted else ''}")
 
 
 @app.command()
@@ -99,11 +99,7 @@ def resume(tenant: Tenant, schedule: Which, db: Database = None, as_json: AsJson
 def delete(tenant: Tenant, schedule: Which, db: Database = None, as_json: AsJson = False) -> None:
     """Delete a schedule; its history stays."""
     with opened(db) as engine:
-        engine.schedules.delete(tenant, schedule)
-    if as_json:
-        write_json({"deleted": schedule})
-    else:
-        say(f"schedule {schedule} is deleted")
+        _told(engine.schedules.delete(tenant, schedule), as_json=as_json)
 
 
 def _told(schedule: Any, *, as_json: bool) -> None:  # noqa: ANN401 - the facade's schedule
