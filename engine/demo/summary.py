@@ -1,6 +1,6 @@
 """What happened in the demo, read back from the ledger: every figure is counted there, none on the way."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -120,8 +120,8 @@ def _mails(engine: "Engine") -> dict[str, int]:
     from lodger.engine.ledger.schema.data import outbox
 
     with engine.books.database.read() as connection:
-        rows = connection.execute(select(outbox.c.state, func.count()).group_by(outbox.c.state))
-        return {state: count for state, count in rows}
+        rows = connection.execute(select(outbox.c.state, func.count().label("n")).group_by(outbox.c.state))
+        return {row.state: row.n for row in rows}
 
 
 def shown(summary: Summary, write: Callable[[str], None]) -> None:
