@@ -160,7 +160,7 @@ class ClockSteps:
             if found is not None:
                 return day * self._units + found
         at: int | None = day + 1
-        while (at := self._candidates.next(at)) is not None:
+        while at is not None and (at := self._candidates.next(at)) is not None:
             found = self.in_day(at, 0)
             if found is not None:
                 return at * self._units + found
@@ -184,7 +184,7 @@ class ClockSteps:
             if found is not None:
                 return day * self._units + found
         at: int | None = day - 1
-        while (at := self._candidates.previous(at)) is not None:
+        while at is not None and (at := self._candidates.previous(at)) is not None:
             found = self.in_day_back(at, self._units - 1)
             if found is not None:
                 return at * self._units + found

@@ -1,12 +1,13 @@
 """COUNT without walking: members are counted by year, and the counts up to each year are kept."""
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.rrule.set_positions import SetPositions
 
 if TYPE_CHECKING:
-    from lodger.engine.recurrence.rrule.sequence import UnitTimes
+    from lodger.engine.recurrence.rrule.set_positions import SetPositions
+    from lodger.engine.recurrence.rrule.unit_times import UnitTimes
 
 
 class CountBound:
@@ -16,8 +17,10 @@ class CountBound:
         self._base = base
         self._start = start
         self._count = count
-        self._first_year = civil.civil(start // civil.DAY_S)[0]
-        self._before = [0]  # members before January 1 of first_year + index
+        self._phase = base.days.phase
+        # Years that can have members, and how many members come before each; grown as far as questions need.
+        self._years = [civil.civil(start // civil.DAY_S)[0]]
+        self._before = [0]
         self._end: int | None = None
         self._end_known = False
 
@@ -28,15 +31,18 @@ class CountBound:
         return self.rank(member) <= self._count
 
     def rank(self, local: int) -> int:
-        """How many members lie in [start, local]; no more than COUNT + 1 is promised."""
+        """How many members lie in [start, local]; exact up to COUNT, above it only greater than COUNT."""
         year = civil.civil(local // civil.DAY_S)[0]
-        while len(self._before) <= year - self._first_year:
-            if self._before[-1] > self._count:
-                return self._before[-1]
-            each = self._first_year + len(self._before) - 1
-            last = civil.year_start(each + 1) * civil.DAY_S - 1
-            self._before.append(self._before[-1] + self._in_year(each, last))
-        return self._before[year - self._first_year] + self._in_year(year, local)
+        years, before = self._years, self._before
+        while years[-1] < year and before[-1] <= self._count:
+            last = civil.year_start(years[-1] + 1) * civil.DAY_S - 1
+            before.append(before[-1] + self._in_year(years[-1], last))
+            following = years[-1] + 1
+            years.append(following if self._phase is None else self._phase.year_from(following))
+        i = bisect_right(years, year) - 1
+        return before[i] + self._in_year(
+            years[i], min(local, civil.year_start(years[i] + 1) * civil.DAY_S - 1)
+        )
 
     def end(self) -> int | None:
         """The last member, found by bisection over ranks."""
@@ -62,10 +68,7 @@ class CountBound:
         first = max(self._start, civil.year_start(year) * civil.DAY_S)
         if local < first:
             return 0
-        base = self._base
-        if isinstance(base, SetPositions):
-            return base.count_up_to(first, local)
-        counted = base.count_in_year(year, local)
+        counted = self._base.count_in_year(year, local)
         if first == self._start:
-            counted -= base.count_in_year(year, first - 1)
+            counted -= self._base.count_in_year(year, first - 1)
         return counted

@@ -1,7 +1,5 @@
 """One RRULE from one DTSTART as a sequence of local seconds: seek, bounds and COUNT."""
 
-from typing import Protocol
-
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.clock_set import ClockSet, TimeList, Times, positions
 from lodger.engine.recurrence.rrule.clock_steps import ClockSteps, position_table
@@ -10,20 +8,9 @@ from lodger.engine.recurrence.rrule.days import Days
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.rrule.phase import Months, Phase, Residues, WeekYears, Years
 from lodger.engine.recurrence.rrule.set_positions import SetPositions, period_bounds
+from lodger.engine.recurrence.rrule.unit_times import UnitTimes
 from lodger.engine.recurrence.rrule.year_masks import YearMasks, week_year
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
-
-
-class Steps(Protocol):
-    """Ascending unit numbers: days, hours, minutes or seconds since 1970 local."""
-
-    def next(self, unit: int) -> int | None:
-        """First member from this unit on."""
-        ...
-
-    def previous(self, unit: int) -> int | None:
-        """Last member up to this unit."""
-        ...
 
 
 def phase_of(rule: Rule, start_day: int) -> Phase | None:
@@ -42,68 +29,6 @@ def phase_of(rule: Rule, start_day: int) -> Phase | None:
         first = start_day - (civil.weekday(start_day) - rule.wkst) % 7
         return Residues(7 * n, [(first + i) % (7 * n) for i in range(7)])
     return Residues(n, [start_day % n])
-
-
-class UnitTimes:
-    """The same times in each member unit; members are local seconds."""
-
-    def __init__(self, steps: Days | ClockSteps, unit_s: int, times: Times) -> None:
-        self.steps: Days | ClockSteps = steps
-        self.unit_s = unit_s
-        self.times = times
-
-    def next(self, local: int) -> int | None:
-        """First member from this local second on."""
-        unit, offset = divmod(local, self.unit_s)
-        if offset > self.times.last:
-            unit, offset = unit + 1, 0
-        found = self.steps.next(unit)
-        if found is None:
-            return None
-        if found > unit:
-            return found * self.unit_s + self.times.first
-        inside = self.times.at_or_after(offset)
-        assert inside is not None
-        return found * self.unit_s + inside
-
-    def previous(self, local: int) -> int | None:
-        """Last member up to this local second."""
-        unit, offset = divmod(local, self.unit_s)
-        if offset < self.times.first:
-            unit, offset = unit - 1, self.unit_s
-        found = self.steps.previous(unit)
-        if found is None:
-            return None
-        if found < unit:
-            return found * self.unit_s + self.times.last
-        inside = self.times.at_or_before(offset)
-        assert inside is not None
-        return found * self.unit_s + inside
-
-    def count_in_year(self, year: int, local: int) -> int:
-        """How many members the year has up to this local second, which lies in it or just before it."""
-        start = civil.year_start(year)
-        unit, offset = divmod(local, self.unit_s)
-        if isinstance(self.steps, ClockSteps):
-            per_day = civil.DAY_S // self.unit_s
-            day, position = divmod(unit, per_day)
-            if day < start:
-                return 0
-            whole = self.steps.count_days(year, day - start)
-            if not self.steps.days.allowed.mask(year) >> (day - start) & 1:
-                return whole * self.times.size
-            whole += self.steps.count_in_day(day, position - 1)
-            counted = whole * self.times.size
-            if self.steps.in_day(day, position) == position:
-                counted += self.times.up_to(offset)
-            return counted
-        if unit < start:
-            return 0
-        mask = self.steps.mask(year)
-        counted = (mask & (1 << (unit - start)) - 1).bit_count() * self.times.size
-        if mask >> (unit - start) & 1:
-            counted += self.times.up_to(offset)
-        return counted
 
 
 class RuleSequence:

@@ -144,11 +144,14 @@ class SetPositions:
             day = self._bounds(day)[0] - 1
         return None
 
-    def count_up_to(self, first: int, local: int) -> int:
-        """How many members lie in [first, local], both inside one calendar year."""
-        day: int | None = self._bounds(first // civil.DAY_S)[0]
+    def count_in_year(self, year: int, local: int) -> int:
+        """How many members the year has up to this local second, which lies in it or just before it."""
+        start = civil.year_start(year)
+        if local < start * civil.DAY_S:
+            return 0
+        day: int | None = self._bounds(max(start, civil.MIN_DAY))[0]
         counted = 0
-        while (day := self.days.next(day)) is not None and day * civil.DAY_S <= local:
-            counted += sum(first <= each <= local for each in self.period(day))
+        while day is not None and (day := self.days.next(day)) is not None and day * civil.DAY_S <= local:
+            counted += sum(start * civil.DAY_S <= each <= local for each in self.period(day))
             day = self._bounds(day)[1]
         return counted
