@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, civil, year_start
+from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, civil
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.posix_tz import PosixRule, parse_posix
 
@@ -60,7 +60,8 @@ class Zone:
                     self._starts.append(at)
                     self._offsets.append(offset)
         self._next_year = max(self._next_year, year + 1)
-        self._known = (year_start(self._next_year) - 2) * DAY_S
+        # Up to the last transition the end of every stretch is known; the stretch after it would seem endless.
+        self._known = max(self._stored_to, self._starts[-1]) if self._starts else self._stored_to
 
     def segment(self, utc: int) -> Segment:
         """Give the stretch that holds a UTC second."""

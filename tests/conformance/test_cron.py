@@ -18,7 +18,9 @@ def _terms(low: int, high: int) -> st.SearchStrategy[str]:
     number = st.integers(low, high)
     pair = st.tuples(number, number).map(lambda p: f"{min(p)}-{max(p)}")
     step = st.integers(1, high + 1)
-    stepped = st.tuples(pair | st.just("*"), step).map(lambda p: f"{p[0]}/{p[1]}")
+    # cronsim reads a-a/n as a/n (from a on); here a range of one number holds that number.
+    longer = st.tuples(number, number).filter(lambda p: p[0] != p[1]).map(lambda p: f"{min(p)}-{max(p)}")
+    stepped = st.tuples(longer | st.just("*"), step).map(lambda p: f"{p[0]}/{p[1]}")
     return st.just("*") | number.map(str) | pair | stepped | st.tuples(number, step).map(lambda p: f"{p[0]}/{p[1]}")
 
 
@@ -71,7 +73,8 @@ def test_agrees_with_cronsim(text: str, start: datetime) -> None:
         at = found
 
 
-ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "America/Santiago")
+# Not Australia/Lord_Howe: cronsim steps by whole hours of UTC and loses 00:00 after a transition of half an hour.
+ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "America/Santiago")
 _TRANSITIONS = [
     datetime(2027, 3, 28, 1, tzinfo=UTC),
     datetime(2027, 10, 31, 1, tzinfo=UTC),
@@ -91,7 +94,8 @@ def test_agrees_with_cronsim_across_dst(text: str, zone: str, transition: dateti
     start = transition + timedelta(seconds=ahead_s)
     expected = [slot.astimezone(UTC) for slot in _cronsim(text, start.astimezone(ZoneInfo(zone)), 8)]
     # A fixed time that a gap moves onto another slot is given twice by cronsim: two slots at one instant are one here.
-    expected = list(dict.fromkeys(expected))
+    # Asked within the second pass of a fold, it answers with the first pass, before the question: that is dropped.
+    expected = [slot for slot in dict.fromkeys(expected) if slot > start]
     rule = parse_rule(RuleSpec(text, Kind.CRON, tz=zone))
     found, at = [], start
     for _ in expected:
