@@ -133,7 +133,15 @@ class Zygote:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603, ASYNC220 - a fork and exec of two milliseconds, before any work
-                [sys.executable, "-I", "-S", "-E", str(FOLDER / "child" / "zygote.py"), str(theirs.fileno()), str(FOLDER)],
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    "-E",
+                    str(FOLDER / "child" / "zygote.py"),
+                    str(theirs.fileno()),
+                    str(FOLDER),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -153,7 +161,9 @@ class Zygote:
                 await self._ready
         except (TimeoutError, OSError):
             await self.stop()
-            raise ZygoteFailed("zygote_failed", "the zygote did not answer", why=f"no word from it within {_START_S:g} s") from None
+            raise ZygoteFailed(
+                "zygote_failed", "the zygote did not answer", why=f"no word from it within {_START_S:g} s"
+            ) from None
         except BaseException:
             await self.stop()
             raise
@@ -216,9 +226,17 @@ class Zygote:
                 self.modules = tuple(self.walls.pop("modules", "").split())
                 self._settle(None)
             elif kind == b"F":
-                self._settle(ZygoteFailed("zygote_failed", "the zygote did not come up", why=message[1:].decode("utf-8", "replace")))
+                self._settle(
+                    ZygoteFailed(
+                        "zygote_failed", "the zygote did not come up", why=message[1:].decode("utf-8", "replace")
+                    )
+                )
             else:
-                self._settle(ZygoteFailed("zygote_failed", "the zygote ended before it was ready", why="its control socket closed"))
+                self._settle(
+                    ZygoteFailed(
+                        "zygote_failed", "the zygote ended before it was ready", why="its control socket closed"
+                    )
+                )
                 self._lose()
 
     def _settle(self, problem: ZygoteFailed | None) -> None:

@@ -96,7 +96,9 @@ def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Ver
             return memory_limit(limits)
         return worker_lost("the worker was killed from outside")
     if number is signal.SIGSYS:
-        return Verdict(Outcome.CRASHED, ScriptError("Crash", "denied system call: the wall seccomp stopped the worker (SIGSYS)"))
+        return Verdict(
+            Outcome.CRASHED, ScriptError("Crash", "denied system call: the wall seccomp stopped the worker (SIGSYS)")
+        )
     if number in _ENDED_BY_MEMORY and peak_bytes * 10 >= limits.memory_bytes * 9:
         return memory_limit(limits)
     return Verdict(Outcome.CRASHED, ScriptError("Crash", f"the worker crashed ({number.name})"))

@@ -46,20 +46,55 @@ def _uid() -> str:
 
 WALLS: tuple[Wall, ...] = (
     Wall("no_new_privs", "gaining privileges through set-uid programs", "Linux 3.5 or newer", _always),
-    Wall("seccomp", "every system call but the few a script's engine needs", "a kernel with CONFIG_SECCOMP_FILTER, x86_64 or aarch64", _seccomp),
-    Wall("rlimits", "memory, files, processes and core dumps beyond the limits", "nothing to do: every Linux has them", _always),
+    Wall(
+        "seccomp",
+        "every system call but the few a script's engine needs",
+        "a kernel with CONFIG_SECCOMP_FILTER, x86_64 or aarch64",
+        _seccomp,
+    ),
+    Wall(
+        "rlimits",
+        "memory, files, processes and core dumps beyond the limits",
+        "nothing to do: every Linux has them",
+        _always,
+    ),
     Wall("cpu_timer", "CPU time beyond the limit, even when the parent is slow", "a kernel with POSIX timers", _always),
-    Wall("landlock", "opening any path, any TCP connection", "Linux 5.13 or newer with lsm=landlock,… on the kernel's command line", _landlock),
+    Wall(
+        "landlock",
+        "opening any path, any TCP connection",
+        "Linux 5.13 or newer with lsm=landlock,… on the kernel's command line",
+        _landlock,
+    ),
     Wall(
         "namespaces",
         "seeing other processes, the network, mounts, shared memory",
         "allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0), or run the engine as root",
         namespaces_probe.missing,
     ),
-    Wall("root", "any file at all: the root is empty and read-only", "needs the mount namespace, see namespaces", namespaces_probe.no_mount),
-    Wall("uid", "touching what belongs to the engine's user", "run the engine as root: each zygote then gets a uid of its own", _uid),
-    Wall("undumpable", "reading a worker's memory from a process of the same user", "nothing to do: every Linux has it", _always),
+    Wall(
+        "root",
+        "any file at all: the root is empty and read-only",
+        "needs the mount namespace, see namespaces",
+        namespaces_probe.no_mount,
+    ),
+    Wall(
+        "uid",
+        "touching what belongs to the engine's user",
+        "run the engine as root: each zygote then gets a uid of its own",
+        _uid,
+    ),
+    Wall(
+        "undumpable",
+        "reading a worker's memory from a process of the same user",
+        "nothing to do: every Linux has it",
+        _always,
+    ),
     Wall("death_signal", "a worker that outlives its zygote", "nothing to do: every Linux has it", _always),
     Wall("oom", "the kernel taking the engine instead of a worker when memory is short", "a writable /proc", _always),
-    Wall("cgroup", "memory and CPU of all workers together", "delegate a cgroup v2 subtree to the engine (systemd: Delegate=yes)", cgroup.missing),
+    Wall(
+        "cgroup",
+        "memory and CPU of all workers together",
+        "delegate a cgroup v2 subtree to the engine (systemd: Delegate=yes)",
+        cgroup.missing,
+    ),
 )

@@ -11,7 +11,19 @@ import select
 
 from lodger.sandbox.walls import cpu_timer, identity, landlock, namespaces, process, rlimits, seccomp
 
-WALLS = ("no_new_privs", "seccomp", "rlimits", "cpu_timer", "landlock", "namespaces", "root", "uid", "undumpable", "death_signal", "oom")
+WALLS = (
+    "no_new_privs",
+    "seccomp",
+    "rlimits",
+    "cpu_timer",
+    "landlock",
+    "namespaces",
+    "root",
+    "uid",
+    "undumpable",
+    "death_signal",
+    "oom",
+)
 
 
 class Boot:

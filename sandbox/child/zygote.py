@@ -14,14 +14,13 @@ if __name__ == "__main__":  # no site, no path entry of the platform's: only the
     _lodger.__path__ = [sys.argv[2].rpartition("/")[0]]
     sys.modules["lodger"] = _lodger
 
+import _socket
 import gc
 import os
 import resource
 import select
 import struct
 import time
-
-import _socket
 
 from lodger.sandbox.child import launch, settings, worker
 from lodger.sandbox.child.boot import Boot

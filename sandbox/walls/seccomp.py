@@ -22,6 +22,8 @@ _SET_MODE_FILTER = 1
 PLAIN = (
     "read",
     "write",
+    "poll",
+    "ppoll",
     "futex",
     "madvise",
     "munmap",
@@ -72,7 +74,8 @@ def _when(number: int, body: bytes) -> bytes:
 def _argument_is(index: int, value: int) -> bytes:
     low, high = _ARGUMENTS + 8 * index, _ARGUMENTS + 8 * index + 4
     return b"".join(
-        _op(_LOAD, offset) + _op(_EQUAL, word, 1, 0) + _return(KILL) for offset, word in ((low, value & 0xFFFFFFFF), (high, value >> 32))
+        _op(_LOAD, offset) + _op(_EQUAL, word, 1, 0) + _return(KILL)
+        for offset, word in ((low, value & 0xFFFFFFFF), (high, value >> 32))
     )
 
 
@@ -81,7 +84,8 @@ def first(machine: str = MACHINE, extra: "tuple[str, ...]" = ()) -> bytes:
     numbers = table(machine)
     program = _guard(machine)
     for name in (*PLAIN, *extra):
-        program += _when(numbers[name], _return(ALLOW))
+        if name in numbers:
+            program += _when(numbers[name], _return(ALLOW))
     for name in NEVER_EXECUTABLE:
         test = _op(_LOAD, _ARGUMENTS + 16) + _op(_ANY_BIT, _PROT_EXEC, 0, 1) + _return(KILL) + _return(ALLOW)
         program += _when(numbers[name], test)

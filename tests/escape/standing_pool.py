@@ -41,7 +41,13 @@ async def main() -> None:
     assert pool.zygote is not None
     launcher = pool.zygote.launcher_pid
     children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
-    said = {"armed": oldest, "ready": pool.ready[0], "launcher": launcher, "zygote": int(children[0]), "walls": pool.walls}
+    said = {
+        "armed": oldest,
+        "ready": pool.ready[0],
+        "launcher": launcher,
+        "zygote": int(children[0]),
+        "walls": pool.walls,
+    }
     print(json.dumps(said), flush=True)
     loop = asyncio.get_running_loop()
     ended = loop.create_future()

@@ -3,10 +3,10 @@
 import time
 
 import pytest
+from tests.escape.probing import Echo, probe
 
 from lodger.sandbox import Outcome
 from lodger.sandbox.job import LogLine
-from tests.escape.probing import Echo, probe
 
 LOOP = "while True: pass"
 SPEAK_THEN_LOOP = 'log("go")\nwhile True: pass'
@@ -78,7 +78,9 @@ def test_warm_up_is_not_charged() -> None:
 
 def test_memory_is_measured_from_an_idle_worker() -> None:
     small = probe('done("1")').usage.memory_peak_bytes
-    large = probe("x = bytearray(32 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\ndone('1')").usage.memory_peak_bytes
+    large = probe(
+        "x = bytearray(32 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\ndone('1')"
+    ).usage.memory_peak_bytes
     assert small < 8 << 20
     assert 30 << 20 < large < 48 << 20
 

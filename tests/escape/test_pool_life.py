@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.escape.probing import Echo, probe, probe_job, probe_pool
+from tests.escape.standing import standing
 
 from lodger.sandbox import Outcome, Pool
 from lodger.sandbox.errors import WallUnavailable, ZygoteFailed
 from lodger.sandbox.job import LogLine, Reply
-from tests.escape.probing import Echo, probe, probe_job, probe_pool
-from tests.escape.standing import standing
 
 LEFT_OVER_S = 5.0  # promised are 0.5; a loaded machine gets ten times that
 
@@ -266,7 +266,7 @@ def test_untrusted_profile_refuses_too_few_walls(monkeypatch: pytest.MonkeyPatch
 
     report = probe('done("1")')
     assert report.walls["seccomp"]
-    standing_walls = {wall: "" for wall in report.walls}
+    standing_walls = dict.fromkeys(report.walls, "")
     doctor.Doctor.demand("untrusted", standing_walls)
     with pytest.raises(WallUnavailable, match="seccomp"):
         doctor.Doctor.demand("untrusted", {**standing_walls, "seccomp": "gone"})

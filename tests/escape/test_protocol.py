@@ -4,11 +4,11 @@ import json
 import random
 
 import pytest
+from tests.escape.probing import Echo, probe
 
 from lodger.sandbox import Outcome
 from lodger.sandbox.frames import ARMED, BUNDLE, CALL, DONE, FAIL, HEAD, HEADER, LOG, READY, REPLY
 from lodger.sandbox.job import Reply
-from tests.escape.probing import Echo, probe
 
 WRITE = "os.write(channel._descriptor, {!r})\nhear()"
 
@@ -66,7 +66,9 @@ def test_depth_of_result_and_arguments() -> None:
     assert probe('done("[" * 64 + "]" * 64)').outcome is Outcome.OK
     assert probe('done("[" * 65 + "]" * 65)').outcome is Outcome.BAD_REQUEST
     host = Echo()
-    report = probe('ask(1, "deep", "[" * 65 + "]" * 65)\nn, ok, text = hear()\ndone(text if not ok else "1")', host=host)
+    report = probe(
+        'ask(1, "deep", "[" * 65 + "]" * 65)\nn, ok, text = hear()\ndone(text if not ok else "1")', host=host
+    )
     assert report.result is not None
     assert json.loads(report.result)["code"] == "bad_request"
     assert not host.asked
@@ -86,7 +88,9 @@ def test_calls_are_answered_out_of_order() -> None:
                 self.second.set()
             return await super().call(name, arguments)
 
-    report = probe('ask(7, "first", "[]"); ask(8, "second", "[]"); done("[%d,%d]" % (hear()[0], hear()[0]))', host=Last())
+    report = probe(
+        'ask(7, "first", "[]"); ask(8, "second", "[]"); done("[%d,%d]" % (hear()[0], hear()[0]))', host=Last()
+    )
     assert report.result == "[8,7]"
 
 
@@ -146,7 +150,9 @@ def test_reply_too_large_is_an_error_for_the_script() -> None:
         async def call(self, name: str, arguments: str) -> Reply:
             return Reply(True, '"' + "x" * 10_000 + '"')
 
-    report = probe('ask(1, "a", "[]"); n, ok, text = hear(); done(text if not ok else "1")', host=Huge(), frame_bytes=4096)
+    report = probe(
+        'ask(1, "a", "[]"); n, ok, text = hear(); done(text if not ok else "1")', host=Huge(), frame_bytes=4096
+    )
     assert report.result is not None
     assert json.loads(report.result)["code"] == "reply_too_large"
 
@@ -175,7 +181,14 @@ def test_log_flood_of_a_worker_that_ignores_its_cap() -> None:
 
 
 def test_error_texts_are_bounded_and_plain() -> None:
-    error = {"name": "N" * 999, "message": "m" * 99_999, "stack": "s" * 99_999, "file": "main.js", "line": 3, "column": True}
+    error = {
+        "name": "N" * 999,
+        "message": "m" * 99_999,
+        "stack": "s" * 99_999,
+        "file": "main.js",
+        "line": 3,
+        "column": True,
+    }
     report = probe(f"fail('script_error', {json.dumps(error)!r})")
     assert report.outcome is Outcome.SCRIPT_ERROR
     assert report.error is not None
@@ -194,7 +207,12 @@ def test_python_texts_never_leave() -> None:
 def test_random_bytes(seed: int) -> None:
     """Mutated frames: a verdict always, no exception, never a result that was not given."""
     chance = random.Random(seed)
-    good = [frame(CALL, b"\x01\0\0\0\x02db[]"), frame(LOG, b"\x01text"), frame(DONE, b"1"), frame(FAIL, b"\x0cscript_error{}")]
+    good = [
+        frame(CALL, b"\x01\0\0\0\x02db[]"),
+        frame(LOG, b"\x01text"),
+        frame(DONE, b"1"),
+        frame(FAIL, b"\x0cscript_error{}"),
+    ]
     wire = bytearray(b"".join(chance.choice(good) for _ in range(20)))
     for _ in range(chance.randrange(1, 12)):
         wire[chance.randrange(len(wire))] = chance.randrange(256)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.escape.probing import probe
 
 from lodger.sandbox import Outcome, Report
 from lodger.sandbox.walls.syscalls import NUMBER
-from tests.escape.probing import probe
 
 X86 = platform.machine() == "x86_64"
 SOCKET, CONNECT, KILL = (41, 42, 62) if X86 else (198, 203, 129)
