@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lodger.sandbox.runtimes.guest import GUEST_SHA256, Guest, Host, Machine
+from lodger.sandbox.runtimes.guest import GUEST_SHA256, Guest, Host
+from lodger.sandbox.runtimes.machine import Machine
 
 _OPERATIONS = b"saldethr"  # the host functions that bootstrap.js takes over
 _MEMBERS = ("start", "settle", "tick", "stuck", "halted", "touch")
@@ -69,7 +70,9 @@ def _leb(value: int, *, signed: bool = False) -> bytes:
     while True:
         byte = value & 0x7F
         value >>= 7
-        if (not signed and value == 0) or (signed and ((value == 0 and not byte & 0x40) or (value == -1 and byte & 0x40))):
+        if (not signed and value == 0) or (
+            signed and ((value == 0 and not byte & 0x40) or (value == -1 and byte & 0x40))
+        ):
             return bytes(out) + bytes((byte,))
         out.append(byte | 0x80)
 

@@ -137,12 +137,16 @@ class Library:
 
     def functype(self, parameters: str, results: str) -> int:
         """Make a function type; each letter of the strings is a value: i for i32, I for i64."""
-        kind: int = self.at["wasm_functype_new"](*(ctypes.byref(self._types(text)) for text in (parameters, results)))
+        kind: int = self.at["wasm_functype_new"](
+            *(ctypes.byref(self._types(text)) for text in (parameters, results))
+        )
         return kind
 
     def _types(self, letters: str) -> ByteVec:
         vector = ByteVec()
-        values = (c_void_p * max(len(letters), 1))(*(self.at["wasm_valtype_new"]("iI".index(one)) for one in letters))
+        values = (c_void_p * max(len(letters), 1))(
+            *(self.at["wasm_valtype_new"]("iI".index(one)) for one in letters)
+        )
         self.at["wasm_valtype_vec_new"](ctypes.byref(vector), len(letters), ctypes.addressof(values))
         return vector
 
