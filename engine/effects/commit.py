@@ -67,10 +67,10 @@ class _Commit:
                 self._apply(index, effect)
             except (IntegrityError, DataError):
                 raise EffectRefused(
-                    "constraint", f"{_name(effect)}: a rule of the table forbids this", index=index, line=effect.line
+                    "constraint", f"{_name(effect)}: a rule of the table forbids this", index=index, place=effect.line
                 ) from None
             except CallRefused as refusal:
-                raise EffectRefused(refusal.code, refusal.message, index=index, line=effect.line) from None
+                raise EffectRefused(refusal.code, refusal.message, index=index, place=effect.line) from None
         return self.made
 
     def _unchanged(self, rows: Dataset, standing: dict[Any, Touched]) -> None:
@@ -79,7 +79,7 @@ class _Commit:
             current = live.get(key)
             if current is None or (held.checked and current != held.base):
                 what = f"a row of {rows.name} changed meanwhile"
-                raise ConflictFound("conflict", what, index=held.first, line=held.line)
+                raise ConflictFound("conflict", what, index=held.first, place=held.line)
 
     def _apply(self, index: int, effect: Effect) -> None:
         if isinstance(effect, Insert):

@@ -12,23 +12,23 @@ class NotApplied(Exception):
         code: stable machine name.
         message: one sentence for the author; no SQL, no Python text, no other tenant's value.
         index: 0-based place of the effect in the journal.
-        line: ``file:line`` of the call, None when unknown.
+        file, line: where the script made the call; None when unknown.
     """
 
     outcome = Outcome.EFFECT_REFUSED
 
-    def __init__(self, code: str, message: str, *, index: int, line: str | None = None) -> None:
+    def __init__(self, code: str, message: str, *, index: int, place: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.index = index
-        self.line = line
+        file, _, row = (place or "").rpartition(":")
+        self.file = file or None
+        self.line = int(row) if row.isdecimal() else None
 
     def as_error(self) -> ScriptError:
         """Give the error as the action row shows it."""
-        file, _, row = (self.line or "").rpartition(":")
-        number = int(row) if row.isdecimal() else None
-        return ScriptError(name=type(self).__name__, message=self.message, file=file or None, line=number)
+        return ScriptError(name=type(self).__name__, message=self.message, file=self.file, line=self.line)
 
 
 class EffectRefused(NotApplied):

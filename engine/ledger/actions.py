@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select, update
+from sqlalchemy import Connection, Row, Select, insert, select
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
@@ -45,7 +45,9 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
     """
     tenants.demand_active(connection, tenant_id)
     if not 0 <= request.at_us <= LATEST_US:
-        raise InputError("instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another")
+        raise InputError(
+            "instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another"
+        )
     before = _asked(connection, tenant_id, request.request_key)
     if before is not None:
         return before
@@ -67,7 +69,13 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
 
 
 def run_now(
-    books: Books, connection: Connection, tenant_id: str, schedule: str, params: Any, request_key: str | None, now_us: int  # noqa: ANN401 - any JSON value
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    params: Any,
+    request_key: str | None,
+    now_us: int,  # noqa: ANN401 - any JSON value
 ) -> Action:
     """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``."""
     tenants.demand_active(connection, tenant_id)
@@ -115,7 +123,9 @@ def _input(params: Any) -> str | None:  # noqa: ANN401 - any JSON value
     try:
         return dumped(params)
     except (TypeError, ValueError) as error:
-        raise InputError("params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values") from error
+        raise InputError(
+            "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
+        ) from error
 
 
 def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us: int) -> Action:
@@ -126,7 +136,9 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     """
     action = get(connection, action_id, tenant_id)
     if action.state in OVER:
-        raise Conflict("action_over", f"the action is {action.state} already", fix="there is nothing to cancel")
+        raise Conflict(
+            "action_over", f"the action is {action.state} already", fix="there is nothing to cancel"
+        )
     if action.state == "sealed":
         raise Conflict("action_sealed", "the action's effects are being applied", fix="wait for its end")
     cancel_where(connection, (_a.tenant_id == action.tenant_id) & (_a.id == action_id), now_us, "requested")
@@ -136,20 +148,14 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     return get(connection, action_id, action.tenant_id)
 
 
-def postpone(connection: Connection, action_id: str, tenant_id: str, at_us: int) -> None:
-    """Move a waiting one-off to another instant."""
-    connection.execute(
-        update(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id).values(slot=at_us, due_at=at_us)
-    )
-    turns.refresh(connection, [tenant_id])
-
-
 def _select() -> Select[Any]:
     schedule, script = tables.schedules.c, tables.scripts.c
     return (
         select(tables.actions, schedule.name.label("schedule"), script.name.label("script"))
         .outerjoin_from(
-            tables.actions, tables.schedules, (schedule.tenant_id == _a.tenant_id) & (schedule.id == _a.schedule_id)
+            tables.actions,
+            tables.schedules,
+            (schedule.tenant_id == _a.tenant_id) & (schedule.id == _a.schedule_id),
         )
         .outerjoin(tables.scripts, (script.tenant_id == _a.tenant_id) & (script.id == _a.script_id))
     )
@@ -253,7 +259,17 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
     found = [_attempt(row, lines.get((row.step, row.n), ())) for row in rows]
     if action.state == "running":
         found.append(
-            Attempt(action_id, action.step, action.attempt, action.node_id, from_us(action.started_us), None, None, None, Usage())
+            Attempt(
+                action_id,
+                action.step,
+                action.attempt,
+                action.node_id,
+                from_us(action.started_us),
+                None,
+                None,
+                None,
+                Usage(),
+            )
         )
     return found
 
@@ -265,12 +281,17 @@ def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -
     return [line for key in sorted(lines) for line in lines[key]]
 
 
-def _lines(connection: Connection, tenant_id: str, action_id: str) -> Mapping[tuple[int, int], tuple[LogLine, ...]]:
+def _lines(
+    connection: Connection, tenant_id: str, action_id: str
+) -> Mapping[tuple[int, int], tuple[LogLine, ...]]:
     t = tables.attempt_logs.c
     rows = connection.execute(
         select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id)
     )
-    return {(step, n): tuple(LogLine(level, text, us) for level, text, us in json.loads(body)) for step, n, body in rows}
+    return {
+        (step, n): tuple(LogLine(level, text, us) for level, text, us in json.loads(body))
+        for step, n, body in rows
+    }
 
 
 def _attempt(row: Row[Any], lines: tuple[LogLine, ...]) -> Attempt:

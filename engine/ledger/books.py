@@ -26,7 +26,11 @@ class Books:
 
 def dumped(value: Any) -> str | None:  # noqa: ANN401 - any JSON value
     """JSON text of a value, None for None."""
-    return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return (
+        None
+        if value is None
+        else json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    )
 
 
 def loaded(text: str | None) -> Any:  # noqa: ANN401 - any JSON value

@@ -40,7 +40,9 @@ _queue = (
     .limit(bindparam("free"))
     .with_for_update(skip_locked=True, of=turns)
 )
-_running = select(func.count()).select_from(actions).where(actions.c.tenant_id == bindparam("tenant"), is_running)
+_running = (
+    select(func.count()).select_from(actions).where(actions.c.tenant_id == bindparam("tenant"), is_running)
+)
 _earliest = (
     select(actions.c.id)
     .where(actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.due_at <= bindparam("now"))
@@ -99,10 +101,16 @@ def _patience_us(books: Books, tenant_limits: str) -> int:
 
 
 def _described(
-    books: Books, connection: Connection, lease: Lease, rows: Sequence[Any], limits: dict[str, str], now_us: int
+    books: Books,
+    connection: Connection,
+    lease: Lease,
+    rows: Sequence[Any],
+    limits: dict[str, str],
+    now_us: int,
 ) -> list[Claim]:
     revisions = books.rulebook.revisions(
-        connection, {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
+        connection,
+        {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None},
     )
     told = _told(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
     sources = books.sources.versions(
@@ -116,7 +124,7 @@ def _described(
         if revision is not None and row.schedule_id not in upcoming:
             upcoming[row.schedule_id] = _upcoming(revision, last[0])
         name, modules = sources[row.tenant_id, row.script_id, row.script_version]
-        params = row.params if row.params is not None else revision and revision.params
+        params = row.params if row.params is not None or revision is None else revision.params
         claims.append(
             Claim(
                 action_id=row.id,

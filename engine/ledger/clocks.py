@@ -12,12 +12,12 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.ledger import serial, turns
-from lodger.engine.ledger.stops import stop_running
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import insert_absent
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules, scripts, tenants
 from lodger.engine.ledger.serial import Unfinished
+from lodger.engine.ledger.stops import stop_running
 from lodger.engine.policy.overlap import Overlap
 from lodger.engine.policy.plan import Run, Standing, Step, plan, stretch
 
@@ -90,7 +90,9 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
     """Write what these armed clocks owe up to and including ``now_us`` and move them to their next slot."""
     if not rows:
         return []
-    revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
+    revisions = books.rulebook.revisions(
+        connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
+    )
     open_of = serial.unfinished(connection, [row.schedule_id for row in rows])
     sheet, ticked = _Sheet(), []
     for row in rows:
@@ -125,7 +127,9 @@ def _next_us(revision: Revision, after: datetime) -> int | None:
 def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> None:
     stop_running(connection, sheet.cancelled, now_us, reason="superseded")
     if sheet.superseded:
-        connection.execute(_supersede, [{"schedule": schedule, "now": now_us} for _tenant, schedule in sheet.superseded])
+        connection.execute(
+            _supersede, [{"schedule": schedule, "now": now_us} for _tenant, schedule in sheet.superseded]
+        )
     insert_absent(connection, actions, sheet.rows)
     if sheet.moves:
         connection.execute(_move, sheet.moves)
@@ -161,7 +165,9 @@ def _row(books: Books, row: Any, step: Step) -> dict[str, Any]:  # noqa: ANN401 
     }
 
 
-def _moved(row: Any, state: str, next_us: int | None, now_us: int, wake_us: int | None = None) -> dict[str, Any]:  # noqa: ANN401 - a row of clocks
+def _moved(
+    row: Any, state: str, next_us: int | None, now_us: int, wake_us: int | None = None
+) -> dict[str, Any]:  # noqa: ANN401 - a row of clocks
     return {
         "k_tenant": row.tenant_id,
         "k_schedule": row.schedule_id,
@@ -178,29 +184,46 @@ def _told(row: Any, written: list[dict[str, Any]], next_us: int | None) -> Ticke
         row.tenant_id,
         row.schedule_id,
         tuple((each["id"], each["slot"]) for each in written if each["state"] == "ready"),
-        tuple((each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"),
+        tuple(
+            (each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"
+        ),
         next_us,
     )
 
 
 def rest(
-    books: Books, connection: Connection, row: Any, now_us: int, state: str, wake_us: int | None = None  # noqa: ANN401 - a row of clocks
+    books: Books,
+    connection: Connection,
+    row: Any,
+    now_us: int,
+    state: str,
+    wake_us: int | None = None,  # noqa: ANN401 - a row of clocks
 ) -> list[Ticked]:
     """Account a clock up to now and take it off: paused, suspended or deleted, at once."""
     ticked = account(books, connection, [row], now_us) if row.state == "armed" else []
-    connection.execute(_move, [_moved(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)])
+    connection.execute(
+        _move,
+        [_moved(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)],
+    )
     return ticked
 
 
 def owe(books: Books, connection: Connection, row: Any, now_us: int, reason: str) -> None:  # noqa: ANN401 - a row of clocks
     """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
-    steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
+    steps = stretch(
+        revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason
+    )
     insert_absent(connection, actions, [_row(books, row, step) for step in steps])
 
 
 def arm(
-    books: Books, connection: Connection, row: Any, now_us: int, *, owed_reason: str  # noqa: ANN401 - a row of clocks
+    books: Books,
+    connection: Connection,
+    row: Any,
+    now_us: int,
+    *,
+    owed_reason: str,  # noqa: ANN401 - a row of clocks
 ) -> int | None:
     """Give what a clock at rest slept through one row with its reason, and arm it; give the next slot."""
     owe(books, connection, row, now_us, owed_reason)
@@ -213,10 +236,18 @@ def arm(
 
 def upcoming(connection: Connection, until_us: int, most: int = 1000) -> list[int]:
     """Instants up to ``until_us`` at which some clock comes due, ascending: what a node peeks at, claiming nothing."""
-    return [*connection.scalars(_peek, {"until": until_us, "most": most}), *connection.scalars(_wakes, {"until": until_us})]
+    return [
+        *connection.scalars(_peek, {"until": until_us, "most": most}),
+        *connection.scalars(_wakes, {"until": until_us}),
+    ]
 
 
-_peek = select(_clock.next_at).where(_clock.next_at <= bindparam("until")).order_by(_clock.next_at).limit(bindparam("most"))
+_peek = (
+    select(_clock.next_at)
+    .where(_clock.next_at <= bindparam("until"))
+    .order_by(_clock.next_at)
+    .limit(bindparam("most"))
+)
 _wakes = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
 
 

@@ -69,7 +69,12 @@ def _ended(
     finished: Finished,
     apply_effects: ApplyEffects | None,
 ) -> Ending:
-    if finished.outcome is Outcome.OK and finished.journal is not None and apply_effects and not claim.dry_run:
+    if (
+        finished.outcome is Outcome.OK
+        and finished.journal is not None
+        and apply_effects
+        and not claim.dry_run
+    ):
         finished = _applied(connection, claim, finished, apply_effects)
     return Ending(
         row,
@@ -82,7 +87,9 @@ def _ended(
     )
 
 
-def _applied(connection: Connection, claim: Claim, finished: Finished, apply_effects: ApplyEffects) -> Finished:
+def _applied(
+    connection: Connection, claim: Claim, finished: Finished, apply_effects: ApplyEffects
+) -> Finished:
     """Apply the journal inside a savepoint: a refused effect takes back its own attempt and no neighbour's."""
     try:
         with connection.begin_nested():
@@ -97,4 +104,6 @@ def _applied(connection: Connection, claim: Claim, finished: Finished, apply_eff
 def _told(name: str, error: Exception) -> ScriptError:
     """Give the author's error; the line of the call is on the exception when the journal knew it."""
     line = getattr(error, "line", None)
-    return ScriptError(name, str(error), file=getattr(error, "file", None), line=line if isinstance(line, int) else None)
+    return ScriptError(
+        name, str(error), file=getattr(error, "file", None), line=line if isinstance(line, int) else None
+    )

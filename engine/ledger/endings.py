@@ -66,7 +66,9 @@ def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_
         moved.append(_move(ending, state, due, faults, now_us))
         tried.append(_attempt(ending, now_us))
         if ending.logs:
-            logged.append(_key(row) | {"lines": json.dumps([[line.level, line.text, line.us] for line in ending.logs])})
+            logged.append(
+                _key(row) | {"lines": json.dumps([[line.level, line.text, line.us] for line in ending.logs])}
+            )
         if ending.outcome.blames is not Blame.ENGINE:
             day = used[row.tenant_id, now_us // DAY_US]
             day[0] += 1
@@ -74,7 +76,9 @@ def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_
         if row.schedule_id is not None and due is None:
             over.add((row.tenant_id, row.schedule_id))
         answers.append(
-            Settled(row.tenant_id, row.id, row.schedule_id, row.attempt, state, ending.outcome, retry_at_us=due)
+            Settled(
+                row.tenant_id, row.id, row.schedule_id, row.attempt, state, ending.outcome, retry_at_us=due
+            )
         )
     if not endings:
         return []
@@ -200,6 +204,7 @@ def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> N
         },
     )
     rows = [
-        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu} for (tenant, day), (runs, cpu) in used.items()
+        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu}
+        for (tenant, day), (runs, cpu) in used.items()
     ]
     connection.execute(statement, rows)

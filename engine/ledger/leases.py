@@ -4,6 +4,7 @@ An epoch is never used twice: it moves when a node begins and when its lease is 
 still wants to commit under an old epoch changes nothing.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -68,7 +69,7 @@ def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
     """End the lease in good order: what still runs goes back to ready, nobody's fault; give the ids handed back."""
     mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
     rows = connection.execute(select(actions.c.tenant_id, actions.c.id).where(*mine)).all()
-    give_back(connection, rows)
+    give_back(connection, [(row.tenant_id, row.id) for row in rows])
     connection.execute(
         update(nodes)
         .where(nodes.c.id == lease.node_id, nodes.c.epoch == lease.epoch)
@@ -84,9 +85,9 @@ _give_back = (
 )
 
 
-def give_back(connection: Connection, rows: object) -> None:
+def give_back(connection: Connection, rows: Iterable[tuple[str, str]]) -> None:
     """Make running actions ready again, as if they had not been claimed; the attempt number is not used again."""
-    keys = [{"tenant": tenant, "action": action} for tenant, action in rows]  # type: ignore[attr-defined] - rows or pairs
+    keys = [{"tenant": tenant, "action": action} for tenant, action in rows]
     if keys:
         connection.execute(_give_back, keys)
         refresh(connection, {key["tenant"] for key in keys})
@@ -124,3 +125,18 @@ def _lost(row: object, message: str) -> Ending:
     return Ending(row, Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message))
 
 
+def overdue(connection: Connection, now_us: int) -> bool:
+    """Whether there is anything to rescue; reads only."""
+    lapsed = select(nodes.c.id).where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us).limit(1)
+    silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now_us).limit(1)
+    return connection.scalar(lapsed) is not None or connection.scalar(silent) is not None
+
+
+def running(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
+    """Give the attempts (action id, number) that the ledger says run under this lease."""
+    rows = connection.execute(
+        select(actions.c.id, actions.c.attempt).where(
+            actions.c.node_id == lease.node_id, actions.c.lease_epoch == lease.epoch, is_running
+        )
+    )
+    return {(row.id, row.attempt) for row in rows}

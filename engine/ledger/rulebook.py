@@ -49,7 +49,9 @@ class Rulebook:
         """Compile rules; ``anchor`` is what a rule without one of its own counts from."""
         return self._compile(rules, now=anchor)
 
-    def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
+    def revisions(
+        self, connection: Connection, wanted: Iterable[tuple[str, str, int]]
+    ) -> dict[str, Revision]:
         """Give the revisions (tenant, schedule, number) by schedule id, reading and compiling what is not kept."""
         found: dict[str, Revision] = {}
         absent: set[tuple[str, str, int]] = set()

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import version
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -39,7 +40,13 @@ class Wish:
 
 
 def create(
-    books: Books, connection: Connection, tenant_id: str, name: str, wish: Wish, now_us: int, first_after_us: int | None = None
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    name: str,
+    wish: Wish,
+    now_us: int,
+    first_after_us: int | None = None,
 ) -> Schedule:
     """Bind a script to rules.
 
@@ -56,10 +63,20 @@ def create(
     script = scripts.get(connection, tenant_id, wish.script)
     taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
     if connection.scalar(taken) is not None:
-        raise Conflict("schedule_exists", f"tenant {tenant_id!r} has a schedule {name!r} already", fix="edit or delete it")
+        raise Conflict(
+            "schedule_exists",
+            f"tenant {tenant_id!r} has a schedule {name!r} already",
+            fix="edit or delete it",
+        )
     owed_us = now_us if first_after_us is None else first_after_us
     schedule_id = books.ids.new()
-    values = {"tenant_id": tenant_id, "id": schedule_id, "name": name, "script_id": script.script_id, "revision": 1}
+    values = {
+        "tenant_id": tenant_id,
+        "id": schedule_id,
+        "name": name,
+        "script_id": script.script_id,
+        "revision": 1,
+    }
     connection.execute(insert(tables.schedules).values(values | {"created_us": now_us}))
     next_us = _revise(books, connection, tenant_id, schedule_id, 1, wish, script.script_id, now_us, owed_us)
     connection.execute(
@@ -80,9 +97,14 @@ def _revise(
     recurrence = books.rulebook.compiled(wish.rules, anchor)
     first = recurrence.next_after(from_us(owed_us), inclusive=True)
     if first is None:
-        why = recurrence.proves_never() or f"its last slot was before {from_us(owed_us):%Y-%m-%d %H:%M:%S} UTC"
+        why = (
+            recurrence.proves_never() or f"its last slot was before {from_us(owed_us):%Y-%m-%d %H:%M:%S} UTC"
+        )
         raise RuleNeverFires(
-            "rule_never_fires", "this schedule would never run", why=why, fix="change the rule, its exclusions, start or end"
+            "rule_never_fires",
+            "this schedule would never run",
+            why=why,
+            fix="change the rule, its exclusions, start or end",
         )
     if wish.limits:
         books.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
@@ -110,10 +132,19 @@ def _input(params: Any) -> str | None:  # noqa: ANN401 - any JSON value
     try:
         return dumped(params)
     except (TypeError, ValueError) as error:
-        raise InputError("params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values") from error
+        raise InputError(
+            "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
+        ) from error
 
 
-def edit(books: Books, connection: Connection, tenant_id: str, schedule: str, change: Mapping[str, Any], now_us: int) -> Schedule:
+def edit(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    change: Mapping[str, Any],
+    now_us: int,
+) -> Schedule:
     """Store a new revision with what changes (fields of :class:`Wish`) and move the clock, in one transaction.
 
     The old revision is accounted up to now first; what it has queued keeps its script version and runs.
@@ -131,9 +162,13 @@ def edit(books: Books, connection: Connection, tenant_id: str, schedule: str, ch
     else:
         clocks.owe(books, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
-    next_us = _revise(books, connection, tenant_id, before.id, number, wish, script.script_id, now_us, owed_us)
+    next_us = _revise(
+        books, connection, tenant_id, before.id, number, wish, script.script_id, now_us, owed_us
+    )
     mine = (_s.tenant_id == tenant_id, _s.id == before.id)
-    connection.execute(update(tables.schedules).where(*mine).values(revision=number, script_id=script.script_id))
+    connection.execute(
+        update(tables.schedules).where(*mine).values(revision=number, script_id=script.script_id)
+    )
     armed = {"state": "armed", "next_at": next_us} if clock.state in {"armed", "ended"} else {}
     connection.execute(
         update(tables.schedule_clock)
@@ -144,16 +179,26 @@ def edit(books: Books, connection: Connection, tenant_id: str, schedule: str, ch
 
 
 def pause(
-    books: Books, connection: Connection, tenant_id: str, schedule: str, now_us: int, note: str | None, until_us: int | None
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    now_us: int,
+    note: str | None,
+    until_us: int | None,
 ) -> Schedule:
     """Take the clock off at once; slots until :func:`resume` (or ``until_us``) become one gap row with reason paused."""
     found = get(books, connection, tenant_id, schedule)
     if found.state not in {"armed", "paused"}:
-        raise Conflict("schedule_not_armed", f"schedule {found.name!r} is {found.state}", fix="there is nothing to pause")
+        raise Conflict(
+            "schedule_not_armed", f"schedule {found.name!r} is {found.state}", fix="there is nothing to pause"
+        )
     if until_us is not None and until_us <= now_us:
         raise InputError("until_past", "a pause cannot end in the past", fix="give a later instant")
     clocks.rest(books, connection, _clock(connection, found), now_us, "paused", until_us)
-    connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note))
+    connection.execute(
+        update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note)
+    )
     return get(books, connection, tenant_id, found.id)
 
 
@@ -162,8 +207,10 @@ def resume(books: Books, connection: Connection, tenant_id: str, schedule: str, 
     tenants.demand_active(connection, tenant_id)
     found = get(books, connection, tenant_id, schedule)
     if found.state == "paused":
-        clocks.arm(books, connection, _clock(connection, found), now_us, found.revision, owed_reason="paused")
-        connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None))
+        clocks.arm(books, connection, _clock(connection, found), now_us, owed_reason="paused")
+        connection.execute(
+            update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None)
+        )
     return get(books, connection, tenant_id, found.id)
 
 
@@ -175,7 +222,9 @@ def erase(books: Books, connection: Connection, tenant_id: str, schedule: str, n
         clocks.owe(books, connection, clock, now_us, clock.state)
     clocks.rest(books, connection, clock, now_us, "deleted")
     stop_waiting(connection, tenant_id, found.id, now_us, reason="schedule_deleted")
-    connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(deleted_us=now_us))
+    connection.execute(
+        update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(deleted_us=now_us)
+    )
     turns.refresh(connection, [tenant_id])
     return _read(books, connection, tenant_id, [_s.id == found.id])[0]
 
@@ -190,9 +239,13 @@ def get(books: Books, connection: Connection, tenant_id: str, schedule: str) -> 
     Raises:
         NotFound: schedule_unknown.
     """
-    found = _read(books, connection, tenant_id, [(_s.id == schedule) | (_s.name == schedule), _s.deleted_us.is_(None)])
+    found = _read(
+        books, connection, tenant_id, [(_s.id == schedule) | (_s.name == schedule), _s.deleted_us.is_(None)]
+    )
     if not found:
-        raise NotFound("schedule_unknown", f"tenant {tenant_id!r} has no schedule {schedule!r}", fix="create it first")
+        raise NotFound(
+            "schedule_unknown", f"tenant {tenant_id!r} has no schedule {schedule!r}", fix="create it first"
+        )
     return next((each for each in found if each.id == schedule), found[0])
 
 
@@ -252,6 +305,4 @@ def _instant(us: int | None) -> datetime | None:
 
 def tzdata_version() -> str:
     """Version of the zone data that slots are computed with, e.g. ``2026.2``."""
-    import tzdata
-
-    return tzdata.__version__
+    return version("tzdata")

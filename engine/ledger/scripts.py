@@ -19,7 +19,12 @@ NAME_LENGTH = 200
 
 
 def put(
-    books: Books, connection: Connection, tenant_id: str, name: str, source: str | Mapping[str, str], now_us: int
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    name: str,
+    source: str | Mapping[str, str],
+    now_us: int,
 ) -> ScriptVersion:
     """Store a version of a script, making the script when there is none of that name.
 
@@ -48,7 +53,9 @@ def put(
         connection.execute(insert(scripts).values(values))
     else:
         connection.execute(
-            update(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.id == script_id).values(version=version)
+            update(scripts)
+            .where(scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
+            .values(version=version)
         )
     connection.execute(
         insert(script_versions).values(
@@ -77,7 +84,12 @@ def named(name: str, what: str) -> None:
 def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
     modules = {ENTRY: source} if isinstance(source, str) else dict(source)
     if ENTRY not in modules:
-        raise InputError("entry_missing", f"no file is called {ENTRY}", why="a script begins there", fix=f"name one {ENTRY}")
+        raise InputError(
+            "entry_missing",
+            f"no file is called {ENTRY}",
+            why="a script begins there",
+            fix=f"name one {ENTRY}",
+        )
     size = 0
     for file, text in modules.items():
         try:
@@ -106,7 +118,12 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
             fix="make it smaller, or ask the operator to raise the limit",
         )
     if not modules[ENTRY].strip():
-        raise InputError("script_empty", f"{ENTRY} is empty", why="there is nothing to run", fix="export a default function")
+        raise InputError(
+            "script_empty",
+            f"{ENTRY} is empty",
+            why="there is nothing to run",
+            fix="export a default function",
+        )
     return {ENTRY: modules.pop(ENTRY)} | dict(sorted(modules.items()))
 
 
@@ -119,7 +136,13 @@ _with_name = select(script_versions, scripts.c.name).join_from(
 
 def _version(row: Any) -> ScriptVersion:  # noqa: ANN401 - a row of _with_name
     return ScriptVersion(
-        row.tenant_id, row.script_id, row.name, row.version, json.loads(row.modules), row.digest, from_us(row.created_us)
+        row.tenant_id,
+        row.script_id,
+        row.name,
+        row.version,
+        json.loads(row.modules),
+        row.digest,
+        from_us(row.created_us),
     )
 
 
@@ -150,5 +173,7 @@ def versions(connection: Connection, tenant_id: str, name: str) -> list[ScriptVe
 
 def list_all(connection: Connection, tenant_id: str) -> list[Script]:
     """Give the tenant's scripts by name."""
-    rows = connection.execute(select(scripts).where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name))
+    rows = connection.execute(
+        select(scripts).where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name)
+    )
     return [Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us)) for row in rows]

@@ -46,7 +46,9 @@ class Sources:
         wanted = set(wanted)
         found = {key: self._versions[key] for key in wanted if key in self._versions}
         for key in sorted(wanted - set(found)):
-            name, modules = connection.execute(_version, dict(zip(("tenant", "script", "number"), key, strict=True))).one()
+            name, modules = connection.execute(
+                _version, dict(zip(("tenant", "script", "number"), key, strict=True))
+            ).one()
             found[key] = self._versions[key] = (name, json.loads(modules))
         while len(self._versions) > KEPT:
             self._versions.popitem(last=False)
@@ -57,7 +59,9 @@ class Sources:
         key = (tenant_limits, wishes)
         kept = self._limits.get(key)
         if kept is None:
-            given = {name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS}
+            given = {
+                name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS
+            }
             kept = self._limits[key] = Limits(**given).lowered(json.loads(wishes) if wishes else {})
             while len(self._limits) > KEPT:
                 self._limits.popitem(last=False)

@@ -12,6 +12,7 @@ from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.records import Tenant
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.ledger.schema.scheduling import actions, is_running, tenants
+from lodger.engine.ledger.schema.scheduling import turns as turn_rows
 from lodger.engine.ledger.sources import PROCESS_LIMITS
 from lodger.engine.ledger.stops import close_attempts
 from lodger.sandbox.limits import Limits
@@ -22,7 +23,12 @@ _SUSPENDED = "suspended"
 
 
 def create(
-    books: Books, connection: Connection, tenant_id: str, name: str | None, limits: dict[str, Any] | None, now_us: int
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    name: str | None,
+    limits: dict[str, Any] | None,
+    now_us: int,
 ) -> Tenant:
     """Make a tenant; a deleted one of the same id begins anew under the next generation.
 
@@ -50,8 +56,14 @@ def create(
     if before is None:
         connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
     else:
-        connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values))
-    connection.execute(insert(turns.turns).values(tenant_id=tenant_id, served_us=0, startable_at=None, cap=cap))
+        connection.execute(
+            update(tenants)
+            .where(tenants.c.id == tenant_id)
+            .values(generation=before.generation + 1, **values)
+        )
+    connection.execute(
+        insert(turn_rows).values(tenant_id=tenant_id, served_us=0, startable_at=None, cap=cap)
+    )
     return get(connection, tenant_id)
 
 
@@ -80,7 +92,9 @@ def _row(connection: Connection, tenant_id: str) -> Row[Any] | None:
 
 
 def _tenant(row: Any) -> Tenant:  # noqa: ANN401 - a row of tenants
-    return Tenant(row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us))
+    return Tenant(
+        row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us)
+    )
 
 
 def get(connection: Connection, tenant_id: str) -> Tenant:
@@ -164,5 +178,3 @@ def _move_on(connection: Connection, tenant: Tenant, state: str) -> None:
     connection.execute(
         update(tenants).where(tenants.c.id == tenant.id).values(state=state, generation=tenant.generation + 1)
     )
-
-

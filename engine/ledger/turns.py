@@ -39,3 +39,17 @@ def served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> No
 
 
 _served = update(turns).where(turns.c.tenant_id == bindparam("tenant")).values(served_us=bindparam("now"))
+
+
+def next_startable(connection: Connection, until_us: int) -> int | None:
+    """Give the earliest instant up to ``until_us`` at which something may start; None when nothing may."""
+    found: int | None = connection.scalar(_next_startable, {"until": until_us})
+    return found
+
+
+_next_startable = (
+    select(turns.c.startable_at)
+    .where(turns.c.startable_at <= bindparam("until"))
+    .order_by(turns.c.startable_at)
+    .limit(1)
+)

@@ -5,7 +5,6 @@ Calls are answered one after another in the order of their arrival, so the journ
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from lodger.engine.capabilities.arguments import read_arguments
@@ -15,8 +14,8 @@ from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.refusal import CallRefused, denied
 from lodger.engine.data.scope import Scope
-from lodger.engine.effects.identity import new_key
 from lodger.engine.effects.journal import Journal
+from lodger.engine.identity import Identities
 from lodger.engine.node.budgets import Counters
 from lodger.engine.node.context import context_json
 from lodger.engine.node.executor import Claim
@@ -71,7 +70,7 @@ class Attempt:
             budgets=self.counters,
             read=read,
             now_us=now_us,
-            new_id=new_id or partial(new_key, now_us),
+            new_id=new_id or Identities(lambda: now_us).new,
             mail_allowed=mail_allowed,
         )
 

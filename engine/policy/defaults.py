@@ -13,10 +13,20 @@ class PolicySpec:
 
 
 POLICIES: tuple[PolicySpec, ...] = (
-    PolicySpec("missed", "latest", "what slots become that nobody ticked in time: skip, latest, all, within:DURATION"),
-    PolicySpec("missed_after_s", 10, "a slot is missed when its tick comes more than this many seconds after it"),
-    PolicySpec("catch_up_max", 1000, "most slots that one tick turns into runs; older ones become one gap row"),
-    PolicySpec("overlap", "skip", "an earlier action is unfinished: skip, queue_one, queue_all, cancel_running, allow"),
+    PolicySpec(
+        "missed", "latest", "what slots become that nobody ticked in time: skip, latest, all, within:DURATION"
+    ),
+    PolicySpec(
+        "missed_after_s", 10, "a slot is missed when its tick comes more than this many seconds after it"
+    ),
+    PolicySpec(
+        "catch_up_max", 1000, "most slots that one tick turns into runs; older ones become one gap row"
+    ),
+    PolicySpec(
+        "overlap",
+        "skip",
+        "an earlier action is unfinished: skip, queue_one, queue_all, cancel_running, allow",
+    ),
     PolicySpec("queue_max", 1000, "most actions of one schedule that wait for their predecessors"),
     PolicySpec("attempts", 1, "tries of an action whose failures are the tenant's"),
     PolicySpec("engine_attempts", 3, "tries of an action whose failures are ours"),

@@ -78,7 +78,9 @@ class Gap:
 Step = Run | Skip | Gap
 
 
-def plan(standing: Standing, terms: Terms, recurrence: Recurrence, after: datetime, now: datetime) -> list[Step]:
+def plan(
+    standing: Standing, terms: Terms, recurrence: Recurrence, after: datetime, now: datetime
+) -> list[Step]:
     """Decide every slot in (after, now], ascending, without enumerating a stretch that becomes a gap.
 
     Cost: the number of slots that become rows of their own, at most ``catch_up_max`` + those of ``missed_after``.
@@ -96,7 +98,9 @@ def plan(standing: Standing, terms: Terms, recurrence: Recurrence, after: dateti
         assert last is not None
         rest = recurrence.next_after(last)
         steps = _stretch(first, last, MISSED)
-        return steps + (_on_time(standing, terms, recurrence, rest, now) if rest is not None and rest <= now else [])
+        return steps + (
+            _on_time(standing, terms, recurrence, rest, now) if rest is not None and rest <= now else []
+        )
     last = recurrence.previous_before(now, inclusive=True)
     assert last is not None
     if terms.missed.window is not None and last < now - terms.missed.window:
@@ -120,7 +124,9 @@ def _stretch(first: datetime, last: datetime, reason: str) -> list[Step]:
     return [Skip(first, reason) if first == last else Gap(first, last, reason)]
 
 
-def _all(standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime) -> list[Step]:
+def _all(
+    standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime
+) -> list[Step]:
     """Run the newest catch_up_max slots, oldest first; what is older becomes one gap."""
     slots: list[datetime] = []
     slot = recurrence.previous_before(now, inclusive=True)
@@ -137,7 +143,9 @@ def _all(standing: Standing, terms: Terms, recurrence: Recurrence, first: dateti
     return steps
 
 
-def _on_time(standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime) -> list[Step]:
+def _on_time(
+    standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime
+) -> list[Step]:
     decide = _DECIDE[terms.overlap]
     steps: list[Step] = []
     busy, waiting, number = standing.busy, standing.waiting, 0

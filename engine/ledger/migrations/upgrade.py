@@ -49,14 +49,18 @@ def upgrade(connection: Connection, progress: Progress = silent, *, to: str = "h
     steps = [script for script in reversed(list(scripts.iterate_revisions(to, at or "base"))) if script]
     for number, script in enumerate(steps, 1):
         progress(script.revision, script.doc, number, len(steps))
-        _run(connection, scripts, lambda rev, _context, target=script.revision: scripts._upgrade_revs(target, rev))  # noqa: SLF001 - Alembic's own commands call it so
+        _run(
+            connection,
+            scripts,
+            lambda rev, _context, target=script.revision: scripts._upgrade_revs(target, rev),
+        )
 
 
 def downgrade(connection: Connection, to: str = "base") -> None:
     """Go back to a revision inside the caller's transaction."""
     scripts = tree()
     _known(scripts, current(connection))
-    _run(connection, scripts, lambda rev, _context: scripts._downgrade_revs(to, rev))  # noqa: SLF001 - Alembic's own commands call it so
+    _run(connection, scripts, lambda rev, _context: scripts._downgrade_revs(to, rev))
 
 
 def _known(scripts: ScriptDirectory, at: str | None) -> None:

@@ -43,7 +43,7 @@ outbox = Table(
     "lodger_outbox",
     metadata,
     Column("tenant_id", String(200), primary_key=True),
-    Column("id", String(36), primary_key=True),
+    Column("id", String(80), primary_key=True),
     Column("action_id", String(36), nullable=False),
     Column("step", Integer, nullable=False),
     Column("n", Integer, nullable=False),

@@ -60,8 +60,12 @@ turns = Table(
     # None: nothing may start now (no work, at its cap, suspended). Derived; turns.refresh is the only writer.
     Column("startable_at", Us),
     Column("cap", Integer, nullable=False),
-    Index("ix_lodger_turns_startable", "startable_at", sqlite_where=text("startable_at IS NOT NULL"),
-          postgresql_where=text("startable_at IS NOT NULL")),
+    Index(
+        "ix_lodger_turns_startable",
+        "startable_at",
+        sqlite_where=text("startable_at IS NOT NULL"),
+        postgresql_where=text("startable_at IS NOT NULL"),
+    ),
 )
 
 scripts = Table(
@@ -100,8 +104,14 @@ schedules = Table(
     # A deleted schedule keeps its row, because its actions point to it; its name is free again.
     Column("deleted_us", Us),
     ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
-    Index("uq_lodger_schedules_name", "tenant_id", "name", unique=True, sqlite_where=text("deleted_us IS NULL"),
-          postgresql_where=text("deleted_us IS NULL")),
+    Index(
+        "uq_lodger_schedules_name",
+        "tenant_id",
+        "name",
+        unique=True,
+        sqlite_where=text("deleted_us IS NULL"),
+        postgresql_where=text("deleted_us IS NULL"),
+    ),
 )
 
 schedule_revisions = Table(
@@ -145,10 +155,18 @@ schedule_clock = Table(
     CheckConstraint("(state = 'armed') = (next_at IS NOT NULL)", name="armed_has_next"),
     CheckConstraint("state IN ('armed', 'paused', 'suspended', 'ended', 'deleted')", name="state"),
     CheckConstraint("wake_at IS NULL OR state = 'paused'", name="wake_from_pause"),
-    Index("ix_lodger_schedule_clock_next", "next_at", sqlite_where=text("next_at IS NOT NULL"),
-          postgresql_where=text("next_at IS NOT NULL")),
-    Index("ix_lodger_schedule_clock_wake", "wake_at", sqlite_where=text("wake_at IS NOT NULL"),
-          postgresql_where=text("wake_at IS NOT NULL")),
+    Index(
+        "ix_lodger_schedule_clock_next",
+        "next_at",
+        sqlite_where=text("next_at IS NOT NULL"),
+        postgresql_where=text("next_at IS NOT NULL"),
+    ),
+    Index(
+        "ix_lodger_schedule_clock_wake",
+        "wake_at",
+        sqlite_where=text("wake_at IS NOT NULL"),
+        postgresql_where=text("wake_at IS NOT NULL"),
+    ),
 )
 
 #: Conditions of the partial indexes, as literals: SQLite matches a partial index with nothing else, no bound value.
@@ -197,21 +215,54 @@ actions = Table(
         name="state",
     ),
     CheckConstraint("origin IN ('slot', 'backfill', 'run_now', 'replay', 'once')", name="origin"),
-    CheckConstraint("state <> 'running' OR (node_id IS NOT NULL AND lease_epoch IS NOT NULL)", name="running_is_leased"),
+    CheckConstraint(
+        "state <> 'running' OR (node_id IS NOT NULL AND lease_epoch IS NOT NULL)", name="running_is_leased"
+    ),
     CheckConstraint("state <> 'skipped' OR reason IS NOT NULL", name="skipped_has_reason"),
     CheckConstraint("slot_to IS NULL OR (state = 'skipped' AND slot_to > slot)", name="gap_is_skipped"),
     CheckConstraint("held = 0 OR state = 'ready'", name="held_is_ready"),
     # Two ticks of one slot: the second one finds the row and changes nothing.
-    Index("uq_lodger_actions_slot", "schedule_id", "slot", "node_key", unique=True, sqlite_where=_SLOTTED,
-          postgresql_where=_SLOTTED),
-    Index("uq_lodger_actions_request", "tenant_id", "request_key", unique=True,
-          sqlite_where=text("request_key IS NOT NULL"), postgresql_where=text("request_key IS NOT NULL")),
-    Index("ix_lodger_actions_startable", "tenant_id", "due_at", "id", sqlite_where=is_startable,
-          postgresql_where=is_startable),
-    Index("ix_lodger_actions_running", "tenant_id", "node_id", sqlite_where=is_running, postgresql_where=is_running),
+    Index(
+        "uq_lodger_actions_slot",
+        "schedule_id",
+        "slot",
+        "node_key",
+        unique=True,
+        sqlite_where=_SLOTTED,
+        postgresql_where=_SLOTTED,
+    ),
+    Index(
+        "uq_lodger_actions_request",
+        "tenant_id",
+        "request_key",
+        unique=True,
+        sqlite_where=text("request_key IS NOT NULL"),
+        postgresql_where=text("request_key IS NOT NULL"),
+    ),
+    Index(
+        "ix_lodger_actions_startable",
+        "tenant_id",
+        "due_at",
+        "id",
+        sqlite_where=is_startable,
+        postgresql_where=is_startable,
+    ),
+    Index(
+        "ix_lodger_actions_running",
+        "tenant_id",
+        "node_id",
+        sqlite_where=is_running,
+        postgresql_where=is_running,
+    ),
     Index("ix_lodger_actions_leased", "node_id", sqlite_where=is_running, postgresql_where=is_running),
-    Index("ix_lodger_actions_schedule", "schedule_id", "state", "slot", sqlite_where=text("schedule_id IS NOT NULL"),
-          postgresql_where=text("schedule_id IS NOT NULL")),
+    Index(
+        "ix_lodger_actions_schedule",
+        "schedule_id",
+        "state",
+        "slot",
+        sqlite_where=text("schedule_id IS NOT NULL"),
+        postgresql_where=text("schedule_id IS NOT NULL"),
+    ),
 )
 
 attempts = Table(

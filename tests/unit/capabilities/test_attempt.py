@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
 
 from lodger.engine.effects import commit
 from lodger.engine.ledger.schema.data import documents, kv, outbox
 from lodger.engine.node.attempt import Attempt
 from lodger.stdlib.calls import ARGUMENT_TYPES, CALLS
-from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
 
 
 @pytest.fixture
@@ -103,11 +103,13 @@ def test_references_lead_to_ones_own_rows_only(shop: Shop) -> None:
         ask(attempt, "db.update", set="orders", id=1, changes={"customer_id": number}, line="main.js:4")
         with pytest.raises(commit.EffectRefused) as refused:
             settle(shop, attempt)
-        told.append((refused.value.code, refused.value.message, refused.value.line, refused.value.index))
+        told.append(
+            (refused.value.code, refused.value.message, (refused.value.file, refused.value.line), refused.value.index)
+        )
     assert (
         told[0]
         == told[1]
-        == ("no_such_reference", "orders.customer_id: there is no such row to refer to", "main.js:4", 0)
+        == ("no_such_reference", "orders.customer_id: there is no such row to refer to", ("main.js", 4), 0)
     )
 
 
@@ -175,7 +177,7 @@ def test_additions_of_two_runs_both_count_and_settings_conflict(shop: Shop) -> N
     settle(shop, three)
     with pytest.raises(commit.ConflictFound) as found:
         settle(shop, four)
-    assert found.value.line == "main.js:7"
+    assert found.value.line == 7
 
 
 def test_a_row_that_was_read_must_still_hold_it(shop: Shop) -> None:
@@ -187,7 +189,7 @@ def test_a_row_that_was_read_must_still_hold_it(shop: Shop) -> None:
     settle(shop, one)
     with pytest.raises(commit.ConflictFound) as found:
         settle(shop, two)
-    assert (found.value.line, found.value.index) == ("main.js:3", 0)
+    assert (found.value.line, found.value.index) == (3, 0)
     settle(shop, unseen)
     assert shop.rows(orders, id=1)[0]["state"] == "forced"
 
