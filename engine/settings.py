@@ -55,9 +55,7 @@ class Settings(BaseSettings):
         description="most slots of a schedule that one tick turns into rows of their own",
     )
     tick_batch: int = Field(default=500, ge=1, le=10_000, description="most clocks taken in one transaction")
-    commit_batch: int = Field(
-        default=500, ge=1, le=10_000, description="most attempts committed in one transaction"
-    )
+    commit_batch: int = Field(default=500, ge=1, le=10_000, description="most attempts committed in one transaction")
     grace_s: float = Field(
         default=30.0,
         ge=0,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from lodger.engine.clock import Clock, SystemClock, to_us
 from lodger.engine.errors import InputError
@@ -15,7 +15,7 @@ from lodger.engine.ledger import actions
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.database import Database
 from lodger.engine.ledger.migrations.upgrade import Progress, silent
-from lodger.engine.ledger.records import Action
+from lodger.engine.ledger.records import Action, Json
 from lodger.engine.ledger.rulebook import Compile, Rulebook
 from lodger.engine.ledger.sources import Sources
 from lodger.engine.settings import Settings
@@ -83,7 +83,7 @@ class Engine:
         tenant_id: str,
         script: str,
         at: datetime,
-        params: Any = None,  # noqa: ANN401 - any JSON value
+        params: Json = None,
         request_key: str | None = None,
     ) -> Action:
         """Run a script once at an instant, however far away; one in the past is due at once.
@@ -91,9 +91,7 @@ class Engine:
         ``request_key``: asking again with the same key (per tenant) gives the action of the first time.
         """
         if at.tzinfo is None:
-            raise InputError(
-                "instant_naive", f"{at.isoformat()} is not an instant", fix="give an aware datetime"
-            )
+            raise InputError("instant_naive", f"{at.isoformat()} is not an instant", fix="give an aware datetime")
         return self._once(tenant_id, actions.Request(script, to_us(at), params, request_key))
 
     def run_in(
@@ -101,15 +99,13 @@ class Engine:
         tenant_id: str,
         script: str,
         delay: float | timedelta,
-        params: Any = None,  # noqa: ANN401 - any JSON value
+        params: Json = None,
         request_key: str | None = None,
     ) -> Action:
         """Run a script once after a delay: milliseconds or a timedelta, counted from now on the engine's clock."""
         delay_us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
         if delay_us < 0:
-            raise InputError(
-                "delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta"
-            )
+            raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")
         at_us = self.books.clock.now_us() + delay_us
         return self._once(tenant_id, actions.Request(script, at_us, params, request_key))
 

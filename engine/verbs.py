@@ -9,7 +9,7 @@ from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import InputError
 from lodger.engine.ledger import actions, schedules, scripts, tenants
 from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.records import Action, Attempt, Preview, Schedule, Script, ScriptVersion, Tenant
+from lodger.engine.ledger.records import Action, Attempt, Json, Preview, Schedule, Script, ScriptVersion, Tenant
 from lodger.engine.ledger.schedules import Wish
 from lodger.engine.policy.defaults import word
 from lodger.engine.policy.retry import Retry
@@ -63,9 +63,7 @@ class Tenants(Verbs):
 
     __slots__ = ()
 
-    def create(
-        self, tenant_id: str, name: str | None = None, limits: Mapping[str, Any] | None = None
-    ) -> Tenant:
+    def create(self, tenant_id: str, name: str | None = None, limits: Mapping[str, Any] | None = None) -> Tenant:
         """Make a tenant. ``limits``: process limits and ``concurrent_runs`` as the operator allows them.
 
         Raises:
@@ -155,7 +153,7 @@ class Schedules(Verbs):
         end: datetime | None = None,
         missed: str = word("missed"),
         overlap: str = word("overlap"),
-        params: Any = None,  # noqa: ANN401 - any JSON value
+        params: Json = None,
         limits: Mapping[str, Any] | None = None,
         retry: Retry | Mapping[str, Any] | int | None = None,
         first_after: datetime | None = None,
@@ -173,9 +171,7 @@ class Schedules(Verbs):
             RuleNeverFires: no slot is left from ``first_after`` on.
             InputError, NotFound, Conflict: whatever else is wrong.
         """
-        wished = ScheduleRules(
-            specs(rules), specs(exclusions), tz, dst or DstPolicy(), _aware(start), _aware(end)
-        )
+        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), _aware(start), _aware(end))
         wish = Wish(script, wished, missed, overlap, retry, limits, params)
         owed = _aware(first_after)
         with self.books.database.write() as connection:
@@ -204,7 +200,7 @@ class Schedules(Verbs):
         end: datetime | None = UNCHANGED,
         missed: str = UNCHANGED,
         overlap: str = UNCHANGED,
-        params: Any = UNCHANGED,  # noqa: ANN401 - any JSON value
+        params: Json = UNCHANGED,
         limits: Mapping[str, Any] | None = UNCHANGED,
         retry: Retry | Mapping[str, Any] | int | None = UNCHANGED,
     ) -> Schedule:
@@ -291,9 +287,7 @@ class Schedules(Verbs):
             RuleInvalid, RuleNeverFires.
         """
         begin = _aware(after) or from_us(self._now_us)
-        wished = ScheduleRules(
-            specs(rules), specs(exclusions), tz, dst or DstPolicy(), _aware(start), _aware(end)
-        )
+        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), _aware(start), _aware(end))
         recurrence = self.books.rulebook.compiled(wished, begin)
         slots: SlotList = []
         slot = recurrence.next_after(begin)
@@ -342,13 +336,11 @@ class Actions(Verbs):
         schedule: Schedule | str,
         tenant_id: str | None = None,
         *,
-        params: Any = None,  # noqa: ANN401 - any JSON value
+        params: Json = None,
         request_key: str | None = None,
     ) -> Action:
         """Run a schedule's script now; by a Schedule, or by tenant and name or id."""
-        tenant_id, name = (
-            (schedule.tenant_id, schedule.id) if isinstance(schedule, Schedule) else (tenant_id, schedule)
-        )
+        tenant_id, name = (schedule.tenant_id, schedule.id) if isinstance(schedule, Schedule) else (tenant_id, schedule)
         if tenant_id is None:
             raise InputError(
                 "tenant_missing",
@@ -356,9 +348,7 @@ class Actions(Verbs):
                 fix="give the tenant too",
             )
         with self.books.database.write() as connection:
-            asked = actions.run_now(
-                self.books, connection, tenant_id, name, params, request_key, self._now_us
-            )
+            asked = actions.run_now(self.books, connection, tenant_id, name, params, request_key, self._now_us)
         return self._done(asked)
 
     def cancel(self, action_id: str, tenant_id: str | None = None) -> Action:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select
+from sqlalchemy import Connection, Select, insert, select
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.ledger import schedules, scripts, serial, tenants, turns
 from lodger.engine.ledger.books import Books, dumped, loaded
-from lodger.engine.ledger.records import Action, Attempt
+from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.ledger.stops import cancel_where
 from lodger.engine.policy.overlap import Overlap
@@ -32,7 +32,7 @@ class Request:
 
     script: str
     at_us: int
-    params: Any = None
+    params: Json = None
     request_key: str | None = None
 
 
@@ -45,9 +45,7 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
     """
     tenants.demand_active(connection, tenant_id)
     if not 0 <= request.at_us <= LATEST_US:
-        raise InputError(
-            "instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another"
-        )
+        raise InputError("instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another")
     before = _asked(connection, tenant_id, request.request_key)
     if before is not None:
         return before
@@ -73,9 +71,9 @@ def run_now(
     connection: Connection,
     tenant_id: str,
     schedule: str,
-    params: Any,
+    params: Json,
     request_key: str | None,
-    now_us: int,  # noqa: ANN401 - any JSON value
+    now_us: int,
 ) -> Action:
     """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``."""
     tenants.demand_active(connection, tenant_id)
@@ -119,7 +117,7 @@ def _store(books: Books, connection: Connection, values: dict[str, Any]) -> Acti
     return get(connection, action_id, values["tenant_id"])
 
 
-def _input(params: Any) -> str | None:  # noqa: ANN401 - any JSON value
+def _input(params: Json) -> str | None:
     try:
         return dumped(params)
     except (TypeError, ValueError) as error:
@@ -136,9 +134,7 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     """
     action = get(connection, action_id, tenant_id)
     if action.state in OVER:
-        raise Conflict(
-            "action_over", f"the action is {action.state} already", fix="there is nothing to cancel"
-        )
+        raise Conflict("action_over", f"the action is {action.state} already", fix="there is nothing to cancel")
     if action.state == "sealed":
         raise Conflict("action_sealed", "the action's effects are being applied", fix="wait for its end")
     cancel_where(connection, (_a.tenant_id == action.tenant_id) & (_a.id == action_id), now_us, "requested")
@@ -209,7 +205,7 @@ def _read(connection: Connection, statement: Select[Any]) -> list[Action]:
     return [_action(row) for row in connection.execute(statement)]
 
 
-def _action(row: Row[Any]) -> Action:
+def _action(row: AnyRow) -> Action:
     return Action(
         id=row.id,
         tenant_id=row.tenant_id,
@@ -251,9 +247,7 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
         raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
     t = tables.attempts.c
     rows = connection.execute(
-        select(tables.attempts)
-        .where(t.tenant_id == action.tenant_id, t.action_id == action_id)
-        .order_by(t.step, t.n)
+        select(tables.attempts).where(t.tenant_id == action.tenant_id, t.action_id == action_id).order_by(t.step, t.n)
     ).all()
     lines = _lines(connection, action.tenant_id, action_id)
     found = [_attempt(row, lines.get((row.step, row.n), ())) for row in rows]
@@ -281,20 +275,15 @@ def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -
     return [line for key in sorted(lines) for line in lines[key]]
 
 
-def _lines(
-    connection: Connection, tenant_id: str, action_id: str
-) -> Mapping[tuple[int, int], tuple[LogLine, ...]]:
+def _lines(connection: Connection, tenant_id: str, action_id: str) -> Mapping[tuple[int, int], tuple[LogLine, ...]]:
     t = tables.attempt_logs.c
-    rows = connection.execute(
-        select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id)
-    )
+    rows = connection.execute(select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id))
     return {
-        (step, n): tuple(LogLine(level, text, us) for level, text, us in json.loads(body))
-        for step, n, body in rows
+        (step, n): tuple(LogLine(level, text, us) for level, text, us in json.loads(body)) for step, n, body in rows
     }
 
 
-def _attempt(row: Row[Any], lines: tuple[LogLine, ...]) -> Attempt:
+def _attempt(row: AnyRow, lines: tuple[LogLine, ...]) -> Attempt:
     usage = Usage(row.cpu_us / 1000, row.wall_us / 1000, row.memory_peak_bytes, row.host_calls)
     return Attempt(
         row.action_id, row.step, row.n, row.node_id, from_us(row.started_us), from_us(row.finished_us), Outcome(row.outcome),

@@ -2,11 +2,11 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from lodger.engine.clock import Clock
 from lodger.engine.identity import Identities
 from lodger.engine.ledger.database import Database
+from lodger.engine.ledger.records import Json
 from lodger.engine.ledger.rulebook import Rulebook
 from lodger.engine.ledger.sources import Sources
 from lodger.engine.settings import Settings
@@ -24,15 +24,11 @@ class Books:
     settings: Settings
 
 
-def dumped(value: Any) -> str | None:  # noqa: ANN401 - any JSON value
+def dumped(value: Json) -> str | None:
     """JSON text of a value, None for None."""
-    return (
-        None
-        if value is None
-        else json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    )
+    return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def loaded(text: str | None) -> Any:  # noqa: ANN401 - any JSON value
+def loaded(text: str | None) -> Json:
     """Give the value of a JSON text, None for None."""
     return None if text is None else json.loads(text)

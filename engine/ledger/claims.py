@@ -40,9 +40,7 @@ _queue = (
     .limit(bindparam("free"))
     .with_for_update(skip_locked=True, of=turns)
 )
-_running = (
-    select(func.count()).select_from(actions).where(actions.c.tenant_id == bindparam("tenant"), is_running)
-)
+_running = select(func.count()).select_from(actions).where(actions.c.tenant_id == bindparam("tenant"), is_running)
 _earliest = (
     select(actions.c.id)
     .where(actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.due_at <= bindparam("now"))
@@ -113,9 +111,7 @@ def _described(
         {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None},
     )
     told = _told(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
-    sources = books.sources.versions(
-        connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows}
-    )
+    sources = books.sources.versions(connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows})
     upcoming: dict[str, tuple[int, ...]] = {}
     claims = []
     for row in rows:

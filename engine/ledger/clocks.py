@@ -14,6 +14,7 @@ from lodger.engine.clock import from_us, to_us
 from lodger.engine.ledger import serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import insert_absent
+from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules, scripts, tenants
 from lodger.engine.ledger.serial import Unfinished
@@ -90,9 +91,7 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
     """Write what these armed clocks owe up to and including ``now_us`` and move them to their next slot."""
     if not rows:
         return []
-    revisions = books.rulebook.revisions(
-        connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
-    )
+    revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
     open_of = serial.unfinished(connection, [row.schedule_id for row in rows])
     sheet, ticked = _Sheet(), []
     for row in rows:
@@ -144,7 +143,7 @@ _supersede = (
 )
 
 
-def _row(books: Books, row: Any, step: Step) -> dict[str, Any]:  # noqa: ANN401 - a row of clocks
+def _row(books: Books, row: AnyRow, step: Step) -> dict[str, Any]:
     run = isinstance(step, Run)
     slot = to_us(step.slot)
     slot_to = getattr(step, "slot_to", None)
@@ -165,9 +164,7 @@ def _row(books: Books, row: Any, step: Step) -> dict[str, Any]:  # noqa: ANN401 
     }
 
 
-def _moved(
-    row: Any, state: str, next_us: int | None, now_us: int, wake_us: int | None = None
-) -> dict[str, Any]:  # noqa: ANN401 - a row of clocks
+def _moved(row: AnyRow, state: str, next_us: int | None, now_us: int, wake_us: int | None = None) -> dict[str, Any]:
     return {
         "k_tenant": row.tenant_id,
         "k_schedule": row.schedule_id,
@@ -179,14 +176,12 @@ def _moved(
     }
 
 
-def _told(row: Any, written: list[dict[str, Any]], next_us: int | None) -> Ticked:  # noqa: ANN401 - a row of clocks
+def _told(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> Ticked:
     return Ticked(
         row.tenant_id,
         row.schedule_id,
         tuple((each["id"], each["slot"]) for each in written if each["state"] == "ready"),
-        tuple(
-            (each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"
-        ),
+        tuple((each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"),
         next_us,
     )
 
@@ -194,10 +189,10 @@ def _told(row: Any, written: list[dict[str, Any]], next_us: int | None) -> Ticke
 def rest(
     books: Books,
     connection: Connection,
-    row: Any,
+    row: AnyRow,
     now_us: int,
     state: str,
-    wake_us: int | None = None,  # noqa: ANN401 - a row of clocks
+    wake_us: int | None = None,
 ) -> list[Ticked]:
     """Account a clock up to now and take it off: paused, suspended or deleted, at once."""
     ticked = account(books, connection, [row], now_us) if row.state == "armed" else []
@@ -208,22 +203,20 @@ def rest(
     return ticked
 
 
-def owe(books: Books, connection: Connection, row: Any, now_us: int, reason: str) -> None:  # noqa: ANN401 - a row of clocks
+def owe(books: Books, connection: Connection, row: AnyRow, now_us: int, reason: str) -> None:
     """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
-    steps = stretch(
-        revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason
-    )
+    steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
     insert_absent(connection, actions, [_row(books, row, step) for step in steps])
 
 
 def arm(
     books: Books,
     connection: Connection,
-    row: Any,
+    row: AnyRow,
     now_us: int,
     *,
-    owed_reason: str,  # noqa: ANN401 - a row of clocks
+    owed_reason: str,
 ) -> int | None:
     """Give what a clock at rest slept through one row with its reason, and arm it; give the next slot."""
     owe(books, connection, row, now_us, owed_reason)
@@ -243,10 +236,7 @@ def upcoming(connection: Connection, until_us: int, most: int = 1000) -> list[in
 
 
 _peek = (
-    select(_clock.next_at)
-    .where(_clock.next_at <= bindparam("until"))
-    .order_by(_clock.next_at)
-    .limit(bindparam("most"))
+    select(_clock.next_at).where(_clock.next_at <= bindparam("until")).order_by(_clock.next_at).limit(bindparam("most"))
 )
 _wakes = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
 

@@ -2,20 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from lodger.engine.effects.errors import ConflictFound, EffectRefused
+from lodger.engine.effects.errors import NotApplied
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.endings import Ending, Settled, settle
+from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, is_running
 from lodger.engine.node.executor import Claim, Finished
-from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
-#: Applies an attempt's journal on the ledger's own connection; raises EffectRefused or ConflictFound.
+#: Applies an attempt's journal on the ledger's own connection; raises NotApplied.
 ApplyEffects = Callable[[Connection, Claim, Finished], None]
 
 
@@ -64,17 +63,12 @@ def commit(
 
 def _ended(
     connection: Connection,
-    row: Any,  # noqa: ANN401 - a row of actions
+    row: AnyRow,
     claim: Claim,
     finished: Finished,
     apply_effects: ApplyEffects | None,
 ) -> Ending:
-    if (
-        finished.outcome is Outcome.OK
-        and finished.journal is not None
-        and apply_effects
-        and not claim.dry_run
-    ):
+    if finished.outcome is Outcome.OK and finished.journal is not None and apply_effects and not claim.dry_run:
         finished = _applied(connection, claim, finished, apply_effects)
     return Ending(
         row,
@@ -87,23 +81,11 @@ def _ended(
     )
 
 
-def _applied(
-    connection: Connection, claim: Claim, finished: Finished, apply_effects: ApplyEffects
-) -> Finished:
+def _applied(connection: Connection, claim: Claim, finished: Finished, apply_effects: ApplyEffects) -> Finished:
     """Apply the journal inside a savepoint: a refused effect takes back its own attempt and no neighbour's."""
     try:
         with connection.begin_nested():
             apply_effects(connection, claim, finished)
-    except ConflictFound as found:
-        return replace(finished, outcome=Outcome.CONFLICT, error=_told("Conflict", found))
-    except EffectRefused as refused:
-        return replace(finished, outcome=Outcome.EFFECT_REFUSED, error=_told("EffectRefused", refused))
+    except NotApplied as refused:
+        return replace(finished, outcome=refused.outcome, error=refused.as_error())
     return finished
-
-
-def _told(name: str, error: Exception) -> ScriptError:
-    """Give the author's error; the line of the call is on the exception when the journal knew it."""
-    line = getattr(error, "line", None)
-    return ScriptError(
-        name, str(error), file=getattr(error, "file", None), line=line if isinstance(line, int) else None
-    )

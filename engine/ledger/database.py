@@ -58,9 +58,7 @@ class Database:
     def _opened(self) -> Engine:
         if self.url.get_backend_name() != "sqlite":
             return create_engine(self.url)
-        engine = create_engine(
-            self.url, connect_args={"check_same_thread": False}, pool_size=8, max_overflow=8
-        )
+        engine = create_engine(self.url, connect_args={"check_same_thread": False}, pool_size=8, max_overflow=8)
         event.listen(engine, "connect", self._prepare)
         event.listen(engine, "begin", _begin)
         return engine

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, bindparam, insert, update
 from lodger.engine.ledger import serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import dialect_insert
+from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, usage_days
 from lodger.engine.policy.retry import Retry, Tries, again
 from lodger.sandbox.job import LogLine, ScriptError, Usage
@@ -66,9 +67,7 @@ def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_
         moved.append(_move(ending, state, due, faults, now_us))
         tried.append(_attempt(ending, now_us))
         if ending.logs:
-            logged.append(
-                _key(row) | {"lines": json.dumps([[line.level, line.text, line.us] for line in ending.logs])}
-            )
+            logged.append(_key(row) | {"lines": json.dumps([[line.level, line.text, line.us] for line in ending.logs])})
         if ending.outcome.blames is not Blame.ENGINE:
             day = used[row.tenant_id, now_us // DAY_US]
             day[0] += 1
@@ -76,9 +75,7 @@ def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_
         if row.schedule_id is not None and due is None:
             over.add((row.tenant_id, row.schedule_id))
         answers.append(
-            Settled(
-                row.tenant_id, row.id, row.schedule_id, row.attempt, state, ending.outcome, retry_at_us=due
-            )
+            Settled(row.tenant_id, row.id, row.schedule_id, row.attempt, state, ending.outcome, retry_at_us=due)
         )
     if not endings:
         return []
@@ -171,7 +168,7 @@ def _error_text(error: ScriptError | None) -> str | None:
     )
 
 
-def _key(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row of actions
+def _key(row: AnyRow) -> dict[str, Any]:
     return {"tenant_id": row.tenant_id, "action_id": row.id, "step": row.step, "n": row.attempt}
 
 
@@ -204,7 +201,6 @@ def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> N
         },
     )
     rows = [
-        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu}
-        for (tenant, day), (runs, cpu) in used.items()
+        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu} for (tenant, day), (runs, cpu) in used.items()
     ]
     connection.execute(statement, rows)

@@ -102,9 +102,7 @@ def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:
     ).all()
     if lost:
         connection.execute(
-            update(nodes)
-            .where(nodes.c.id.in_([row.id for row in lost]))
-            .values(state="lost", epoch=nodes.c.epoch + 1)
+            update(nodes).where(nodes.c.id.in_([row.id for row in lost])).values(state="lost", epoch=nodes.c.epoch + 1)
         )
     settled = _take_back(books, connection, [row.id for row in lost], now_us)
     late = connection.execute(select(actions).where(is_running, actions.c.deadline_us < now_us)).all()

@@ -8,6 +8,11 @@ from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
+#: Any JSON value.
+Json = Any
+#: A row of some query; its columns are named where the query stands.
+AnyRow = Any
+
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
@@ -70,7 +75,7 @@ class Schedule:
     tz: str
     retry: dict[str, Any]
     limits: dict[str, Any]
-    params: Any
+    params: Json
     note: str | None
     wake_at: datetime | None
     created_at: datetime
@@ -104,7 +109,7 @@ class Action:
     outcome: Outcome | None
     result: Any
     error: ScriptError | None
-    params: Any = None
+    params: Json = None
     request_key: str | None = None
 
     @property

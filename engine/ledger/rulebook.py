@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from lodger.engine.clock import from_us
+from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import schedule_revisions
 from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import Overlap
@@ -49,9 +50,7 @@ class Rulebook:
         """Compile rules; ``anchor`` is what a rule without one of its own counts from."""
         return self._compile(rules, now=anchor)
 
-    def revisions(
-        self, connection: Connection, wanted: Iterable[tuple[str, str, int]]
-    ) -> dict[str, Revision]:
+    def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
         """Give the revisions (tenant, schedule, number) by schedule id, reading and compiling what is not kept."""
         found: dict[str, Revision] = {}
         absent: set[tuple[str, str, int]] = set()
@@ -84,7 +83,7 @@ class Rulebook:
             self._kept.popitem(last=False)
         return found
 
-    def _made(self, row: Any) -> Revision:  # noqa: ANN401 - a row of schedule_revisions
+    def _made(self, row: AnyRow) -> Revision:
         rules = decode_rules(row.rules)
         return Revision(
             recurrence=self.compiled(rules, from_us(row.anchor_us)),

@@ -13,7 +13,7 @@ from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.ledger import clocks, scripts, tenants, turns
 from lodger.engine.ledger.books import Books, dumped
-from lodger.engine.ledger.records import Schedule
+from lodger.engine.ledger.records import AnyRow, Json, Schedule
 from lodger.engine.ledger.rulebook import decode_rules, encode_rules, zone_of
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.ledger.stops import stop_waiting
@@ -36,7 +36,7 @@ class Wish:
     overlap: str
     retry: Any = None
     limits: Mapping[str, Any] | None = None
-    params: Any = None
+    params: Json = None
 
 
 def create(
@@ -97,9 +97,7 @@ def _revise(
     recurrence = books.rulebook.compiled(wish.rules, anchor)
     first = recurrence.next_after(from_us(owed_us), inclusive=True)
     if first is None:
-        why = (
-            recurrence.proves_never() or f"its last slot was before {from_us(owed_us):%Y-%m-%d %H:%M:%S} UTC"
-        )
+        why = recurrence.proves_never() or f"its last slot was before {from_us(owed_us):%Y-%m-%d %H:%M:%S} UTC"
         raise RuleNeverFires(
             "rule_never_fires",
             "this schedule would never run",
@@ -128,7 +126,7 @@ def _revise(
     return to_us(first)
 
 
-def _input(params: Any) -> str | None:  # noqa: ANN401 - any JSON value
+def _input(params: Json) -> str | None:
     try:
         return dumped(params)
     except (TypeError, ValueError) as error:
@@ -162,13 +160,9 @@ def edit(
     else:
         clocks.owe(books, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
-    next_us = _revise(
-        books, connection, tenant_id, before.id, number, wish, script.script_id, now_us, owed_us
-    )
+    next_us = _revise(books, connection, tenant_id, before.id, number, wish, script.script_id, now_us, owed_us)
     mine = (_s.tenant_id == tenant_id, _s.id == before.id)
-    connection.execute(
-        update(tables.schedules).where(*mine).values(revision=number, script_id=script.script_id)
-    )
+    connection.execute(update(tables.schedules).where(*mine).values(revision=number, script_id=script.script_id))
     armed = {"state": "armed", "next_at": next_us} if clock.state in {"armed", "ended"} else {}
     connection.execute(
         update(tables.schedule_clock)
@@ -196,9 +190,7 @@ def pause(
     if until_us is not None and until_us <= now_us:
         raise InputError("until_past", "a pause cannot end in the past", fix="give a later instant")
     clocks.rest(books, connection, _clock(connection, found), now_us, "paused", until_us)
-    connection.execute(
-        update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note)
-    )
+    connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note))
     return get(books, connection, tenant_id, found.id)
 
 
@@ -229,7 +221,7 @@ def erase(books: Books, connection: Connection, tenant_id: str, schedule: str, n
     return _read(books, connection, tenant_id, [_s.id == found.id])[0]
 
 
-def _clock(connection: Connection, schedule: Schedule) -> Any:  # noqa: ANN401 - a row of clocks
+def _clock(connection: Connection, schedule: Schedule) -> AnyRow:
     return clocks.of(connection, schedule.tenant_id, [schedule.id])[0]
 
 
@@ -239,13 +231,9 @@ def get(books: Books, connection: Connection, tenant_id: str, schedule: str) -> 
     Raises:
         NotFound: schedule_unknown.
     """
-    found = _read(
-        books, connection, tenant_id, [(_s.id == schedule) | (_s.name == schedule), _s.deleted_us.is_(None)]
-    )
+    found = _read(books, connection, tenant_id, [(_s.id == schedule) | (_s.name == schedule), _s.deleted_us.is_(None)])
     if not found:
-        raise NotFound(
-            "schedule_unknown", f"tenant {tenant_id!r} has no schedule {schedule!r}", fix="create it first"
-        )
+        raise NotFound("schedule_unknown", f"tenant {tenant_id!r} has no schedule {schedule!r}", fix="create it first")
     return next((each for each in found if each.id == schedule), found[0])
 
 
@@ -275,7 +263,7 @@ def _read(books: Books, connection: Connection, tenant_id: str | None, which: li
     return [_schedule(row) for row in connection.execute(statement)]
 
 
-def _schedule(row: Any) -> Schedule:  # noqa: ANN401 - a row of _read
+def _schedule(row: AnyRow) -> Schedule:
     rules = decode_rules(row.rules)
     return Schedule(
         id=row.id,

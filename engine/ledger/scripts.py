@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -11,7 +10,7 @@ from lodger.engine.clock import from_us
 from lodger.engine.errors import InputError, NotFound
 from lodger.engine.ledger import tenants
 from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.records import Script, ScriptVersion
+from lodger.engine.ledger.records import AnyRow, Script, ScriptVersion
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
 
 ENTRY = "main.js"
@@ -53,9 +52,7 @@ def put(
         connection.execute(insert(scripts).values(values))
     else:
         connection.execute(
-            update(scripts)
-            .where(scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
-            .values(version=version)
+            update(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.id == script_id).values(version=version)
         )
     connection.execute(
         insert(script_versions).values(
@@ -134,7 +131,7 @@ _with_name = select(script_versions, scripts.c.name).join_from(
 )
 
 
-def _version(row: Any) -> ScriptVersion:  # noqa: ANN401 - a row of _with_name
+def _version(row: AnyRow) -> ScriptVersion:
     return ScriptVersion(
         row.tenant_id,
         row.script_id,
@@ -173,7 +170,5 @@ def versions(connection: Connection, tenant_id: str, name: str) -> list[ScriptVe
 
 def list_all(connection: Connection, tenant_id: str) -> list[Script]:
     """Give the tenant's scripts by name."""
-    rows = connection.execute(
-        select(scripts).where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name)
-    )
+    rows = connection.execute(select(scripts).where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name))
     return [Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us)) for row in rows]

@@ -59,9 +59,7 @@ class Sources:
         key = (tenant_limits, wishes)
         kept = self._limits.get(key)
         if kept is None:
-            given = {
-                name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS
-            }
+            given = {name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS}
             kept = self._limits[key] = Limits(**given).lowered(json.loads(wishes) if wishes else {})
             while len(self._limits) > KEPT:
                 self._limits.popitem(last=False)

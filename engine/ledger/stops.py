@@ -14,21 +14,15 @@ from lodger.engine.ledger.schema.scheduling import actions, attempts, is_open, i
 _c = actions.c
 
 
-def stop_running(
-    connection: Connection, schedules: Iterable[tuple[str, str]], now_us: int, *, reason: str
-) -> None:
+def stop_running(connection: Connection, schedules: Iterable[tuple[str, str]], now_us: int, *, reason: str) -> None:
     """Cancel every unfinished action of these schedules (tenant, id), the running ones included."""
     for tenant, schedule in schedules:
         cancel_where(connection, and_(_c.tenant_id == tenant, _c.schedule_id == schedule), now_us, reason)
 
 
-def stop_waiting(
-    connection: Connection, tenant_id: str, schedule_id: str, now_us: int, *, reason: str
-) -> None:
+def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_us: int, *, reason: str) -> None:
     """Cancel what has not begun of a schedule; what runs may end."""
-    waiting = and_(
-        _c.tenant_id == tenant_id, _c.schedule_id == schedule_id, _c.state.in_(("ready", "waiting_retry"))
-    )
+    waiting = and_(_c.tenant_id == tenant_id, _c.schedule_id == schedule_id, _c.state.in_(("ready", "waiting_retry")))
     cancel_where(connection, waiting, now_us, reason)
 
 

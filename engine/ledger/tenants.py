@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.ledger import clocks, turns
 from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.records import Tenant
+from lodger.engine.ledger.records import AnyRow, Tenant
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.ledger.schema.scheduling import actions, is_running, tenants
 from lodger.engine.ledger.schema.scheduling import turns as turn_rows
@@ -57,13 +57,9 @@ def create(
         connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
     else:
         connection.execute(
-            update(tenants)
-            .where(tenants.c.id == tenant_id)
-            .values(generation=before.generation + 1, **values)
+            update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values)
         )
-    connection.execute(
-        insert(turn_rows).values(tenant_id=tenant_id, served_us=0, startable_at=None, cap=cap)
-    )
+    connection.execute(insert(turn_rows).values(tenant_id=tenant_id, served_us=0, startable_at=None, cap=cap))
     return get(connection, tenant_id)
 
 
@@ -87,14 +83,12 @@ def _checked(limits: dict[str, Any], default_cap: int) -> int:
     return cap
 
 
-def _row(connection: Connection, tenant_id: str) -> Row[Any] | None:
+def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
     return connection.execute(select(tenants).where(tenants.c.id == tenant_id).with_for_update()).first()
 
 
-def _tenant(row: Any) -> Tenant:  # noqa: ANN401 - a row of tenants
-    return Tenant(
-        row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us)
-    )
+def _tenant(row: AnyRow) -> Tenant:
+    return Tenant(row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us))
 
 
 def get(connection: Connection, tenant_id: str) -> Tenant:

@@ -52,9 +52,7 @@ class Dispatcher(Service):
         """Start an attempt that this node has claimed."""
         key = (claim.action_id, claim.attempt)
         self._empty.clear()
-        self.running[key] = asyncio.create_task(
-            self._attempt(claim), name=f"lodger-attempt-{claim.action_id}"
-        )
+        self.running[key] = asyncio.create_task(self._attempt(claim), name=f"lodger-attempt-{claim.action_id}")
 
     async def _attempt(self, claim: Claim) -> None:
         try:

@@ -13,15 +13,9 @@ class PolicySpec:
 
 
 POLICIES: tuple[PolicySpec, ...] = (
-    PolicySpec(
-        "missed", "latest", "what slots become that nobody ticked in time: skip, latest, all, within:DURATION"
-    ),
-    PolicySpec(
-        "missed_after_s", 10, "a slot is missed when its tick comes more than this many seconds after it"
-    ),
-    PolicySpec(
-        "catch_up_max", 1000, "most slots that one tick turns into runs; older ones become one gap row"
-    ),
+    PolicySpec("missed", "latest", "what slots become that nobody ticked in time: skip, latest, all, within:DURATION"),
+    PolicySpec("missed_after_s", 10, "a slot is missed when its tick comes more than this many seconds after it"),
+    PolicySpec("catch_up_max", 1000, "most slots that one tick turns into runs; older ones become one gap row"),
     PolicySpec(
         "overlap",
         "skip",

@@ -19,13 +19,16 @@ CATCH_UP = "catch_up_max"
 QUEUE_FULL = "queue_full"
 CAUGHT_UP = "caught_up"
 
+_MISSED = parse_missed(word("missed"))
+_OVERLAP = Overlap(word("overlap"))
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What a schedule says about its slots."""
 
-    missed: Missed = parse_missed(word("missed"))
-    overlap: Overlap = Overlap(word("overlap"))
+    missed: Missed = _MISSED
+    overlap: Overlap = _OVERLAP
     missed_after: timedelta = timedelta(seconds=whole("missed_after_s"))
     catch_up_max: int = whole("catch_up_max")
     queue_max: int = whole("queue_max")
@@ -78,9 +81,7 @@ class Gap:
 Step = Run | Skip | Gap
 
 
-def plan(
-    standing: Standing, terms: Terms, recurrence: Recurrence, after: datetime, now: datetime
-) -> list[Step]:
+def plan(standing: Standing, terms: Terms, recurrence: Recurrence, after: datetime, now: datetime) -> list[Step]:
     """Decide every slot in (after, now], ascending, without enumerating a stretch that becomes a gap.
 
     Cost: the number of slots that become rows of their own, at most ``catch_up_max`` + those of ``missed_after``.
@@ -98,9 +99,7 @@ def plan(
         assert last is not None
         rest = recurrence.next_after(last)
         steps = _stretch(first, last, MISSED)
-        return steps + (
-            _on_time(standing, terms, recurrence, rest, now) if rest is not None and rest <= now else []
-        )
+        return steps + (_on_time(standing, terms, recurrence, rest, now) if rest is not None and rest <= now else [])
     last = recurrence.previous_before(now, inclusive=True)
     assert last is not None
     if terms.missed.window is not None and last < now - terms.missed.window:
@@ -124,9 +123,7 @@ def _stretch(first: datetime, last: datetime, reason: str) -> list[Step]:
     return [Skip(first, reason) if first == last else Gap(first, last, reason)]
 
 
-def _all(
-    standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime
-) -> list[Step]:
+def _all(standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime) -> list[Step]:
     """Run the newest catch_up_max slots, oldest first; what is older becomes one gap."""
     slots: list[datetime] = []
     slot = recurrence.previous_before(now, inclusive=True)
@@ -143,9 +140,7 @@ def _all(
     return steps
 
 
-def _on_time(
-    standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime
-) -> list[Step]:
+def _on_time(standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime) -> list[Step]:
     decide = _DECIDE[terms.overlap]
     steps: list[Step] = []
     busy, waiting, number = standing.busy, standing.waiting, 0

@@ -43,9 +43,7 @@ class Retry:
             if not 1 <= getattr(self, name) <= MOST_ATTEMPTS:
                 raise _refused(name, getattr(self, name), f"a whole number from 1 to {MOST_ATTEMPTS}")
         if not 0 <= self.conflict_attempts <= MOST_ATTEMPTS:
-            raise _refused(
-                "conflict_attempts", self.conflict_attempts, f"a whole number from 0 to {MOST_ATTEMPTS}"
-            )
+            raise _refused("conflict_attempts", self.conflict_attempts, f"a whole number from 0 to {MOST_ATTEMPTS}")
         for name, least in (("backoff_s", 0.0), ("backoff_factor", 1.0), ("backoff_max_s", 0.0)):
             if not least <= getattr(self, name) <= 86_400 * 30:
                 raise _refused(name, getattr(self, name), f"a number from {least:g} to {86_400 * 30}")
@@ -72,9 +70,7 @@ def parse_retry(wish: "Retry | Mapping[str, Any] | int | None") -> Retry:
         return Retry(attempts=wish)
     unknown = sorted(set(wish) - {field.name for field in fields(Retry)})
     if unknown:
-        raise _refused(
-            unknown[0], wish[unknown[0]], "one of the fields " + ", ".join(f.name for f in fields(Retry))
-        )
+        raise _refused(unknown[0], wish[unknown[0]], "one of the fields " + ", ".join(f.name for f in fields(Retry)))
     try:
         return Retry(**{**wish, "outcomes": tuple(wish.get("outcomes", ()))})
     except TypeError as error:

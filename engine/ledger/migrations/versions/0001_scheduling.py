@@ -1,5 +1,7 @@
 """Tenants, scripts, schedules, clocks, actions, attempts and nodes."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -9,6 +11,11 @@ branch_labels = None
 depends_on = None
 
 ID = sa.String(length=36).with_variant(sa.UUID(as_uuid=False), "postgresql")
+
+
+def where(condition: str) -> dict[str, Any]:
+    """Give the condition of a partial index, for either database."""
+    return {"sqlite_where": sa.text(condition), "postgresql_where": sa.text(condition)}
 
 
 def upgrade() -> None:
@@ -50,16 +57,13 @@ def upgrade() -> None:
             "origin IN ('slot', 'backfill', 'run_now', 'replay', 'once')", name="ck_lodger_actions_origin"
         ),
         sa.CheckConstraint(
-            "slot_to IS NULL OR (state = 'skipped' AND slot_to > slot)",
-            name="ck_lodger_actions_gap_is_skipped",
+            "slot_to IS NULL OR (state = 'skipped' AND slot_to > slot)", name="ck_lodger_actions_gap_is_skipped"
         ),
         sa.CheckConstraint(
             "state <> 'running' OR (node_id IS NOT NULL AND lease_epoch IS NOT NULL)",
             name="ck_lodger_actions_running_is_leased",
         ),
-        sa.CheckConstraint(
-            "state <> 'skipped' OR reason IS NOT NULL", name="ck_lodger_actions_skipped_has_reason"
-        ),
+        sa.CheckConstraint("state <> 'skipped' OR reason IS NOT NULL", name="ck_lodger_actions_skipped_has_reason"),
         sa.CheckConstraint(
             "state IN ('ready', 'running', 'sealed', 'waiting_retry', 'done', 'failed', 'cancelled', 'skipped', 'expired')",
             name="ck_lodger_actions_state",
@@ -67,52 +71,42 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("tenant_id", "id", name="pk_lodger_actions"),
     )
     op.create_index(
-        "ix_lodger_actions_leased",
-        "lodger_actions",
-        ["node_id"],
-        unique=False,
-        sqlite_where=sa.text("state = 'running'"),
-        postgresql_where=sa.text("state = 'running'"),
+        "ix_lodger_actions_leased", "lodger_actions", ["node_id"], unique=False, **where("state = 'running'")
     )
     op.create_index(
         "ix_lodger_actions_running",
         "lodger_actions",
         ["tenant_id", "node_id"],
         unique=False,
-        sqlite_where=sa.text("state = 'running'"),
-        postgresql_where=sa.text("state = 'running'"),
+        **where("state = 'running'"),
     )
     op.create_index(
         "ix_lodger_actions_schedule",
         "lodger_actions",
         ["schedule_id", "state", "slot"],
         unique=False,
-        sqlite_where=sa.text("schedule_id IS NOT NULL"),
-        postgresql_where=sa.text("schedule_id IS NOT NULL"),
+        **where("schedule_id IS NOT NULL"),
     )
     op.create_index(
         "ix_lodger_actions_startable",
         "lodger_actions",
         ["tenant_id", "due_at", "id"],
         unique=False,
-        sqlite_where=sa.text("held = 0 AND state IN ('ready', 'waiting_retry')"),
-        postgresql_where=sa.text("held = 0 AND state IN ('ready', 'waiting_retry')"),
+        **where("held = 0 AND state IN ('ready', 'waiting_retry')"),
     )
     op.create_index(
         "uq_lodger_actions_request",
         "lodger_actions",
         ["tenant_id", "request_key"],
         unique=True,
-        sqlite_where=sa.text("request_key IS NOT NULL"),
-        postgresql_where=sa.text("request_key IS NOT NULL"),
+        **where("request_key IS NOT NULL"),
     )
     op.create_index(
         "uq_lodger_actions_slot",
         "lodger_actions",
         ["schedule_id", "slot", "node_key"],
         unique=True,
-        sqlite_where=sa.text("origin IN ('slot', 'backfill')"),
-        postgresql_where=sa.text("origin IN ('slot', 'backfill')"),
+        **where("origin IN ('slot', 'backfill')"),
     )
     op.create_table(
         "lodger_nodes",
@@ -155,12 +149,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("tenant_id", name="pk_lodger_turns"),
     )
     op.create_index(
-        "ix_lodger_turns_startable",
-        "lodger_turns",
-        ["startable_at"],
-        unique=False,
-        sqlite_where=sa.text("startable_at IS NOT NULL"),
-        postgresql_where=sa.text("startable_at IS NOT NULL"),
+        "ix_lodger_turns_startable", "lodger_turns", ["startable_at"], unique=False, **where("startable_at IS NOT NULL")
     )
     op.create_table(
         "lodger_usage_days",
@@ -231,8 +220,7 @@ def upgrade() -> None:
         "lodger_schedules",
         ["tenant_id", "name"],
         unique=True,
-        sqlite_where=sa.text("deleted_us IS NULL"),
-        postgresql_where=sa.text("deleted_us IS NULL"),
+        **where("deleted_us IS NULL"),
     )
     op.create_table(
         "lodger_script_versions",
@@ -259,16 +247,11 @@ def upgrade() -> None:
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("tzdata", sa.String(length=16), nullable=False),
         sa.Column("wake_at", sa.BigInteger(), nullable=True),
+        sa.CheckConstraint("(state = 'armed') = (next_at IS NOT NULL)", name="ck_lodger_schedule_clock_armed_has_next"),
         sa.CheckConstraint(
-            "(state = 'armed') = (next_at IS NOT NULL)", name="ck_lodger_schedule_clock_armed_has_next"
+            "state IN ('armed', 'paused', 'suspended', 'ended', 'deleted')", name="ck_lodger_schedule_clock_state"
         ),
-        sa.CheckConstraint(
-            "state IN ('armed', 'paused', 'suspended', 'ended', 'deleted')",
-            name="ck_lodger_schedule_clock_state",
-        ),
-        sa.CheckConstraint(
-            "wake_at IS NULL OR state = 'paused'", name="ck_lodger_schedule_clock_wake_from_pause"
-        ),
+        sa.CheckConstraint("wake_at IS NULL OR state = 'paused'", name="ck_lodger_schedule_clock_wake_from_pause"),
         sa.ForeignKeyConstraint(
             ["tenant_id", "schedule_id"],
             ["lodger_schedules.tenant_id", "lodger_schedules.id"],
@@ -281,19 +264,15 @@ def upgrade() -> None:
         "lodger_schedule_clock",
         ["next_at"],
         unique=False,
-        sqlite_where=sa.text("next_at IS NOT NULL"),
-        postgresql_where=sa.text("next_at IS NOT NULL"),
+        **where("next_at IS NOT NULL"),
     )
-    op.create_index(
-        "ix_lodger_schedule_clock_schedule", "lodger_schedule_clock", ["schedule_id"], unique=False
-    )
+    op.create_index("ix_lodger_schedule_clock_schedule", "lodger_schedule_clock", ["schedule_id"], unique=False)
     op.create_index(
         "ix_lodger_schedule_clock_wake",
         "lodger_schedule_clock",
         ["wake_at"],
         unique=False,
-        sqlite_where=sa.text("wake_at IS NOT NULL"),
-        postgresql_where=sa.text("wake_at IS NOT NULL"),
+        **where("wake_at IS NOT NULL"),
     )
     op.create_table(
         "lodger_schedule_revisions",
@@ -318,10 +297,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("tenant_id", "schedule_id", "revision", name="pk_lodger_schedule_revisions"),
     )
     op.create_index(
-        "ix_lodger_schedule_revisions_schedule",
-        "lodger_schedule_revisions",
-        ["schedule_id", "revision"],
-        unique=False,
+        "ix_lodger_schedule_revisions_schedule", "lodger_schedule_revisions", ["schedule_id", "revision"], unique=False
     )
 
 
@@ -329,75 +305,25 @@ def downgrade() -> None:
     """Go back."""
     op.drop_index("ix_lodger_schedule_revisions_schedule", table_name="lodger_schedule_revisions")
     op.drop_table("lodger_schedule_revisions")
-    op.drop_index(
-        "ix_lodger_schedule_clock_wake",
-        table_name="lodger_schedule_clock",
-        sqlite_where=sa.text("wake_at IS NOT NULL"),
-        postgresql_where=sa.text("wake_at IS NOT NULL"),
-    )
+    op.drop_index("ix_lodger_schedule_clock_wake", table_name="lodger_schedule_clock")
     op.drop_index("ix_lodger_schedule_clock_schedule", table_name="lodger_schedule_clock")
-    op.drop_index(
-        "ix_lodger_schedule_clock_next",
-        table_name="lodger_schedule_clock",
-        sqlite_where=sa.text("next_at IS NOT NULL"),
-        postgresql_where=sa.text("next_at IS NOT NULL"),
-    )
+    op.drop_index("ix_lodger_schedule_clock_next", table_name="lodger_schedule_clock")
     op.drop_table("lodger_schedule_clock")
     op.drop_table("lodger_script_versions")
-    op.drop_index(
-        "uq_lodger_schedules_name",
-        table_name="lodger_schedules",
-        sqlite_where=sa.text("deleted_us IS NULL"),
-        postgresql_where=sa.text("deleted_us IS NULL"),
-    )
+    op.drop_index("uq_lodger_schedules_name", table_name="lodger_schedules")
     op.drop_table("lodger_schedules")
     op.drop_table("lodger_attempts")
     op.drop_table("lodger_attempt_logs")
     op.drop_table("lodger_usage_days")
-    op.drop_index(
-        "ix_lodger_turns_startable",
-        table_name="lodger_turns",
-        sqlite_where=sa.text("startable_at IS NOT NULL"),
-        postgresql_where=sa.text("startable_at IS NOT NULL"),
-    )
+    op.drop_index("ix_lodger_turns_startable", table_name="lodger_turns")
     op.drop_table("lodger_turns")
     op.drop_table("lodger_tenants")
     op.drop_table("lodger_scripts")
     op.drop_table("lodger_nodes")
-    op.drop_index(
-        "uq_lodger_actions_slot",
-        table_name="lodger_actions",
-        sqlite_where=sa.text("origin IN ('slot', 'backfill')"),
-        postgresql_where=sa.text("origin IN ('slot', 'backfill')"),
-    )
-    op.drop_index(
-        "uq_lodger_actions_request",
-        table_name="lodger_actions",
-        sqlite_where=sa.text("request_key IS NOT NULL"),
-        postgresql_where=sa.text("request_key IS NOT NULL"),
-    )
-    op.drop_index(
-        "ix_lodger_actions_startable",
-        table_name="lodger_actions",
-        sqlite_where=sa.text("held = 0 AND state IN ('ready', 'waiting_retry')"),
-        postgresql_where=sa.text("held = 0 AND state IN ('ready', 'waiting_retry')"),
-    )
-    op.drop_index(
-        "ix_lodger_actions_schedule",
-        table_name="lodger_actions",
-        sqlite_where=sa.text("schedule_id IS NOT NULL"),
-        postgresql_where=sa.text("schedule_id IS NOT NULL"),
-    )
-    op.drop_index(
-        "ix_lodger_actions_running",
-        table_name="lodger_actions",
-        sqlite_where=sa.text("state = 'running'"),
-        postgresql_where=sa.text("state = 'running'"),
-    )
-    op.drop_index(
-        "ix_lodger_actions_leased",
-        table_name="lodger_actions",
-        sqlite_where=sa.text("state = 'running'"),
-        postgresql_where=sa.text("state = 'running'"),
-    )
+    op.drop_index("uq_lodger_actions_slot", table_name="lodger_actions")
+    op.drop_index("uq_lodger_actions_request", table_name="lodger_actions")
+    op.drop_index("ix_lodger_actions_startable", table_name="lodger_actions")
+    op.drop_index("ix_lodger_actions_schedule", table_name="lodger_actions")
+    op.drop_index("ix_lodger_actions_running", table_name="lodger_actions")
+    op.drop_index("ix_lodger_actions_leased", table_name="lodger_actions")
     op.drop_table("lodger_actions")
