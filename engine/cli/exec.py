@@ -100,12 +100,12 @@ def _show(body: dict[str, Any], source: str, name: str) -> None:
         f"{usage['wall_ms']:.1f} ms, CPU {usage['cpu_ms']:.1f} ms, memory {usage['memory_peak_bytes'] / MIB:.1f} MiB"
     )
     say(f"{body['outcome']}  ({figures}, {usage['host_calls']} calls)")
+    for line in body["logs"]:
+        say(f"{line['level']:7} {line['text']}")
     if body["error"]:
         _show_error(body["error"], source, name)
     elif body["outcome"] == "ok":
         say(f"result  {json.dumps(body['result'], ensure_ascii=False)}")
-    for line in body["logs"]:
-        say(f"{line['level']:7} {line['text']}")
     if body["effects"]:
         say("would change, had it not been a rehearsal:" if body["outcome"] == "ok" else "had asked for, in vain:")
         for text in lines(body["effects"]):
@@ -120,5 +120,7 @@ def _show_error(error: dict[str, Any], source: str, name: str) -> None:
 
     place = f"{name}:{error['line']}" if error["line"] else name
     sys.stdout.write(visible(f"{place}: {error['name']}: {error['message']}") + "\n")
+    if error["name"] == "NotText":
+        return
     for line in excerpt(source, error["line"], error["column"]):
         say(line)
