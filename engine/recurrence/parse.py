@@ -16,7 +16,9 @@ from lodger.engine.recurrence.zones import zone
 LONGEST_TEXT = 4096
 LONGEST_RRULE_SET = 65_536
 
-_RRULE = re.compile(r"(?:RRULE|EXRULE|DTSTART|RDATE|EXDATE)[:;]|(?:[A-Z-]+=[^;]*;)*FREQ=", re.IGNORECASE)
+_RRULE = re.compile(
+    r"(?:RRULE|EXRULE|DTSTART|RDATE|EXDATE)[:;]|(?!TZ=|DAYS=)[A-Z-]+=", re.IGNORECASE | re.ASCII
+)
 _EVERY = re.compile(r"@?every(?:[ \t]|\Z)|P(?:[0-9]|T[0-9])", re.IGNORECASE)
 _ONCE = re.compile(r"(?:at|in)[ \t]", re.IGNORECASE)
 _CRON = re.compile(r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]")
@@ -137,7 +139,7 @@ def parse_rule(
     if kind is Kind.SCHYNTAX:
         from lodger.engine.recurrence import schyntax
 
-        return _zoned(schyntax.parse(text), tz, None, dst)
+        return schyntax.zoned(schyntax.parse(text), zone("UTC" if tz is None else tz), dst)
     if kind is Kind.EVERY:
         from lodger.engine.recurrence.every import parse_every
 

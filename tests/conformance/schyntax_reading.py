@@ -1,7 +1,8 @@
-"""Schyntax read day by day, straight from the words of the spec: slow, without sets, sharing nothing with the engine.
+"""Schyntax read day by day, from the words of the spec: slow, without sets, sharing nothing with the engine.
 
-A program is a list of groups, a group a list of (unit, arguments); an argument is (excluded, start, end, half_open,
-interval) with None for the wildcard's start and for what is absent. Dates are (year or None, month, day).
+A program is a list of groups, a group a list of (unit, arguments); an argument is (excluded, start, end,
+half_open, interval) with None for the wildcard's start and for what is absent. Dates are (year or None,
+month, day).
 """
 
 from datetime import date, datetime, timedelta
@@ -14,7 +15,10 @@ SPANS = {"s": (0, 59), "m": (0, 59), "h": (0, 23), "dow": (1, 7)}
 
 
 def text_of(groups: list[Group]) -> str:
-    return " ".join("{" + " ".join(f"{unit}({', '.join(map(argument_text, args))})" for unit, args in group) + "}" for group in groups)
+    return " ".join(
+        "{" + " ".join(f"{unit}({', '.join(map(argument_text, args))})" for unit, args in group) + "}"
+        for group in groups
+    )
 
 
 def argument_text(argument: Argument) -> str:
@@ -106,7 +110,9 @@ def _that_or_before(year: int, month: int, dom: int) -> date:
 
 def _unit_holds(arguments: list[Argument], holds: Any) -> bool:
     included = [holds(argument) for argument in arguments if not argument[0]]
-    return (any(included) if included else True) and not any(holds(argument) for argument in arguments if argument[0])
+    return (any(included) if included else True) and not any(
+        holds(argument) for argument in arguments if argument[0]
+    )
 
 
 def day_holds(group: Group, day: date) -> bool:
@@ -115,9 +121,13 @@ def day_holds(group: Group, day: date) -> bool:
     year_length = date(day.year, 12, 31).timetuple().tm_yday
     last_year_length = date(day.year - 1, 12, 31).timetuple().tm_yday
     for unit, arguments in group:
-        if unit == "dow" and not _unit_holds(arguments, lambda a: clock_holds("dow", a, day.isoweekday() % 7 + 1)):
+        if unit == "dow" and not _unit_holds(
+            arguments, lambda a: clock_holds("dow", a, day.isoweekday() % 7 + 1)
+        ):
             return False
-        if unit == "dom" and not _unit_holds(arguments, lambda a: counted_holds(a, day.day, length, before.day)):
+        if unit == "dom" and not _unit_holds(
+            arguments, lambda a: counted_holds(a, day.day, length, before.day)
+        ):
             return False
         if unit == "doy" and not _unit_holds(
             arguments, lambda a: counted_holds(a, day.timetuple().tm_yday, year_length, last_year_length)
@@ -137,7 +147,9 @@ def times(group: Group) -> list[tuple[int, int, int]]:
         values = range(SPANS[unit][1] + 1)
         if unit in given:
             finer_given = True
-            sets.append([v for v in values if _unit_holds(given[unit], lambda a, u=unit, v=v: clock_holds(u, a, v))])
+            sets.append(
+                [v for v in values if _unit_holds(given[unit], lambda a, u=unit, v=v: clock_holds(u, a, v))]
+            )
         else:
             sets.append(list(values) if finer_given else [0])
     return [(h, m, s) for h in sets[2] for m in sets[1] for s in sets[0]]
