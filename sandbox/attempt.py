@@ -267,7 +267,7 @@ class Attempt:
         if line is not None:
             try:
                 self._host.log(line)
-            except Exception:
+            except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
                 _journal.exception("the host failed at a log line")
                 self._decide(verdict.engine_fault("the engine failed while taking a log line"))
 
@@ -302,7 +302,7 @@ class Attempt:
         try:
             reply = await self._host.call(name, arguments)
             self._reply(number, reply)
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
             _journal.exception("the host failed at a call")
             self._decide(verdict.engine_fault("the engine failed while answering a host call"))
         finally:

@@ -98,11 +98,16 @@ class WorkerEnd:
 
 def _pid_of(pidfd: int) -> int:
     """Give the pid in our own namespace; the worker's own is another one."""
-    with open(f"/proc/self/fdinfo/{pidfd}", "rb") as info:
-        for line in info:
-            if line.startswith(b"Pid:"):
-                return int(line[4:])
-    return -1
+    info = os.open(f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY)
+    try:
+        return int(os.read(info, 512).partition(b"Pid:")[2].split(None, 1)[0])
+    finally:
+        os.close(info)
+
+
+def _settle_once(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 class Zygote:
@@ -195,8 +200,8 @@ class Zygote:
             pidfd = os.pidfd_open(process.pid)
         except OSError:
             return
-        ended = loop.create_future()
-        loop.add_reader(pidfd, lambda: ended.done() or ended.set_result(None))
+        ended: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(pidfd, _settle_once, ended)
         try:
             async with asyncio.timeout(seconds):
                 await ended

@@ -1,7 +1,7 @@
 """Keeps locked, warm workers ready and runs each job in one of its own: ``report = await pool.run(job, host)``.
 
-The pool asks for the next worker only when one has said that it is ready, and never lets more warm up than there are cores: unbounded refill
-looks best in throughput and ruins the p99. The oldest ready worker goes first, because a fork is not warm before its ready frame.
+The pool asks for the next worker only when one has said that it is ready, and never lets more warm up than there are cores: unbounded
+refill looks best in throughput and ruins the p99. The oldest ready worker goes first: a fork is not warm before its ready frame.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from lodger.sandbox import frames, prescan, verdict
 from lodger.sandbox.attempt import Attempt, NeverArmed
@@ -303,7 +304,7 @@ def _drop(workers: Iterable[WorkerEnd]) -> None:
 
 def _resident_bytes(pid: int) -> int:
     try:
-        with open(f"/proc/{pid}/statm", "rb") as statm:
+        with Path(f"/proc/{pid}/statm").open("rb") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0

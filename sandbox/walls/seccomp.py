@@ -123,6 +123,7 @@ def available() -> bool:
     if MACHINE not in AUDIT:
         return False
     try:
-        return syscall(NUMBER["seccomp"], 2, 0, buffer(struct.pack("=I", KILL))) == 0
+        action = buffer(struct.pack("=I", KILL))
+        return syscall(NUMBER["seccomp"], 2, 0, address(action)) == 0
     except OSError:
         return False
