@@ -22,13 +22,7 @@ def test_file_is_kept(path: Path) -> None:
             assert re.search(r"# (noqa|type: ignore)[^#]* - \w", line), (
                 f"line {number}: an exception without its reason"
             )
-<<<<<<< HEAD
-        assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line) or "re.search" in line, (
-            f"line {number}: a leftover"
-        )
-=======
         assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line) or "re.search" in line, f"line {number}: a leftover"
->>>>>>> main
 
 
 @pytest.mark.parametrize(

@@ -85,17 +85,13 @@ def _show(body: dict[str, Any]) -> None:
 
     marks = {"stands": ("✓ stands", "green"), "available": ("○ available", "yellow"), "missing": ("✗ missing", "red")}
     table(
-        ("wall", "", "keeps a script from", "what is missing, and how to get it"),
-        (
-            (
-                each["wall"],
-                Text(*marks[each["state"]]),
-                each["holds_off"],
-                "; ".join(part for part in (each["why"], each["remedy"]) if part),
-            )
-            for each in body["walls"]
-        ),
+        ("wall", "", "keeps a script from"),
+        ((each["wall"], Text(*marks[each["state"]]), each["holds_off"]) for each in body["walls"]),
     )
+    for each in body["walls"]:
+        if each["state"] == "missing":
+            say(f"{each['wall']} is missing: {each['why']}")
+            say(f"  how to get it: {each['remedy']}")
     say("  ".join(f"{name} {version}" for name, version in body["versions"].items()))
     cache = body["cache"]
     say(f"cache {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1_048_576:.1f} MiB")

@@ -18,6 +18,9 @@ class Lines:
         self._write = write
         story.on_item = self._line
 
+    def refresh(self) -> None:
+        """Do nothing: every line was written when it happened."""
+
     def _line(self, item: Item) -> None:
         match item:
             case Mail():

@@ -39,6 +39,7 @@ class Attempt:
         now_us: the instant the script calls now.
         budgets: most of each budget, by name; absent ones have their defaults.
         mail_allowed: whether a tenant may write to an address.
+        on_log: told every log line as it arrives.
         new_id: makes keys of new rows.
     """
 
@@ -51,6 +52,7 @@ class Attempt:
         now_us: int,
         budgets: dict[str, int] | None = None,
         mail_allowed: Callable[[str, str], bool] = anyone,
+        on_log: Callable[[Claim, LogLine], None] | None = None,
         new_id: Callable[[], str] | None = None,
     ) -> None:
         self.claim = claim
@@ -59,6 +61,7 @@ class Attempt:
         self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets)
         self.counters = Counters(budgets or {})
         self.refused: CallRefused | None = None
+        self._on_log = on_log
         self._over = False
         self._turn = asyncio.Lock()
         self._session = Session(
@@ -102,6 +105,8 @@ class Attempt:
 
     def log(self, line: LogLine) -> None:
         """See a line as it arrives; it is stored with the report."""
+        if self._on_log is not None:
+            self._on_log(self.claim, line)
 
     def close(self) -> None:
         """End it: calls that come later change nothing."""

@@ -43,9 +43,7 @@ _ISO = re.compile(
 _CALENDAR_UNITS = {"mo", "month", "months", "y", "yr", "yrs", "year", "years", "quarter", "quarters"}
 
 
-def _wrong(
-    what: str, why: str, index: int, fix: str = "Write for example 90s, 1h30m, 2 days or PT90S."
-) -> RuleInvalid:
+def _wrong(what: str, why: str, index: int, fix: str = "Write for example 90s, 1h30m, 2 days or PT90S.") -> RuleInvalid:
     return RuleInvalid("duration_invalid", what, why=why, fix=fix, index=index)
 
 
@@ -115,13 +113,9 @@ def parse_duration(text: str, index: int = 0) -> int:
         if unit is None:
             if name.lower() in _CALENDAR_UNITS:
                 raise _no_calendar(name, index + match.start(3))
-            raise _wrong(
-                f"{name!r} is no unit of time", "Units are ms, s, m, h, d and w.", index + match.start(3)
-            )
+            raise _wrong(f"{name!r} is no unit of time", "Units are ms, s, m, h, d and w.", index + match.start(3))
         if unit >= finest:
-            raise _wrong(
-                f"{name!r} stands after a smaller or equal unit", "Units descend.", index + match.start(3)
-            )
+            raise _wrong(f"{name!r} stands after a smaller or equal unit", "Units descend.", index + match.start(3))
         finest = unit
         total += int(whole) * unit + _fraction_us(fraction, unit, index + at)
         at = match.end()
@@ -129,9 +123,7 @@ def parse_duration(text: str, index: int = 0) -> int:
         if gap and at < len(text):
             at = gap.end()
             if at == len(text):
-                raise _wrong(
-                    "the length is not finished", "After a comma or 'and' comes another part.", index + at
-                )
+                raise _wrong("the length is not finished", "After a comma or 'and' comes another part.", index + at)
     return _bounded(total, index)
 
 

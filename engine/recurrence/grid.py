@@ -57,7 +57,4 @@ class Grid:
 
     def runs_for_ever(self) -> bool:
         """Whether it still has members in the last 40 years of the calendar."""
-        return (
-            not self.dial.is_empty()
-            and self.days.at_or_after(MAX_DAY - 366 * (LONGEST_WAIT_YEARS + 1)) is not None
-        )
+        return not self.dial.is_empty() and self.days.at_or_after(MAX_DAY - 366 * (LONGEST_WAIT_YEARS + 1)) is not None

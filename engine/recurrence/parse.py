@@ -145,9 +145,7 @@ def parse_rule(
 
         if tz is not None:
             zone(tz)  # an interval has no wall clock, but a name that is no zone is still a mistake
-        return parse_every(
-            text, None if spec.dtstart is None else local_instant(parse_time(spec.dtstart), tz)
-        )
+        return parse_every(text, None if spec.dtstart is None else local_instant(parse_time(spec.dtstart), tz))
     from lodger.engine.recurrence.once import OnceAt, parse_once
 
     once = parse_once(text, now)
@@ -171,6 +169,4 @@ def resolved(spec: RuleSpec, now: datetime) -> RuleSpec:
         return spec
     once = parse_once(text, now)
     assert isinstance(once, OnceAt)
-    return RuleSpec(
-        text=f"at {format_instant(once.instant)}", kind=Kind.ONCE, dtstart=spec.dtstart, tz=spec.tz
-    )
+    return RuleSpec(text=f"at {format_instant(once.instant)}", kind=Kind.ONCE, dtstart=spec.dtstart, tz=spec.tz)

@@ -31,20 +31,14 @@ def _wrong(what: str, why: str, fix: str) -> InputError:
 def _checked(request: Mapping[str, Any]) -> None:
     for name in _TEXTS:
         if not isinstance(request.get(name), str | None):
-            raise _wrong(
-                f"{name} is no text", f"It is {type(request[name]).__name__}.", f"Give {name} as a string."
-            )
+            raise _wrong(f"{name} is no text", f"It is {type(request[name]).__name__}.", f"Give {name} as a string.")
     for name in ("inclusive", "previous"):
         if not isinstance(request.get(name), bool | None):
-            raise _wrong(
-                f"{name} is neither true nor false", f"It is {request[name]!r:.40}.", "Write true or false."
-            )
+            raise _wrong(f"{name} is neither true nor false", f"It is {request[name]!r:.40}.", "Write true or false.")
     if request.get("rule") is None:
         raise _wrong("there is no rule", "A question is about one rule.", 'Give "rule" as a string.')
     count = request.get("n")
-    if count is not None and (
-        not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_SLOTS
-    ):
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_SLOTS):
         raise _wrong(
             f"n is {count!r:.40}",
             f"One answer has 1 to {MOST_SLOTS} slots.",
@@ -98,9 +92,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     elif now is not None:
         after = now
     else:
-        raise _wrong(
-            "there is no after", "The question has no moment to start from.", 'Give "after" as an ISO time.'
-        )
+        raise _wrong("there is no after", "The question has no moment to start from.", 'Give "after" as an ISO time.')
     spec = RuleSpec(request["rule"], kind, request.get("dtstart"), tz)
     rule = parse_rule(spec, dst=dst, now=now or after)
     slots = _slots(rule, after, request)
@@ -163,9 +155,7 @@ def answer_lines(lines: Iterable[str], *, now: datetime | None = None) -> Iterat
 def _line(line: str, now: datetime | None) -> dict[str, Any]:
     try:
         if len(line) > LONGEST_LINE:
-            raise _wrong(
-                "the line is too long", f"It has more than {LONGEST_LINE} characters.", "Write shorter rules."
-            )
+            raise _wrong("the line is too long", f"It has more than {LONGEST_LINE} characters.", "Write shorter rules.")
         try:
             request = json.loads(line)
         except (ValueError, RecursionError) as error:

@@ -33,9 +33,7 @@ class Field:
 
     def wrong(self, text: str, index: int, why: str = "") -> RuleInvalid:
         """Give the error for a term of this field."""
-        spans = f"{self.low} to {self.high}" + (
-            f" or {self.names[0]} to {self.names[-1]}" if self.names else ""
-        )
+        spans = f"{self.low} to {self.high}" + (f" or {self.names[0]} to {self.names[-1]}" if self.names else "")
         return RuleInvalid(
             "cron_bad_field",
             f"{text!r} is no {self.name}",
@@ -65,9 +63,7 @@ class Field:
         if slash:
             at = index + len(body) + 1
             if not _DIGITS.match(steps) or not int(steps):
-                raise self.wrong(
-                    steps, at, f"A step is a whole number of at least 1, in the {self.name} field too."
-                )
+                raise self.wrong(steps, at, f"A step is a whole number of at least 1, in the {self.name} field too.")
             step = int(steps)
         if body in ("*", "?"):
             return stride(self.low, self.high + 1, step)

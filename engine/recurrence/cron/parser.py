@@ -64,9 +64,7 @@ def _week_days(text: str, index: int) -> WeekDays:
         day, hash_sign, which = term.partition("#")
         if hash_sign:
             if which not in ("1", "2", "3", "4", "5"):
-                raise WEEKDAY.wrong(
-                    term, at + len(day) + 1, "A month has at most five of a weekday: write #1 to #5."
-                )
+                raise WEEKDAY.wrong(term, at + len(day) + 1, "A month has at most five of a weekday: write #1 to #5.")
             nth.append(((WEEKDAY.number(day, at) - 1) % 7, int(which)))
         elif term.upper() == "L":
             raise WEEKDAY.wrong(

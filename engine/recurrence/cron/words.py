@@ -18,9 +18,7 @@ def _month_days(days: MonthDays) -> str:
         words.append(f"day{plural} {listed(days.numbers)} of the month")
     for item in days.from_end:
         day = (
-            "the last day of the month"
-            if not item.before
-            else f"the {ordinal(item.before + 1)} last day of the month"
+            "the last day of the month" if not item.before else f"the {ordinal(item.before + 1)} last day of the month"
         )
         if item.nearest_weekday:
             day = f"the Monday-to-Friday day nearest to {day}"

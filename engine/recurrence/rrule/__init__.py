@@ -8,9 +8,7 @@ from lodger.engine.recurrence.zoned import Zoned
 __all__ = ["parse"]
 
 
-def parse(
-    text: str, *, dtstart: str | None = None, tz: str | None = None, dst: DstPolicy | None = None
-) -> Zoned:
+def parse(text: str, *, dtstart: str | None = None, tz: str | None = None, dst: DstPolicy | None = None) -> Zoned:
     """Read a recurrence set and put it under its zone.
 
     Args:

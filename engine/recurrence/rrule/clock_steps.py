@@ -110,9 +110,7 @@ class ClockSteps:
             return self._count_runs(bits, start)
         modulus = self._n // gcd(self._n, self._units)
         if modulus <= _GROUPED:
-            return sum(
-                count * (bits & residues.mask(year)).bit_count() for count, residues in self._groups(modulus)
-            )
+            return sum(count * (bits & residues.mask(year)).bit_count() for count, residues in self._groups(modulus))
         counted, bits = 0, self._candidates.mask(year) & (1 << days) - 1
         while bits:
             low = bits & -bits
@@ -196,9 +194,7 @@ class ClockSteps:
         return (before - (before - self._origin) % self._n) // self._units
 
 
-def position_table(
-    hours: tuple[int, ...], minutes: tuple[int, ...], seconds: tuple[int, ...], unit_s: int
-) -> bytes:
+def position_table(hours: tuple[int, ...], minutes: tuple[int, ...], seconds: tuple[int, ...], unit_s: int) -> bytes:
     """One byte per unit of a day (3600, 60 or 1 seconds); an empty tuple allows every value."""
     row = b"\x01"
     if unit_s == 1:

@@ -40,9 +40,7 @@ class CountBound:
             following = years[-1] + 1
             years.append(following if self._phase is None else self._phase.year_from(following))
         i = bisect_right(years, year) - 1
-        return before[i] + self._in_year(
-            years[i], min(local, civil.year_start(years[i] + 1) * civil.DAY_S - 1)
-        )
+        return before[i] + self._in_year(years[i], min(local, civil.year_start(years[i] + 1) * civil.DAY_S - 1))
 
     def end(self) -> int | None:
         """The last member, found by bisection over ranks."""

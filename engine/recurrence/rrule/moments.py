@@ -10,9 +10,7 @@ from lodger.engine.recurrence.rrule.faults import fault
 _DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
 _TIME = re.compile(r"T(\d{2})(\d{2})(\d{2})")
 _OFFSET = re.compile(r"\d{8}T\d{6}[+-]\d{2}:?\d{2}\Z")
-_DURATION = re.compile(
-    r"\+?P(?:(\d{1,6})W|(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?)\Z"
-)
+_DURATION = re.compile(r"\+?P(?:(\d{1,6})W|(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?)\Z")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?\Z")
 
 

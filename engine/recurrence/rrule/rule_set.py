@@ -77,9 +77,7 @@ class SetSequence:
         day = local // civil.DAY_S
         if day in self.rules.exdays:
             return (day + 1) * civil.DAY_S - 1
-        if local in self.rules.exdates or any(
-            rule.next_local(local, inclusive=True) == local for rule in self._out
-        ):
+        if local in self.rules.exdates or any(rule.next_local(local, inclusive=True) == local for rule in self._out):
             return local
         return None
 

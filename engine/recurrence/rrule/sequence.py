@@ -79,9 +79,7 @@ class RuleSequence:
             table = position_table(rule.byhour, rule.byminute, rule.bysecond, unit)
             steps = ClockSteps(masks, table, rule.interval, self.start // unit)
             if steps.never:
-                self._why = (
-                    "INTERVAL, counted from DTSTART, never meets the hours, minutes and seconds it names"
-                )
+                self._why = "INTERVAL, counted from DTSTART, never meets the hours, minutes and seconds it names"
                 return None
         if rule.bysetpos:
             picked = positions(rule.bysetpos, times.size)
@@ -132,9 +130,7 @@ class RuleSequence:
         assert self._base is not None
         first = self._base.next(self.start)
         if first is None:
-            return (
-                "no period that INTERVAL selects before year 10000 has a day and time that fulfil its parts"
-            )
+            return "no period that INTERVAL selects before year 10000 has a day and time that fulfil its parts"
         if first > self.until:
             return "its first slot would come after UNTIL"
         return None

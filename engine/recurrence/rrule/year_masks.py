@@ -35,8 +35,7 @@ KINDS = len(YEAR_OF)
 
 #: MONTH[leap][month]: the days of a month.
 MONTH = tuple(
-    (0, *(((1 << table[m + 1] - table[m]) - 1) << table[m] for m in range(1, 13)))
-    for table in civil.DAYS_BEFORE_MONTH
+    (0, *(((1 << table[m + 1] - table[m]) - 1) << table[m] for m in range(1, 13))) for table in civil.DAYS_BEFORE_MONTH
 )
 _WEEKLY = sum(1 << day for day in range(0, 373, 7))
 
@@ -85,9 +84,7 @@ class YearMasks:
     def total(self) -> int:
         """Allowed days in 400 years."""
         if self._total is None:
-            self._total = sum(
-                self.mask(year).bit_count() * n for year, n in zip(YEAR_OF, COUNT_OF, strict=True)
-            )
+            self._total = sum(self.mask(year).bit_count() * n for year, n in zip(YEAR_OF, COUNT_OF, strict=True))
         return self._total
 
     def contains(self, day: int) -> bool:

@@ -76,9 +76,7 @@ class SchyntaxRule:
             return None
         if all(group.grid.dial.is_empty() for group in self.groups):
             return "The excludes leave no time of day."
-        return (
-            f"No year of the calendar has such a day: {'; and '.join(group.words for group in self.groups)}."
-        )
+        return f"No year of the calendar has such a day: {'; and '.join(group.words for group in self.groups)}."
 
 
 def compiled(program: Program) -> SchyntaxRule:
@@ -98,10 +96,7 @@ def _group(expressions: tuple[Expression, ...]) -> Group:
     for unit in arguments:
         # The same argument twice says nothing new; positions do not matter any more.
         arguments[unit] = tuple(
-            {
-                (e.span.start, e.span.end, e.span.half_open, e.excluded, e.interval): e
-                for e in arguments[unit]
-            }.values()
+            {(e.span.start, e.span.end, e.span.half_open, e.excluded, e.interval): e for e in arguments[unit]}.values()
         )
     sets = []
     finest = False
@@ -122,6 +117,4 @@ def _group(expressions: tuple[Expression, ...]) -> Group:
     else:
         included = [argument for argument in hours if not argument.excluded]
         recurring = not included or any(argument.is_wildcard for argument in included)
-    return Group(
-        Grid(group_days(arguments), dial), group_in_words(arguments, dial, recurring=recurring), recurring
-    )
+    return Group(Grid(group_days(arguments), dial), group_in_words(arguments, dial, recurring=recurring), recurring)

@@ -35,9 +35,7 @@ def validate(program: Program) -> None:
 
 
 def _wrong(what: str, why: str, index: int) -> RuleInvalid:
-    return RuleInvalid(
-        "schyntax_bad_value", what, why=why, fix="Write a value that the expression has.", index=index
-    )
+    return RuleInvalid("schyntax_bad_value", what, why=why, fix="Write a value that the expression has.", index=index)
 
 
 def _argument(unit: Unit, argument: Argument) -> None:
@@ -45,9 +43,7 @@ def _argument(unit: Unit, argument: Argument) -> None:
         raise _wrong("%0 is no interval", f"To mean all {unit} write *.", argument.percent_index)
     if argument.is_wildcard:
         if argument.excluded and argument.interval is None:
-            raise _wrong(
-                "!* would exclude everything", "A wildcard is excluded only with an interval.", argument.index
-            )
+            raise _wrong("!* would exclude everything", "A wildcard is excluded only with an interval.", argument.index)
     elif unit is Unit.DATES:
         _dates(argument.span)
     else:
@@ -74,9 +70,7 @@ def _numbers(unit: Unit, span: Range) -> None:
 
 def _not_hollow(span: Range) -> None:
     if span.half_open and span.start == span.end:
-        raise _wrong(
-            "the range is empty", "A half-open range whose ends are equal holds nothing.", span.index
-        )
+        raise _wrong("the range is empty", "A half-open range whose ends are equal holds nothing.", span.index)
 
 
 def _dates(span: Range) -> None:
@@ -89,9 +83,7 @@ def _dates(span: Range) -> None:
     assert isinstance(start, Date)
     assert isinstance(end, Date)
     if (start.year is None) != (end.year is None):
-        raise _wrong(
-            "only one end of the range has a year", "Both dates have a year or neither has.", span.index
-        )
+        raise _wrong("only one end of the range has a year", "Both dates have a year or neither has.", span.index)
     if start.year is None or end.year is None:
         return
     if (start.year, start.month, start.day) > (end.year, end.month, end.day):

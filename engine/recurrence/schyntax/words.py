@@ -23,9 +23,7 @@ def _argument(argument: Argument) -> str:
     span = argument.span
     if span.start is None:
         return (
-            "every day"
-            if argument.interval in (None, 1)
-            else f"every {ordinal(argument.interval)} day from the first"
+            "every day" if argument.interval in (None, 1) else f"every {ordinal(argument.interval)} day from the first"
         )
     start = _value(span.start)
     end = None if span.end is None else _value(span.end)

@@ -47,8 +47,8 @@ def upgrade() -> None:
         sa.Column("last_error", sa.Text(), nullable=True),
         sa.Column("created_us", sa.BigInteger(), nullable=False),
         sa.Column("sent_us", sa.BigInteger(), nullable=True),
-        sa.CheckConstraint("state IN ('queued', 'sending', 'sent', 'failed')", name="state"),
-        sa.CheckConstraint("(state IN ('queued', 'sending')) = (next_at_us IS NOT NULL)", name="due"),
+        sa.CheckConstraint("state IN ('queued', 'sending', 'sent', 'failed')", name="ck_lodger_outbox_state"),
+        sa.CheckConstraint("(state IN ('queued', 'sending')) = (next_at_us IS NOT NULL)", name="ck_lodger_outbox_due"),
         sa.PrimaryKeyConstraint("tenant_id", "id", name="pk_lodger_outbox"),
         sa.UniqueConstraint("tenant_id", "action_id", "step", "n", name="uq_lodger_outbox_effect"),
     )
