@@ -2,16 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-from sqlalchemy import Connection, create_engine
-from sqlalchemy.pool import StaticPool
+from typing import Any
 
 from lodger.engine.clock import SystemClock
 from lodger.engine.data.datasets import Datasets
-from lodger.engine.ledger.schema import metadata
+from lodger.engine.data.memory import MemoryStore
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim
 from lodger.sandbox.job import Bundle, Job, Report
@@ -20,7 +17,6 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes.artefact import ensure
 
-_T = TypeVar("_T")
 ACTION_ID = "00000000-0000-7000-8000-000000000000"
 
 
@@ -96,11 +92,10 @@ async def _rehearse(source: str, params: object, limits: Limits, progress: Calla
         limits=limits,
         dry_run=True,
     )
-    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    store = MemoryStore()
     pool = Pool(settings=ensure(progress=progress).settings(), size=1)
     try:
-        metadata.create_all(engine)
-        attempt = Attempt(claim, _reader(engine.connect), Datasets(), now_us=now_us)
+        attempt = Attempt(claim, store.read, Datasets(), now_us=now_us)
         await pool.start()
         job = Job(Bundle(claim.modules, attempt.context()), limits, tag="exec", now_us=now_us)
         report = await pool.run(job, attempt)
@@ -108,12 +103,4 @@ async def _rehearse(source: str, params: object, limits: Limits, progress: Calla
         return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
     finally:
         await pool.stop()
-        engine.dispose()
-
-
-def _reader(connect: Callable[[], Connection]) -> Callable[[Callable[[Connection], _T]], Awaitable[_T]]:
-    async def read(question: Callable[[Connection], _T]) -> _T:
-        with connect() as connection:
-            return question(connection)
-
-    return read
+        store.close()

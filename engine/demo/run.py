@@ -12,6 +12,7 @@ from typing import Protocol
 
 from lodger.engine.clock import Clock, from_us
 from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.reads import ThreadReads
 from lodger.engine.demo.cast import CAST, OFF_DAYS
 from lodger.engine.demo.feed import Feed
 from lodger.engine.demo.mailbox import Mailbox
@@ -20,7 +21,7 @@ from lodger.engine.demo.story import Story
 from lodger.engine.demo.summary import Summary, summarise
 from lodger.engine.demo.tables import carts, customers, orders, products, tickets
 from lodger.engine.facade import Engine
-from lodger.engine.node.pen import Pen
+from lodger.engine.node.mailer import Mailer, MailServer
 from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
 from lodger.engine.settings import Settings
 from lodger.sandbox.pool import Pool
@@ -28,6 +29,9 @@ from lodger.sandbox.runtimes.artefact import ensure
 
 #: How often the viewer is drawn anew and the schedules are read.
 DRAW_S = 0.25
+#: How often the outbox is emptied.
+MAIL_S = 0.5
+SENDER = "shops@lodger.example"
 DATABASE = "ledger.db"
 
 
@@ -107,17 +111,23 @@ async def _at_work(
     engine: Engine, story: Story, mailbox: Mailbox, pool: Pool, settings: Settings
 ) -> AsyncIterator[Feed]:
     books = engine.books
-    pen = Pen(books.database)
-    executor = SandboxExecutor(pool, pen.read, datasets(), books.clock)
+    reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
+    executor = SandboxExecutor(pool, reads, datasets(), books.clock)
+    mailer = Mailer(books.database, MailServer(mailbox.host, mailbox.port, sender=SENDER), books.clock, poll_s=MAIL_S)
     sources = {(part.shop, part.script): part.source() for part in CAST}
     feed = Feed(engine, story, sources, settings.missed_after_s)
     try:
         await feed.look()
+        await mailer.start()
         async with engine.node(executor, "demo", apply_effects=effects_applier(books.clock)):
             yield feed
+        # What the last runs put into the outbox goes out before the curtain falls.
+        while await mailer.round():
+            pass
     finally:
+        await mailer.stop()
         feed.stop()
-        pen.close()
+        reads.close()
 
 
 async def _watch(feed: Feed, drawn: Viewer, clock: Clock, for_s: float | None) -> None:
