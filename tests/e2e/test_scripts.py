@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
 
 from lodger.engine.effects import commit
 from lodger.engine.node.executor import Claim, Finished
@@ -14,7 +15,6 @@ from lodger.engine.node.sandbox_executor import SandboxExecutor
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes import artefact
-from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
 
 
 class Frozen:
