@@ -51,7 +51,7 @@ def create(
     """Bind a script to rules.
 
     Args:
-        first_after_us: instant from which slots are owed, itself included; default now. One in the past lets the missed
+        first_after_us: instant from which slots are owed, itself included; default after now. One in the past lets the missed
             policy act at the first tick.
 
     Raises:
@@ -68,7 +68,7 @@ def create(
             f"tenant {tenant_id!r} has a schedule {name!r} already",
             fix="edit or delete it",
         )
-    owed_us = now_us if first_after_us is None else first_after_us
+    owed_us = now_us + 1 if first_after_us is None else first_after_us
     schedule_id = books.ids.new()
     values = {
         "tenant_id": tenant_id,
