@@ -61,7 +61,7 @@ def counted_holds(argument: Argument, value: int, length: int, previous: int) ->
     if start is None:
         start, end = 1, length
     elif end is None and interval:
-        end = length
+        end = 366
     elif end is None:
         return value == (start if start > 0 else length + 1 + start)
     first = start if start > 0 else length + 1 + start
