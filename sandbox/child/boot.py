@@ -40,6 +40,7 @@ class Boot:
     def __init__(self, settings: "dict[str, str]") -> None:
         self.report: dict[str, str] = {}
         self._without = set(settings.get("without", "").split())
+        self._runtime = settings["runtime"]
         self._uid = int(settings["uid"])
         self._stack_bytes = int(settings["stack_bytes"])
         self._data_bytes = int(settings["memory_max_bytes"])
@@ -73,7 +74,7 @@ class Boot:
         os.setsid()
         self._raise("oom", (process.offer_to_oom_killer,))
 
-    def after_loading(self, extra_syscalls: "tuple[str, ...]", launcher: int, outer: "tuple[str, ...]") -> None:
+    def after_loading(self, launcher: int, outer: "tuple[str, ...]") -> None:
         """Everything that a fork inherits, when nothing needs to be read any more."""
         self._data_before = _data_bytes()
         self._enter_namespaces(launcher, outer)
@@ -87,7 +88,7 @@ class Boot:
         if not seccomp.available():
             self.report["seccomp"] = "the kernel or the architecture has no filter that kills the process"
         elif self._raise("seccomp"):
-            self.filter_a = seccomp.Filter(seccomp.first(extra=extra_syscalls))
+            self.filter_a = seccomp.Filter(seccomp.first(runtime=self._runtime))
             self.filter_b = seccomp.Filter(seccomp.second())
         self._raise("cpu_timer", (cpu_timer.create,))  # only to know that it can be made: each worker makes its own
         self._parent = os.getpid()

@@ -108,7 +108,7 @@ def main() -> None:
         boot.before_loading((control.fileno(), launcher))
         runtime = load_runtime(told)
         runtime.prepare(told)
-        boot.after_loading(tuple(getattr(runtime, "syscalls", ())), launcher, outer)
+        boot.after_loading(launcher, outer)
         zygote = Zygote(control, boot, runtime)
     except BaseException as problem:  # noqa: BLE001 - whatever it is, the operator must read it
         control.send(b"F" + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace")[:4000])

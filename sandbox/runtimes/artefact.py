@@ -91,9 +91,7 @@ def read_sources(capabilities: Mapping[str, str] | None = None) -> list[tuple[st
     sources = [(name, (folder / name).read_text("utf-8")) for name in GLOBALS]
     if capabilities is None:
         names = sorted(
-            each.name
-            for each in folder.iterdir()
-            if each.name.startswith("cap-") and each.name.endswith(".js")
+            each.name for each in folder.iterdir() if each.name.startswith("cap-") and each.name.endswith(".js")
         )
         capabilities = {name: (folder / name).read_text("utf-8") for name in names}
     return sources + sorted(capabilities.items())
@@ -109,8 +107,8 @@ def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
         platform.machine(),
         _processor(),
     ]
-    for module in ("bake", "guest", "machine", "libwasmtime"):
-        parts.append((files("lodger.sandbox.runtimes") / f"{module}.py").read_text("utf-8"))
+    ours = files("lodger.sandbox.runtimes")
+    parts += [(ours / f"{module}.py").read_text("utf-8") for module in ("bake", "guest", "machine", "libwasmtime")]
     parts += [f"{name}\0{text}" for name, text in sources]
     return hashlib.sha256("\0\0".join(parts).encode()).hexdigest()[:32]
 
@@ -249,7 +247,7 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
             "fuel" if fuel else "plain",
         ]
         text = "\0".join(part for pair in sources for part in pair)
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - our own interpreter and module
             command, input=text.encode(), capture_output=True, timeout=_BAKE_SECONDS, check=False, cwd="/"
         )
         if done.returncode:

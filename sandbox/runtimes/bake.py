@@ -43,7 +43,7 @@ def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tup
         key = guest.give(b"$" + bytes((letter,)), 0)
         guest.call("set_prop", world, key, 2, function)
     glue = 0
-    for name, text in sources:
+    for file, text in sources:
         source = text.encode()
         if not glue:
             glue = guest.evaluate(source, scratch)
@@ -53,7 +53,7 @@ def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tup
         try:
             guest.evaluate(b'(function ($) { "use strict";' + source + b"\n})(globalThis.$lodger)", scratch)
         except Exception as error:
-            raise RuntimeError(f"{name}: {error}") from error
+            raise RuntimeError(f"{file}: {error}") from error
     guest.evaluate(b"delete globalThis.$lodger", scratch)
     while guest.jobs():
         pass

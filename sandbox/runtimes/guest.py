@@ -106,9 +106,7 @@ class Guest:
         self._functions = {name: self._export(name) for name in _EXPORTS}
         self._undefined = self._export("new_undefined")
         self._memory = self._export("memory")
-        self._base: int = (
-            ctypes.cast(at["wasmtime_memory_data"](self._context, self._memory), c_void_p).value or 0
-        )
+        self._base: int = ctypes.cast(at["wasmtime_memory_data"](self._context, self._memory), c_void_p).value or 0
         self._size = self.size()
 
     def _export(self, name: str) -> "ctypes.Array[ctypes.c_uint64]":
@@ -118,7 +116,8 @@ class Guest:
             self._context, self._instance, text, len(text), byref(item)
         ):
             raise WasmFault(f"the guest has no export {name}")
-        return item.of
+        address: ctypes.Array[ctypes.c_uint64] = item.of
+        return address
 
     def close(self) -> None:
         """Release the instance's memory."""
@@ -277,9 +276,7 @@ class Guest:
         parts = []
         for name in ("name", "message", "stack"):
             try:
-                parts.append(
-                    (self.text(self.member(thrown, name, scratch)) or b"").decode("utf-8", "replace")
-                )
+                parts.append((self.text(self.member(thrown, name, scratch)) or b"").decode("utf-8", "replace"))
             except (Thrown, WasmFault):
                 continue
         return "\n".join(parts)

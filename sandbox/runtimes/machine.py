@@ -117,9 +117,7 @@ class Machine:
     def _host_interrupt(self) -> int:
         return int(self._running().host.interrupted())
 
-    def _host_module_normalize(
-        self, base: int, base_size: int, wanted: int, wanted_size: int, out: int
-    ) -> int:
+    def _host_module_normalize(self, base: int, base_size: int, wanted: int, wanted_size: int, out: int) -> int:
         guest = self._running()
         name = guest.host.resolve(
             guest.peek(base & _MASK, base_size & _MASK), guest.peek(wanted & _MASK, wanted_size & _MASK)

@@ -15,9 +15,7 @@ _GLUE = {
     b"lodger:body": b'import run from "ENTRY"; import "lodger:begin"; export default run',
     b"lodger:plain": b'import "lodger:begin"; import "ENTRY"',
 }
-_DECLARATIONS = tuple(
-    word + after for word in (b"import", b"export") for after in (b" ", b"{", b"*", b"'", b'"')
-)
+_DECLARATIONS = tuple(word + after for word in (b"import", b"export") for after in (b" ", b"{", b"*", b"'", b'"'))
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -56,9 +54,7 @@ class Modules:
                 source.decode()
             except UnicodeDecodeError as error:
                 byte = source[error.start]
-                raise SourceRefused(
-                    f"{shown} is not UTF-8 text: byte {error.start} is 0x{byte:02x}"
-                ) from None
+                raise SourceRefused(f"{shown} is not UTF-8 text: byte {error.start} is 0x{byte:02x}") from None
             if b"\0" in source:
                 raise SourceRefused(f"{shown} is not text: byte {source.index(0)} is NUL")
 

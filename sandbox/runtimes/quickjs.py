@@ -56,7 +56,7 @@ class Runtime:
         self._ready: Guest | None = None
 
     def prepare(self, settings: dict[str, str]) -> None:
-        """Map the artefact and make an instance; settings: ``library``, ``artefact``, ``numbers``, and ``fuel_artefact`` for metered runs."""
+        """Map the artefact and make an instance. Settings: ``library``, ``artefact``, ``numbers``; ``fuel_artefact`` for metered runs."""
         self.numbers = {}
         for pair in settings["numbers"].split():
             name, _, value = pair.partition("=")

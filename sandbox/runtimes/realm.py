@@ -80,10 +80,7 @@ class QuickRealm(Host):
 
     def _message(self, modules: Modules) -> bytes:
         limits = self._limits
-        numbers = [
-            limits[name]
-            for name in ("result_bytes", "frame_bytes", "log_lines", "log_line_bytes", "log_bytes")
-        ]
+        numbers = [limits[name] for name in ("result_bytes", "frame_bytes", "log_lines", "log_line_bytes", "log_bytes")]
         facts, names = modules.facts()
         return b"%s\n%s\n%s\n%s" % (str(numbers + facts).encode(), modules.entry, names, modules.context)
 
@@ -105,9 +102,7 @@ class QuickRealm(Host):
                     raise self._broken()
 
     def _apply(self, function: str, message: bytes) -> None:
-        self.guest.apply(
-            self._numbers[function], message, self._numbers["undefined"], self._numbers["scratch"]
-        )
+        self.guest.apply(self._numbers[function], message, self._numbers["undefined"], self._numbers["scratch"])
 
     def _sleep(self) -> None:
         # A timer is set: wait for it, or for an answer, whichever comes first.
@@ -238,7 +233,10 @@ class QuickRealm(Host):
         self._say(dropped, FAIL, bytes((len(outcome),)) + outcome + json)
 
     def _timer(self, text: bytes | None) -> None:
-        self._wakes = None if text in (b"-", None) else self._now_us() // 1000 * 1000 + int(text) * 1000  # type: ignore[arg-type] - None is excluded
+        if text is None or text == b"-":
+            self._wakes = None
+        else:
+            self._wakes = self._now_us() // 1000 * 1000 + int(text) * 1000
 
     def _halt(self, text: bytes | None) -> None:
         dropped, _, about = (text or b"0 ").partition(b" ")
@@ -264,11 +262,7 @@ class QuickRealm(Host):
     def _fail(self, stop: Stopped) -> None:
         assert self._channel is not None
         body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)}'.encode()
-        body += (
-            b"," + stop.about[1:-1]
-            if len(stop.about) > 2
-            else b',"stack":"","file":null,"line":null,"column":null'
-        )
+        body += b"," + stop.about[1:-1] if len(stop.about) > 2 else b',"stack":"","file":null,"line":null,"column":null'
         outcome = stop.outcome.encode()
         self._channel.send(FAIL, bytes((len(outcome),)) + outcome + body + b"}")
 
