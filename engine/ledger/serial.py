@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, exists, func, select, update
+from sqlalchemy import Connection, bindparam, exists, func, or_, select, update
 
-from lodger.engine.ledger.schema.scheduling import actions, is_open
+from lodger.engine.ledger.schema.scheduling import OPEN, actions, is_open
 from lodger.engine.policy.plan import Standing
 
 _ahead = actions.alias("ahead")
@@ -17,7 +17,8 @@ _next = (
         actions.c.held == 1,
         ~exists().where(
             _ahead.c.schedule_id == bindparam("schedule"),
-            _ahead.c.state.in_(("ready", "running", "sealed", "waiting_retry")),
+            # No IN: its list is expanded per execution, which a statement for many schedules at once cannot do.
+            or_(*(_ahead.c.state == state for state in OPEN)),
             _ahead.c.held == 0,
         ),
     )
