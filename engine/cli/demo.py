@@ -93,13 +93,13 @@ def _viewer(*, as_json: bool) -> "Callable[[Story, Callable[[], datetime]], cont
         from lodger.engine.demo.lines import Lines
 
         if as_json:
-            yield Lines(story, _silent)
+            yield Lines(story, _silent, now)
             return
         from rich.console import Console
 
         console = Console(highlight=False)
         if not console.is_terminal or console.is_dumb_terminal or console.height < 20 or console.width < 60:
-            yield Lines(story, _now)
+            yield Lines(story, _now, now)
             return
         from lodger.engine.demo.screen import Screen
 

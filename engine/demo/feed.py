@@ -75,6 +75,7 @@ class Feed:
         outcome = Outcome(details["outcome"])
         error = finished.error
         source = self._sources.get((tenant, script), "")
+        stopped = _stopped(outcome, finished)
         return Run(
             at=from_us(started_us),
             tenant=tenant,
@@ -84,8 +85,8 @@ class Feed:
             missed=late_s > self._missed_s,
             outcome=outcome.value,
             said=words.result(finished.result) if error is None else f"{error.name}: {error.message}",
-            place=tuple(excerpt(source, error.line, error.column, before=1)) if error is not None else (),
-            stopped_by=_stopped(outcome, finished),
+            place=() if error is None or stopped else tuple(excerpt(source, error.line, error.column, before=1)),
+            stopped_by=stopped,
         )
 
 
@@ -98,5 +99,6 @@ def _stopped(outcome: Outcome, finished: "Finished") -> str | None:
         Outcome.WALL_LIMIT: f"after {finished.usage.wall_ms:.0f} ms",
         Outcome.MEMORY_LIMIT: f"at {finished.usage.memory_peak_bytes / 1_048_576:.0f} MiB",
     }.get(outcome, "")
-    last = f"; its last words: {finished.logs[-1].text}" if finished.logs else ""
+    line = f" in line {finished.error.line}" if finished.error is not None and finished.error.line else ""
+    last = f"; its last words{line}: {finished.logs[-1].text}" if finished.logs else ""
     return f"stopped by the {outcome.value.replace('_', ' ')} {used}{last}".rstrip()

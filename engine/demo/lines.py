@@ -1,6 +1,7 @@
 """The demo as plain progressive lines, for a pipe, a log or a terminal without a screen."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 from lodger.engine.demo import words
 from lodger.engine.demo.mailbox import Mail
@@ -12,14 +13,22 @@ class Lines:
 
     Args:
         write: takes one line without its end.
+        now: the engine's clock, for "in 3 s".
     """
 
-    def __init__(self, story: Story, write: Callable[[str], None]) -> None:
-        self._write = write
+    def __init__(self, story: Story, write: Callable[[str], None], now: Callable[[], datetime]) -> None:
+        self._story, self._write, self._now = story, write, now
+        self._announced = False
         story.on_item = self._line
 
     def refresh(self) -> None:
-        """Do nothing: every line was written when it happened."""
+        """Say once what is due, as soon as the missed slots are accounted for; all else was written when it happened."""
+        now, upcoming = self._now(), self._story.upcoming
+        if self._announced or not upcoming or any(each.next_at is not None and each.next_at < now for each in upcoming):
+            return
+        self._announced = True
+        for each in upcoming:
+            self._write(f"due     {each.tenant}/{each.name}: {each.text}; next {words.soon(each, now)}")
 
     def _line(self, item: Item) -> None:
         match item:

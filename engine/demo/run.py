@@ -31,6 +31,8 @@ from lodger.sandbox.runtimes.artefact import ensure
 DRAW_S = 0.25
 #: How often the outbox is emptied.
 MAIL_S = 0.5
+#: The demo's live slots come every few seconds: an older one was missed.
+MISSED_AFTER_S = 2.0
 SENDER = "shops@lodger.example"
 DATABASE = "ledger.db"
 
@@ -85,7 +87,7 @@ async def play(
 
     artefact = await asyncio.to_thread(ensure, progress=say)
     async with AsyncExitStack() as stack:
-        settings = Settings(database=str(plan.folder / DATABASE))
+        settings = Settings(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S)
         engine = await stack.enter_async_context(Engine.open(settings.database, clock=clock, settings=settings))
         story = Story(begun=now())
         mailbox = await stack.enter_async_context(Mailbox(story.tell))

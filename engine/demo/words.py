@@ -30,8 +30,8 @@ def missed(gap: Missed) -> str:
 
 
 def moment(instant: datetime) -> str:
-    """An instant to the minute, UTC."""
-    return f"{instant:%d %b %H:%M}"
+    """An instant to the second, UTC."""
+    return f"{instant:%d %b %H:%M:%S}"
 
 
 def soon(item: Upcoming, now: datetime) -> str:
@@ -56,4 +56,6 @@ def result(text: str | None) -> str:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "; ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
