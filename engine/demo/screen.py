@@ -1,6 +1,6 @@
 """The demo as one live screen: what is due, what ran and how late, the mails, the last error with its line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Self
 
@@ -82,8 +82,8 @@ class Screen:
 
     def _ran(self, rows: int) -> Table:
         grid = _grid("", "shop / schedule", "how late", "what came of it")
-        for item in list(self._story.runs)[-rows:]:
-            grid.add_row(*_row(item))
+        for item, times in _folded(self._story.runs)[-rows:]:
+            grid.add_row(*_row(item, times))
         return grid
 
     def _mails(self, rows: int) -> RenderableType:
@@ -94,15 +94,26 @@ class Screen:
     def _wrong(self) -> RenderableType:
         parts: list[Text] = []
         if stopped := self._story.stopped:
-            parts.append(_plain(f"{stopped.tenant} / {stopped.name}: {stopped.stopped_by}", "yellow"))
+            parts.append(_plain(f"{stopped.tenant} / {stopped.name}: {stopped.stopped_by}", "yellow", wrap=True))
         if fault := self._story.fault:
-            parts.append(_plain(f"{fault.tenant} / {fault.name}: {fault.said}", "red"))
+            parts.append(_plain(f"{fault.tenant} / {fault.name}: {fault.said}", "red", wrap=True))
             parts += [_plain(line) for line in fault.place]
         return Group(*parts) if parts else Text("nothing yet", style="dim")
 
 
-def _row(item: Run | Missed) -> tuple[Text, Text, Text, Text]:
-    name = _plain(f"{item.tenant} / {item.name}")
+def _folded(items: Iterable[Run | Missed]) -> list[tuple[Run | Missed, int]]:
+    """Fold the live runs of a schedule that ended well into its latest one, or they would push all else away."""
+    kept: dict[object, tuple[Run | Missed, int]] = {}
+    for number, item in enumerate(items):
+        live = isinstance(item, Run) and item.ok and not item.missed
+        key: object = (item.tenant, item.name) if live else number
+        times = kept.pop(key)[1] + 1 if key in kept else 1
+        kept[key] = (item, times)
+    return list(kept.values())
+
+
+def _row(item: Run | Missed, times: int) -> tuple[Text, Text, Text, Text]:
+    name = _plain(f"{item.tenant} / {item.name}" + (f"  ×{times}" if times > 1 else ""))
     if isinstance(item, Missed):
         return Text("–", style="dim"), name, Text(""), _plain(words.missed(item), "dim")
     mark = Text("✓", style="green") if item.ok else Text("■" if item.stopped_by else "✗", style="red")
@@ -127,7 +138,7 @@ def _panel(title: str, body: RenderableType) -> Panel:
     return Panel(body, title=title, title_align="left", box=ROUNDED, border_style="dim", padding=(0, 1))
 
 
-def _plain(text: str, style: str = "") -> Text:
+def _plain(text: str, style: str = "", *, wrap: bool = False) -> Text:
     # Strangers' text: never markup, never an escape sequence.
     shown = "".join(char if char.isprintable() else " " for char in text)
-    return Text(shown, style=style, no_wrap=True, overflow="ellipsis")
+    return Text(shown, style=style, no_wrap=not wrap, overflow="fold" if wrap else "ellipsis")
