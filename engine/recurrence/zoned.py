@@ -49,7 +49,9 @@ class Zoned:
     def text(self) -> str:
         """Give the rule's sentence with its zone; a policy that is not the language's default is said."""
         default = self.local.default_dst()
-        words = f"{self.local.text()} ({self.zone.key})"
+        words = self.local.text()
+        if self.zone.key != "UTC":
+            words += f", {self.zone.key} time"
         if self.gap is not default.gap:
             words += f", times skipped by DST: {_GAP_WORDS[self.gap]}"
         if self.fold is not default.fold:
