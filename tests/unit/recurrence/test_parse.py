@@ -75,10 +75,10 @@ def test_a_name_that_is_no_zone(text: str, tz: str) -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        RuleSpec(5),  # type: ignore[arg-type]
-        RuleSpec(None),  # type: ignore[arg-type]
-        RuleSpec("@daily", tz=5),  # type: ignore[arg-type]
-        RuleSpec("@daily", dtstart=[]),  # type: ignore[arg-type]
+        RuleSpec(5),  # type: ignore[arg-type] - JSON promises nothing
+        RuleSpec(None),  # type: ignore[arg-type] - JSON promises nothing
+        RuleSpec("@daily", tz=5),  # type: ignore[arg-type] - JSON promises nothing
+        RuleSpec("@daily", dtstart=[]),  # type: ignore[arg-type] - JSON promises nothing
         RuleSpec("* " * 3000, Kind.CRON),
         RuleSpec("m(" + "1 " * 3000 + ")"),
         RuleSpec("x" * 10_000_000),
