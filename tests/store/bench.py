@@ -61,9 +61,7 @@ class Bench:
     ) -> Committed:
         batch = [(each, finished) for each in claimed]
         with self.engine.books.database.write() as connection:
-            return commits.commit(
-                self.engine.books, connection, self.lease(node), batch, self.clock.us, apply_effects
-            )
+            return commits.commit(self.engine.books, connection, self.lease(node), batch, self.clock.us, apply_effects)
 
     def rescue(self) -> Rescued:
         with self.engine.books.database.write() as connection:

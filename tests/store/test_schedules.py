@@ -16,7 +16,9 @@ def test_an_edit_accounts_the_old_rule_and_then_moves_the_clock(bench: Bench) ->
     assert (edited.revision, edited.text) == (2, "Every 100 s")
     assert edited.next_at is not None
     start = schedule.created_at
-    assert (edited.next_at - start).total_seconds() % 100 == pytest.approx((edited.next_at - start).total_seconds() % 100)
+    assert (edited.next_at - start).total_seconds() % 100 == pytest.approx(
+        (edited.next_at - start).total_seconds() % 100
+    )
     bench.clock.us = int(edited.next_at.timestamp() * 1e6)
     bench.tick()
     assert bench.actions(schedule)[-1].slot == edited.next_at
@@ -43,7 +45,13 @@ def test_an_edit_that_is_wrong_changes_nothing(bench: Bench) -> None:
     bench.schedule()
     bench.clock.advance(90)
     before = bench.engine.schedules.get("acme", "s")
-    for wrong in ({"missed": "perhaps"}, {"rules": "x"}, {"end": from_us(0)}, {"script": "other"}, {"limits": {"cpu_ms": 1}}):
+    for wrong in (
+        {"missed": "perhaps"},
+        {"rules": "x"},
+        {"end": from_us(0)},
+        {"script": "other"},
+        {"limits": {"cpu_ms": 1}},
+    ):
         with pytest.raises((InputError, ValueError)):
             bench.engine.schedules.edit("acme", "s", **wrong)
     assert bench.engine.schedules.get("acme", "s") == before

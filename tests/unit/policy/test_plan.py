@@ -75,7 +75,9 @@ def test_every_slot_is_accounted_exactly_once(
 def test_missed_policies_after_five_minutes_of_a_ten_second_rule(missed: str, kinds: list[str]) -> None:
     recurrence = Every(10 * SECOND)
     steps = plan(Standing(), Terms(parse_missed(missed)), recurrence, NOW - timedelta(seconds=301), NOW)
-    assert [getattr(step, "reason", None) == "caught_up" and "caught_up" or type(step).__name__.lower() for step in steps] == kinds
+    assert [
+        getattr(step, "reason", None) == "caught_up" and "caught_up" or type(step).__name__.lower() for step in steps
+    ] == kinds
 
 
 def test_latest_runs_the_latest_and_within_only_while_it_is_fresh() -> None:

@@ -49,7 +49,8 @@ def test_waits_never_shrink_nor_pass_their_maximum(
 
 
 @pytest.mark.parametrize(
-    "wish", [0, 101, {"attempts": -1}, {"backoff_factor": 0.5}, {"outcomes": ["sunny"]}, {"tries": 3}, {"attempts": "x"}]
+    "wish",
+    [0, 101, {"attempts": -1}, {"backoff_factor": 0.5}, {"outcomes": ["sunny"]}, {"tries": 3}, {"attempts": "x"}],
 )
 def test_nonsense_is_refused(wish: object) -> None:
     with pytest.raises(InputError) as refused:
