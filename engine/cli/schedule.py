@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from lodger.engine.cli.answer import AsJson, Database, say, table, write_json, zulu
+from lodger.engine.cli.failure import Usage
 from lodger.engine.cli.given import value
 from lodger.engine.cli.ledger import opened
 
@@ -34,12 +35,14 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Bind a script to a rule."""
+    if not rule:
+        raise Usage("rule_missing", "a schedule needs a rule", fix="--rule 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'")
     with opened(db) as engine:
         made = engine.schedules.create(
             tenant,
             name,
             script=script,
-            rules=rule or [],
+            rules=rule,
             tz=tz,
             missed=missed,
             overlap=overlap,
