@@ -16,9 +16,7 @@ from lodger.engine.recurrence.zones import zone
 LONGEST_TEXT = 4096
 LONGEST_RRULE_SET = 65_536
 
-_RRULE = re.compile(
-    r"(?:RRULE|EXRULE|DTSTART|RDATE|EXDATE)[:;]|(?!TZ=|DAYS=)[A-Z-]+=", re.IGNORECASE | re.ASCII
-)
+_RRULE = re.compile(r"(?:RRULE|EXRULE|DTSTART|RDATE|EXDATE)[:;]|(?!TZ=|DAYS=)[A-Z-]+=", re.IGNORECASE | re.ASCII)
 _EVERY = re.compile(r"@?every(?:[ \t]|\Z)|P(?:[0-9]|T[0-9])", re.IGNORECASE)
 _ONCE = re.compile(r"(?:at|in)[ \t]", re.IGNORECASE)
 _CRON = re.compile(r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]")
