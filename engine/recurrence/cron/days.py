@@ -118,9 +118,7 @@ class CronDays:
     def of_kind(self, kind: int) -> int:
         """Set of the days in a kind of year (:mod:`lodger.engine.recurrence.yeardays`)."""
         january, leap = kind >> 2, kind >> 1 & 1
-        if not (
-            self.month_days.from_end or self.month_days.nearest or self.week_days.nth or self.week_days.last
-        ):
+        if not (self.month_days.from_end or self.month_days.nearest or self.week_days.nth or self.week_days.last):
             return self._plain(january, leap)
         before = DAYS_BEFORE_MONTH[leap]
         both = self.both()
