@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, exists, func, or_, select, update
+from sqlalchemy import Connection, bindparam, exists, func, select, text, update
 
-from lodger.engine.ledger.schema.scheduling import OPEN, actions, is_open
+from lodger.engine.ledger.schema.scheduling import actions, is_open
 from lodger.engine.policy.plan import Standing
 
 _ahead = actions.alias("ahead")
@@ -17,8 +17,8 @@ _next = (
         actions.c.held == 1,
         ~exists().where(
             _ahead.c.schedule_id == bindparam("schedule"),
-            # No IN: its list is expanded per execution, which a statement for many schedules at once cannot do.
-            or_(*(_ahead.c.state == state for state in OPEN)),
+            # Literal words: a list of bound values cannot be part of a statement for many rows.
+            text("ahead.state IN ('ready', 'running', 'sealed', 'waiting_retry')"),
             _ahead.c.held == 0,
         ),
     )

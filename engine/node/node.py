@@ -1,6 +1,7 @@
 """One engine process at work: the services, what they share, and what they tell."""
 
 import asyncio
+import logging
 import os
 import socket
 from contextlib import suppress
@@ -23,6 +24,8 @@ from lodger.engine.node.ticker import Ticker
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
+
+_log = logging.getLogger("lodger.node")
 
 #: Seconds that running attempts get to end when a node stops in good order; what is left goes back to ready.
 DRAIN_S = 5.0
@@ -122,6 +125,7 @@ class Node:
 
     def failed(self, service: str, error: Exception) -> None:
         """Tell that a round of a service failed; it is tried again."""
+        _log.error("%s: %s: %s", service, type(error).__name__, error, exc_info=error)
         self.tell("fault", service=service, error=error)
 
     def tell(self, kind: str, action: tuple[str, str | None, str] | None = None, **details: object) -> None:

@@ -151,7 +151,7 @@ def test_a_refused_effect_takes_back_its_own_attempt_and_no_neighbours(bench: Be
     def apply(connection: Connection, claim: Claim, finished: Finished) -> None:
         write_one(connection, claim, finished)
         if claim is bad:
-            raise EffectRefused("unique", "there is such an order", index=0, line="main.js:7")
+            raise EffectRefused("unique", "there is such an order", index=0, place="main.js:7")
 
     bench.commit(good, bad, also_good, finished=JOURNALLED, apply_effects=apply)
     assert bench.scalar("SELECT count(*) FROM effects_seen") == 2
@@ -254,6 +254,15 @@ def test_run_now_waits_for_an_unfinished_action_of_its_schedule(bench: Bench) ->
     (following,) = bench.claim()
     assert (first.id, second.id) == (claim.action_id, following.action_id)
     assert following.params == [2]
+
+
+def test_many_schedules_end_in_one_commit_and_each_lets_its_next_action_go(bench: Bench) -> None:
+    bench.tenant()
+    for number in range(5):
+        bench.schedule(name=f"s{number}", missed="all")
+    bench.clock.advance(150)
+    bench.tick()
+    assert [len(bench.run()) for _ in range(3)] == [5, 5, 0]
 
 
 def test_cancelling_a_held_chain_lets_the_next_one_go(bench: Bench) -> None:
