@@ -184,7 +184,7 @@ class Zygote:
     async def stop(self) -> None:
         """End the zygote and everything under it, and wait until nothing is left; safe twice."""
         self._let_go()
-        process, self._process = self._process, None
+        process = self._process
         if process is None:
             return
         await self._wait(process, 2.0)
@@ -192,6 +192,7 @@ class Zygote:
             process.kill()
             await self._wait(process, 5.0)
         process.wait()
+        self._process = None
 
     @staticmethod
     async def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:

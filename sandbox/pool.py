@@ -16,7 +16,7 @@ from pathlib import Path
 from lodger.sandbox import frames, prescan, verdict
 from lodger.sandbox.attempt import Attempt, NeverArmed
 from lodger.sandbox.doctor import Doctor
-from lodger.sandbox.errors import ZygoteFailed
+from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.runtimes import artefact
@@ -67,6 +67,7 @@ class Pool:
         self._profile = profile
         self._now_us = now_us
         self._zygote: Zygote | None = None
+        self._ending: Zygote | None = None
         self._starting: asyncio.Lock = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self._asked = 0
@@ -245,6 +246,9 @@ class Pool:
         except BaseException:
             await zygote.stop()
             raise
+        for wall, why in zygote.walls.items():
+            if why:
+                _journal.warning("the wall %s does not stand: %s", wall, why)
         self._zygote = zygote
         self._idle_bytes = 0
         self._refill()
@@ -253,6 +257,7 @@ class Pool:
         zygote, self._zygote = self._zygote, None
         self._forget_workers()
         if zygote is not None and self._open:
+            self._ending = zygote
             _journal.warning("the zygote ended; a new one is started")
             self._restarting = asyncio.get_running_loop().create_task(self._restart(zygote))
 
@@ -264,7 +269,7 @@ class Pool:
             tries += 1
             try:
                 await self._bring_up()
-            except ZygoteFailed as problem:
+            except SandboxError as problem:
                 self._last_words = problem.why
                 _journal.error("the zygote did not come up: %s", problem.why)
 
@@ -286,8 +291,10 @@ class Pool:
             restarting.cancel()
             await asyncio.gather(restarting, return_exceptions=True)
         zygote, self._zygote = self._zygote, None
-        if zygote is not None:
-            await zygote.stop()
+        for each in (zygote, self._ending):
+            if each is not None:
+                await each.stop()
+        self._ending = None
         self._forget_workers()
         self._despair(ZygoteFailed("pool_stopped", "the pool was stopped"))
         if self._running:

@@ -17,8 +17,6 @@ class SocketChannel:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLIN)
 
     def send(self, kind: int, payload: bytes) -> None:
         """Send one frame; blocks while the parent does not read."""
@@ -33,7 +31,9 @@ class SocketChannel:
 
     def wait(self, timeout_ms: int) -> bool:
         """Say whether a frame came within that time."""
-        return bool(self._poll.poll(timeout_ms))
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        return bool(poll.poll(timeout_ms))
 
     def _exactly(self, count: int) -> bytes:
         chunk = os.read(self._descriptor, count) if count else b""

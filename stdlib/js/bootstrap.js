@@ -461,8 +461,8 @@
     // Called from inside the interrupted loop: the frames below ours are where the script is.
     const { stack, place } = frames(new ErrorClass("").stack);
     const known = place !== null && !(indent > 0 && place.line === 1 && place.column === 1); // there our wrapper begins, not the loop
-    const where = known ? ',"file":' + stringify(place.file) + ',"line":' + place.line + ',"column":' + place.column : "";
-    host.halt(dropped + ' {"stack":' + stringify(wellFormed(stack)) + where + "}");
+    const where = known ? [stringify(place.file), place.line, place.column] : ["null", "null", "null"];
+    host.halt(dropped + ' {"stack":' + stringify(wellFormed(stack)) + ',"file":' + where[0] + ',"line":' + where[1] + ',"column":' + where[2] + "}");
   }
 
   // -- what files of this folder get --

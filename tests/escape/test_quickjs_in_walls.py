@@ -5,9 +5,9 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from tests.escape.probing import Echo
 
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
-from tests.escape.probing import Echo
 
 MIB = 1 << 20
 
@@ -79,7 +79,14 @@ def test_error_has_its_line(js: Machine) -> None:
 
 
 def test_no_text_of_the_host_in_any_error(js: Machine) -> None:
-    for code in ("import 'nope'", "import x from '/etc/passwd'", "null.x", "await import('data:text/javascript,1')", "\0", "{"):
+    for code in (
+        "import 'nope'",
+        "import x from '/etc/passwd'",
+        "null.x",
+        "await import('data:text/javascript,1')",
+        "\0",
+        "{",
+    ):
         text = str(js(code))
         for word in ("Traceback", 'File "', "/root", "/work", "/usr", ".py", "lodger:"):
             assert word not in text, (code, text)
@@ -94,7 +101,9 @@ def test_each_worker_draws_its_own_numbers(js: Machine) -> None:
 
 
 def test_script_sees_nothing_of_the_process(js: Machine) -> None:
-    found = js("return ['process', 'require', 'std', 'os', 'scriptArgs', 'print', 'SharedArrayBuffer'].map(n => typeof globalThis[n])")
+    found = js(
+        "return ['process', 'require', 'std', 'os', 'scriptArgs', 'print', 'SharedArrayBuffer'].map(n => typeof globalThis[n])"
+    )
     assert json.loads(found.result or "") == ["undefined"] * 7
 
 

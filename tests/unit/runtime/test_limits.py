@@ -17,8 +17,7 @@ SECOND = 1_000_000_000
         "return { toJSON() { for (;;); } }",
         "throw { get message() { for (;;); } }",
         "throw new Proxy({}, { get() { for (;;); } })",
-        "/(a+)+$/.test('a'.repeat(40) + 'b')",
-        "Array.from({ length: 1e12 }, () => 1)",
+        "return /(a+)+$/.test('a'.repeat(40) + 'b')",
     ],
 )
 def test_cpu(run, source: str) -> None:
