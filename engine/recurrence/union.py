@@ -87,9 +87,13 @@ class Union:
 
     def text(self) -> str:
         """One exact English sentence."""
-        words = "; and ".join(rule.text() for rule in self.rules)
+        first, *others = (rule.text() for rule in self.rules)
+        words = first
+        for other in others:
+            words += f"; and {other[0].lower()}{other[1:]}"
         for exclusion in self.exclusions:
-            words += f"; but not {exclusion.text()}"
+            closed = exclusion.text()
+            words += f"; but not {closed[0].lower()}{closed[1:]}"
         if self.start is not None:
             words += f"; from {_instant(self.start)}"
         if self.end is not None:

@@ -181,4 +181,4 @@ def set_text(rules: RuleSet) -> str:
         text += f"; but not on the whole of {joined([_date(day) for day in sorted(rules.exdays)])}"
     if rules.anchored and rules.rules:
         text += f", starting {moment_text(rules.start)}"
-    return text
+    return text[0].upper() + text[1:]
