@@ -19,6 +19,7 @@ from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.runtimes import artefact
+from lodger.sandbox.runtimes.native_settings import native_settings
 from lodger.sandbox.verdict import Verdict
 
 _READY = frames.HEAD.pack(0, frames.READY)
@@ -247,7 +248,11 @@ class Pool:
     # the zygote
 
     async def _complete(self) -> dict[str, str]:
-        if self._runtime != "quickjs" or "runtime_path" in self._told or "artefact" in self._told:
+        if "runtime_path" in self._told:
+            return self._told
+        if self._runtime == "quickjs-native":
+            return {**native_settings(), **self._told}
+        if self._runtime != "quickjs" or "artefact" in self._told:
             return self._told
         realm = await asyncio.to_thread(artefact.ensure, fuel=self._metered)  # seconds when it must be baked
         return {**realm.settings(), **self._told}

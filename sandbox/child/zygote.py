@@ -44,7 +44,7 @@ def load_runtime(told: "dict[str, str]") -> "Runtime":
         with open(path, "rb") as source:  # noqa: PTH123 - pathlib would make every fork dearer
             exec(compile(source.read(), path, "exec"), module.__dict__)  # noqa: S102 - the operator's own file, before any tenant
     else:
-        module = __import__(f"lodger.sandbox.runtimes.{told['runtime']}", fromlist=["Runtime"])
+        module = __import__("lodger.sandbox.runtimes." + told["runtime"].replace("-", "_"), fromlist=["Runtime"])
     runtime: Runtime = module.Runtime()
     return runtime
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class QuickRealm(Host):
     """One global scope, for one attempt."""
 
+    modules_type = Modules
+
     def __init__(self, numbers: dict[str, int], guest: Guest, metered: Guest | None) -> None:
         self._numbers = numbers
         self._metered = metered
@@ -27,7 +29,7 @@ class QuickRealm(Host):
         self._epoch = time.monotonic_ns()
         self._deadline = 1 << 62
         self._channel: Channel | None = None
-        self._modules = Modules(b"")
+        self._modules = self.modules_type(b"")
         self._pending: set[int] = set()
         self._backlog: list[bytes] = []
         self._wakes: int | None = None
@@ -60,7 +62,7 @@ class QuickRealm(Host):
         """Run the bundle and answer by exactly one DONE or FAIL frame; an exception from here means a broken guest."""
         self._channel = channel
         try:
-            self._modules = Modules(bundle)
+            self._modules = self.modules_type(bundle)
             self._modules.check()
             self._drive(self._message(self._modules))
         except SourceRefused as refused:

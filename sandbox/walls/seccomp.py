@@ -41,7 +41,9 @@ PLAIN = (
     "exit_group",
 )
 #: What a runtime needs beyond the plain ones, by its name; it stands here, because a runtime may not widen its own wall.
-ADDED: "dict[str, tuple[str, ...]]" = {}
+ADDED: "dict[str, tuple[str, ...]]" = {
+    "quickjs-native": ("getrusage",),  # its own peak memory: what a bare null thrown means
+}
 #: Allowed while argument 2 (protection) has no PROT_EXEC.
 NEVER_EXECUTABLE = ("mprotect", "mmap")
 #: Refused with EPERM, see above.

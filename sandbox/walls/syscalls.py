@@ -24,6 +24,7 @@ _NUMBERS = {
     "madvise": (28, 233),
     "getpid": (39, 172),
     "exit": (60, 93),
+    "getrusage": (98, 165),
     "capset": (126, 91),
     "sigaltstack": (131, 132),
     "pivot_root": (155, 41),

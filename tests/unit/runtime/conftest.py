@@ -9,9 +9,9 @@ from tests.unit.runtime import harness
 from lodger.sandbox.runtimes.quickjs import Runtime
 
 
-@pytest.fixture(scope="session")
-def runtime() -> Runtime:
-    return harness.prepared()
+@pytest.fixture(scope="session", params=["quickjs", "quickjs-native"])
+def runtime(request) -> Runtime:
+    return harness.prepared() if request.param == "quickjs" else harness.prepared_native()
 
 
 @pytest.fixture

@@ -19,7 +19,9 @@ from typing import Any
 from lodger.sandbox import frames
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.runtimes.artefact import ensure
+from lodger.sandbox.runtimes.native_settings import native_settings
 from lodger.sandbox.runtimes.quickjs import Runtime
+from lodger.sandbox.runtimes.quickjs_native import Runtime as NativeRuntime
 
 CAPABILITY = """
 $.provide("echo", (context, call) => ({
@@ -39,6 +41,18 @@ def prepared() -> Runtime:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     runtime = Runtime()
     runtime.prepare(ensure(folder, fuel=True, capabilities={"cap-echo.js": CAPABILITY}).settings())
+    return runtime
+
+
+@functools.cache
+def prepared_native() -> NativeRuntime:
+    """The same for the runtime without WebAssembly."""
+    folder = Path(tempfile.mkdtemp(prefix="lodger-native-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    capability = folder / "cap-echo.js"
+    capability.write_text(CAPABILITY)
+    runtime = NativeRuntime()
+    runtime.prepare(native_settings(capabilities=(capability,)))
     return runtime
 
 
@@ -110,7 +124,7 @@ def bundle(modules: str | Mapping[str, str | bytes], context: str) -> bytes:
 
 
 def run(
-    runtime: Runtime,
+    runtime: Runtime | NativeRuntime,
     modules: Any,
     *,
     context: Any = None,
