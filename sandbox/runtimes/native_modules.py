@@ -5,7 +5,7 @@ without a parser and without moving a line of the author's. (Rewriting ``export 
 namespace is not possible, the binding gives a module's promise only.)
 """
 
-from lodger.sandbox.runtimes.modules import Modules, SourceRefused
+from lodger.sandbox.runtimes.modules import Modules
 
 #: Where the author's first line lies, and our library's: stdlib/js/native.js tells them apart by these. What a script evaluates itself
 #: starts at line 1.
@@ -20,20 +20,10 @@ class NativeModules(Modules):
 
     wrap = _NAME + b"({async default(){{"
 
-    def check(self) -> None:
-        """Raise SourceRefused for what is no text, and for a second file."""
-        super().check()
-        if len(self._sources) > 1:
-            others = ", ".join(name.decode("utf-8", "replace") for name in list(self._sources)[1:6])
-            raise SourceRefused(
-                f"runtime quickjs-native takes a single file, this script also has {others}: bundle them into one, "
-                "or let it run with quickjs"
-            )
-
     def facts(self) -> tuple[list[int], bytes]:
         """Say what the bootstrap must know."""
         facts, names = super().facts()
-        return facts, names + b" only (runtime quickjs-native takes a single file: bundle what it imports)"
+        return facts, names + b"; runtime quickjs-native takes a single file: bundle what it imports"
 
     def entered(self, way: bytes, name: bytes) -> bytes:
         """Give the text to evaluate: the author's lines at their place, ``name`` (17 letters) is called with the default export."""
@@ -42,7 +32,9 @@ class NativeModules(Modules):
             source = b"//" + source[2:]
         lines = b"\n" * AUTHOR_LINE
         if way == b"module":
-            return lines + source + b"\n;import %s from '<input>'; globalThis.%s(%s);" % (b"$" + name, name, b"$" + name)
+            return (
+                lines + source + b"\n;import %s from '<input>'; globalThis.%s(%s);" % (b"$" + name, name, b"$" + name)
+            )
         if way == b"body":
             return lines + self.wrap.replace(_NAME, name) + source + b"\n}}}.default)"
         return lines + source

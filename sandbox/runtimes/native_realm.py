@@ -22,6 +22,7 @@ class NativeRealm(QuickRealm):
     """One global scope, for one attempt."""
 
     modules_type = NativeModules
+    tight_percent = 50  # an array that grows asks for half as much again
 
     def __init__(self, guest: "NativeGuest", *, rehearsal: bool = False) -> None:
         super().__init__({**guest.entries, "undefined": 0, "scratch": 0}, guest, None)

@@ -18,6 +18,8 @@ class QuickRealm(Host):
     """One global scope, for one attempt."""
 
     modules_type = Modules
+    #: How much of its memory a script holds at least when the engine throws a bare null for want of it.
+    tight_percent = 90
 
     def __init__(self, numbers: dict[str, int], guest: Guest, metered: Guest | None) -> None:
         self._numbers = numbers
@@ -224,8 +226,7 @@ class QuickRealm(Host):
         dropped, outcome, json = (text or b"0 script_error null").split(b" ", 2)
         if outcome == b"null":
             # A bare null is what running out of memory throws when there is no room for an error.
-            near = self.guest.size() >= self._limits["memory_bytes"] * 9 // 10
-            if near:
+            if self.guest.size() >= self._limits["memory_bytes"] * self.tight_percent // 100:
                 raise self._out_of_memory()
             outcome = b"script_error"
         if self._modules.missing is not None and outcome == b"compile_error":
