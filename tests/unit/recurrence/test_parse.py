@@ -73,12 +73,12 @@ def test_a_name_that_is_no_zone(text: str, tz: str) -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        RuleSpec(5),  # type: ignore[arg-type] - JSON promises nothing
-        RuleSpec(None),  # type: ignore[arg-type] - JSON promises nothing
-        RuleSpec("@daily", tz=5),  # type: ignore[arg-type] - JSON promises nothing
-        RuleSpec("@daily", "crontab"),  # type: ignore[arg-type] - JSON promises nothing
+        RuleSpec(5),  # type: ignore[arg-type]  # JSON promises nothing
+        RuleSpec(None),  # type: ignore[arg-type]  # JSON promises nothing
+        RuleSpec("@daily", tz=5),  # type: ignore[arg-type]  # JSON promises nothing
+        RuleSpec("@daily", "crontab"),  # type: ignore[arg-type]  # JSON promises nothing
         RuleSpec("@daily", dtstart="soon"),
-        RuleSpec("@daily", dtstart=[]),  # type: ignore[arg-type] - JSON promises nothing
+        RuleSpec("@daily", dtstart=[]),  # type: ignore[arg-type]  # JSON promises nothing
         RuleSpec("* " * 3000, Kind.CRON),
         RuleSpec("m(" + "1 " * 3000 + ")"),
         RuleSpec("x" * 10_000_000),
