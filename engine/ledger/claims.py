@@ -14,6 +14,7 @@ from lodger.engine.ledger.schema.scheduling import (
     actions,
     is_running,
     is_startable,
+    nodes,
     schedule_clock,
     tenants,
     turns,
@@ -65,12 +66,21 @@ _take = (
 )  # fmt: skip
 
 
+_held = select(nodes.c.epoch, nodes.c.state).where(nodes.c.id == bindparam("node")).with_for_update(read=True)
+
+
+def holds(connection: Connection, lease: Lease) -> bool:
+    """Whether the node still has this lease. What is claimed under a lost one would be rescued by nobody."""
+    row = connection.execute(_held, {"node": lease.node_id}).first()
+    return row is not None and row.epoch == lease.epoch and row.state == "alive"
+
+
 def claim(books: Books, connection: Connection, lease: Lease, free: int, now_us: int) -> list[Claim]:
-    """Start up to ``free`` actions under this node's lease; the caller has renewed it.
+    """Start up to ``free`` actions under this node's lease; none when it holds the lease no more.
 
     Tenants share what is free evenly; what one leaves, the next may take.
     """
-    if free <= 0:
+    if free <= 0 or not holds(connection, lease):
         return []
     waiting = connection.execute(_queue, {"now": now_us, "free": free}).all()
     taken: list[Any] = []

@@ -56,15 +56,6 @@ def renew(books: Books, connection: Connection, lease: Lease, now_us: int) -> bo
     return connection.execute(_renew, values).rowcount == 1
 
 
-def holds(connection: Connection, lease: Lease) -> bool:
-    """Whether the node may still claim and commit under this lease."""
-    row = connection.execute(_held, {"node": lease.node_id}).first()
-    return row is not None and row.epoch == lease.epoch and row.state == "alive"
-
-
-_held = select(nodes.c.epoch, nodes.c.state).where(nodes.c.id == bindparam("node"))
-
-
 def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
     """End the lease in good order: what still runs goes back to ready, nobody's fault; give the ids handed back."""
     mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)

@@ -43,11 +43,14 @@ class Rulebook:
 
     def __init__(self, settings: Settings, compile_schedule: Compile | None = None) -> None:
         self._settings = settings
-        self._compile = compile_schedule or _compiler()
+        self._compile = compile_schedule
         self._kept: OrderedDict[tuple[str, int], Revision] = OrderedDict()
 
     def compiled(self, rules: ScheduleRules, anchor: datetime) -> Recurrence:
         """Compile rules; ``anchor`` is what a rule without one of its own counts from."""
+        if self._compile is None:
+            # Rules are read by those who have rules: a ledger of one-offs imports no language.
+            self._compile = _compiler()
         return self._compile(rules, now=anchor)
 
     def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:

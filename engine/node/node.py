@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("lodger.node")
 
-#: Seconds that running attempts get to end when a node stops in good order; what is left goes back to ready.
-DRAIN_S = 5.0
-
 
 class Node:
     """Ticker, dispatcher, committer, heartbeat, warden, rescuer and watch around one executor.
@@ -75,15 +72,15 @@ class Node:
         for service in self._services:
             await service.start()
 
-    async def stop(self, drain_s: float = DRAIN_S) -> None:
-        """Claim nothing more, let attempts end for ``drain_s``, hand the rest back, flush, resign the lease."""
+    async def stop(self) -> None:
+        """Claim nothing more, let attempts end for ``drain_s`` of the settings, hand the rest back, flush, resign the lease."""
         if not self._started:
             return
         self._started = False
         self._forget()
         await self.ticker.stop()
         await self.dispatcher.stop()
-        await either(self.dispatcher.drained(), self.clock.sleep(drain_s))
+        await either(self.dispatcher.drained(), self.clock.sleep(self.settings.drain_s))
         for service in self._services:
             await service.stop()
         attempts = list(self.dispatcher.running.values())
