@@ -18,6 +18,7 @@ from lodger.sandbox.launcher import CPU_GRACE_MS, WorkerEnd
 from lodger.sandbox.logbook import Logbook
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.verdict import Verdict
+from lodger.stdlib.calls import EFFECTS, EFFECTS_PER_CALL
 
 _CHUNK = 1 << 16
 _FRAMES_A_TURN = 256
@@ -65,6 +66,7 @@ class Attempt:
         self._reading = self._writing = self._armed = False
         self._backlog = self._turn_due = False  # whole frames lie in the buffer; a turn for them is scheduled
         self._calls: dict[int, asyncio.Task[None]] = {}
+        self._made_effects = 0
         self._made_calls = 0
         self._log_frames = 0
         self._said_dropped = False
@@ -302,10 +304,12 @@ class Attempt:
         if asked is None or asked.number in self._calls:
             self._decide(verdict.protocol_error("a malformed host call" if asked is None else "a call number in use"))
             return
-        if self._made_calls >= self._limits.host_calls:
+        effect, most = asked.name in EFFECTS, self._limits.host_calls
+        if self._made_effects >= most * EFFECTS_PER_CALL if effect else self._made_calls >= most:
             self._decide(verdict.call_limit(self._limits))
             return
-        self._made_calls += 1
+        self._made_effects += effect
+        self._made_calls += not effect
         try:
             arguments = prescan.scan(
                 asked.arguments, max_bytes=self._limits.frame_bytes, max_depth=self._limits.json_depth

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.unit.data.asking import Asker
+from tests.unit.data.shop import NOW_US, Shop, customers, orders
 
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects import commit
 from lodger.engine.ledger.schema.data import documents as documents_table
 from lodger.engine.ledger.schema.data import kv
 from lodger.engine.node.attempt import Attempt
-from tests.unit.data.asking import Asker
-from tests.unit.data.shop import NOW_US, Shop, customers, orders
 
 PER_SEED = 2600
 LEAKS_WITHIN = 100
@@ -198,7 +198,8 @@ def test_without_the_predicate_writes_reach_others(shop: Shop, monkeypatch: pyte
 
 @pytest.mark.parametrize(
     "name",
-    ["id; DROP TABLE orders", "id\" OR 1=1 --", "org_id", "audit", "rowid", "_rowid_", "*", "orders.id", "$.a", "a'b", "a\"b", "a[0]", "a.*", "__proto__", "a..b", ".a", "a.", "a b", "ａ", "1=1"],
+    ["id; DROP TABLE orders", "id\" OR 1=1 --", "org_id", "audit", "rowid", "_rowid_", "*", "orders.id", "$.a",
+     "a'b", "a\"b", "a[0]", "a.*", "__proto__", "a..b", ".a", "a.", "a b", "ａ", "1=1"],
 )  # fmt: skip
 def test_identifiers_are_never_a_tenants(shop: Shop, name: str) -> None:
     """Names come from an allow-list: what is not in it is refused before any SQL is made."""
