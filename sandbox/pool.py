@@ -245,14 +245,14 @@ class Pool:
         zygote = Zygote(self._adopt, self._lost)
         await zygote.start(self._settings)
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
+        for wall, why in zygote.walls.items():
+            if why:
+                _journal.warning("the wall %s does not stand: %s", wall, why)
         try:
             Doctor.demand(self._profile, zygote.walls, taken_away=self._told.get("without", ""))
         except BaseException:
             await zygote.stop()
             raise
-        for wall, why in zygote.walls.items():
-            if why:
-                _journal.warning("the wall %s does not stand: %s", wall, why)
         self._zygote = zygote
         self._around = Surroundings(0, self.walls, self._now_us)
         self._refill()

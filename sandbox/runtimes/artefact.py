@@ -252,7 +252,9 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
         )
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            start = max((at for at, line in enumerate(said) if line[:1].strip()), default=0)  # the exception, after the traceback
+            start = max(
+                (at for at, line in enumerate(said) if line[:1].strip()), default=0
+            )  # the exception, after the traceback
             start = max((at for at, line in enumerate(said) if line.startswith("RuntimeError:")), default=start)
             raise RealmUnavailable(
                 "bake_failed",

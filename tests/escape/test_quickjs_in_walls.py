@@ -5,10 +5,10 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from lodger.sandbox.errors import SandboxError
 from tests.escape.probing import Echo
 
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
+from lodger.sandbox.errors import SandboxError
 
 MIB = 1 << 20
 
