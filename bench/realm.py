@@ -19,8 +19,8 @@ from lodger.sandbox.limits import Limits
 from lodger.sandbox.runtimes.artefact import ensure
 from lodger.sandbox.runtimes.quickjs import Runtime
 
-TRIVIAL = "export default () => { let n = 0; for (let i = 0; i < 1000; i++) n += i; return 'sum ' + new URL('/x', 'http://h/' + n).href }"
-NATIVE = "(() => { let n = 0; for (let i = 0; i < 1000; i++) n += i; return 'sum http://h/x' + n })()"
+TRIVIAL = "export default () => { let n = 0; for (let i = 0; i < 1000; i++) n += i; return 'sum ' + structuredClone({ n }).n }"
+NATIVE = "(() => { let n = 0; for (let i = 0; i < 1000; i++) n += i; return 'sum ' + n })()"
 LIMITS = asdict(Limits()) | {"fuel": 0, "now_us": 0}
 FIGURES = struct.Struct("<qq")
 
