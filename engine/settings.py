@@ -1,6 +1,7 @@
 """Every setting of the engine: field, unit in its name, default, help. Environment variables begin with ``LODGER_``."""
 
 import os
+from pathlib import Path
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -58,7 +59,10 @@ class Settings(BaseSettings):
         description="an attempt that is silent so long after its wall limit is taken from its node",
     )
     drain_s: float = Field(
-        default=5.0, ge=0, le=600, description="how long running attempts may end when a node stops; the rest is handed back"
+        default=5.0,
+        ge=0,
+        le=600,
+        description="how long running attempts may end when a node stops; the rest is handed back",
     )
     concurrent_runs: int = Field(
         default=2, ge=1, le=100_000, description="attempts of one tenant at once, when its limits do not say"
@@ -67,6 +71,14 @@ class Settings(BaseSettings):
         default="FULL",
         pattern="^(FULL|NORMAL)$",
         description="FULL: a commit survives a power cut; NORMAL: a killed process",
+    )
+
+    database: str = Field(
+        default="lodger.db",
+        description="where the command line finds the ledger: a SQLite file's path or a database URL",
+    )
+    cache_dir: Path | None = Field(
+        default=None, description="where the compiled guest is kept; none: lodger in the user's cache folder"
     )
 
     @property

@@ -56,7 +56,7 @@ class Death:
 class WorkerEnd:
     """The parent's hold on one worker: socket, pidfd, and its death when known."""
 
-    __slots__ = ("_died", "death", "inner_pid", "lost", "pid", "pidfd", "socket")
+    __slots__ = ("_died", "_killed", "death", "inner_pid", "lost", "pid", "pidfd", "socket")
 
     def __init__(self, inner_pid: int, end: socket.socket, pidfd: int) -> None:
         self.inner_pid = inner_pid
@@ -65,11 +65,13 @@ class WorkerEnd:
         self.pid = _pid_of(pidfd)
         self.death: Death | None = None
         self.lost = False
+        self._killed = False
         self._died: asyncio.Future[None] | None = None
 
     def kill(self) -> None:
         """SIGKILL through the pidfd: never hits another process."""
-        if self.pidfd >= 0:
+        if self.pidfd >= 0 and not self._killed:
+            self._killed = True
             try:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
             except ProcessLookupError:
@@ -98,11 +100,16 @@ class WorkerEnd:
 
 def _pid_of(pidfd: int) -> int:
     """Give the pid in our own namespace; the worker's own is another one."""
-    with open(f"/proc/self/fdinfo/{pidfd}", "rb") as info:
-        for line in info:
-            if line.startswith(b"Pid:"):
-                return int(line[4:])
-    return -1
+    info = os.open(f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY)
+    try:
+        return int(os.read(info, 512).partition(b"Pid:")[2].split(None, 1)[0])
+    finally:
+        os.close(info)
+
+
+def _settle_once(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 class Zygote:
@@ -179,7 +186,7 @@ class Zygote:
     async def stop(self) -> None:
         """End the zygote and everything under it, and wait until nothing is left; safe twice."""
         self._let_go()
-        process, self._process = self._process, None
+        process = self._process
         if process is None:
             return
         await self._wait(process, 2.0)
@@ -187,6 +194,7 @@ class Zygote:
             process.kill()
             await self._wait(process, 5.0)
         process.wait()
+        self._process = None
 
     @staticmethod
     async def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
@@ -195,8 +203,8 @@ class Zygote:
             pidfd = os.pidfd_open(process.pid)
         except OSError:
             return
-        ended = loop.create_future()
-        loop.add_reader(pidfd, lambda: ended.done() or ended.set_result(None))
+        ended: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(pidfd, _settle_once, ended)
         try:
             async with asyncio.timeout(seconds):
                 await ended
@@ -253,6 +261,7 @@ class Zygote:
         if len(rights) != 2:
             for number in rights:
                 os.close(number)
+            self._lose()  # this process has no descriptor left for it; nobody could ever end that worker
             return
         end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=rights[0])
         end.setblocking(False)

@@ -83,3 +83,8 @@ _CALLS = (
 )  # fmt: skip
 
 CALLS: dict[str, HostCall] = {call.name: call for call in _CALLS}
+
+#: Calls that only write the journal: they are not counted as host calls. As many as EFFECTS_PER_CALL times the host calls
+#: may be made all the same, refused ones included, so that a loop of them is bounded.
+EFFECTS = frozenset(call.name for call in _CALLS if call.effect)
+EFFECTS_PER_CALL = 10

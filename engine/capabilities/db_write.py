@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from sqlalchemy.sql.schema import ScalarElementColumnDefault
+
 from lodger.engine.capabilities.db_read import committed_row, read_key
 from lodger.engine.capabilities.session import Session
 from lodger.engine.data import kinds, wire
@@ -10,6 +12,7 @@ from lodger.engine.data.evaluator import Row
 from lodger.engine.data.fields import ColumnField
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, bad_request, denied
+from lodger.engine.data.stored import canonical
 from lodger.engine.effects.effect import Delete, Increment, Update, amount_of, on_wire
 
 MOST_DOCUMENT = 64 * 1024
@@ -18,13 +21,13 @@ MOST_DOCUMENT = 64 * 1024
 async def insert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Answer db.insert with the row as it will be, its id included."""
     rows = session.datasets.named(given["set"])
-    row = (
-        _new_document(session, given["values"])
-        if isinstance(rows, Collection)
-        else _new_row(session, rows, given["values"])
-    )
+    said: frozenset[str] | None = None
+    if isinstance(rows, Collection):
+        row = _new_document(session, given["values"])
+    else:
+        row, said = _new_row(session, rows, given["values"]), frozenset(given["values"])
     session.budgets.spend("rows_written")
-    session.journal.insert(rows, row, line=given["line"])
+    session.journal.insert(rows, row, given=said, line=given["line"])
     return on_wire(rows, row)
 
 
@@ -97,7 +100,14 @@ def _new_row(session: Session, rows: TableDataset, given: dict[str, Any]) -> Row
             raise bad_request(f"{rows.name}.{key} needs a value")
         made = session.journal.token() if rows.key_source is KeySource.DATABASE else session.new_id()
         row[key] = made
-    return {item.name: row[item.name] for item in rows.shown if item.name in row}
+    return {item.name: row.get(item.name, _default(item)) for item in rows.shown}
+
+
+def _default(column: ColumnField) -> Any:
+    """Give a column's plain default, as far as it is known before the database has spoken."""
+    default = column.column.default
+    plain = default.arg if isinstance(default, ScalarElementColumnDefault) else None
+    return canonical(column, plain) if column.kind is not Kind.JSON else plain
 
 
 def _value(rows: TableDataset, column: ColumnField, given: Any) -> Any:

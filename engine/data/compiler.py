@@ -3,7 +3,8 @@
 Each comparison is never NULL, so NOT means what it means in Python.
 """
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import String, and_, case, false, func, literal, not_, null, or_, true
@@ -17,6 +18,8 @@ from lodger.engine.data.stored import SQLITE, bound_type, column_of, floor_ceili
 from lodger.engine.ledger.schema.data import documents
 
 Clause = ColumnElement[bool]
+#: SQLite's names of the JSON types of each class that values are compared within.
+_TYPES = {BOOLEAN: ("true", "false"), NUMBER: ("integer", "real"), STRING: ("text",), TIME: ("text",)}
 
 
 class Compiler:
@@ -45,6 +48,8 @@ class Compiler:
 
     def bound(self, field: ColumnField, value: Any) -> ColumnElement[Any]:
         """Bind a canonical value."""
+        if value is None:
+            return null()
         return literal(stored(field, value, self.dialect), bound_type(field, self.dialect))
 
     def terms(self, order: Sequence[Order]) -> list[ColumnElement[Any]]:
@@ -97,13 +102,12 @@ class Compiler:
     def _same(self, field: ColumnField | PathField, value: Any) -> Clause:
         if isinstance(field, PathField):
             rank, inner = value
-            if rank in (NULL, OTHER):
-                alike: Clause = self.rank(field) == rank
+            if rank == NULL:
+                return self._missing(field)
+            if rank == OTHER:
+                alike: Clause = self.rank(field) == OTHER
                 return alike
-            return and_(
-                self.rank(field) == rank,
-                func.coalesce(self.value(field) == self._inner(rank, inner), false()),
-            )
+            return self._within(field, rank, lambda held: held == self._inner(rank, inner))
         column = column_of(field, self.dialect)
         if value is None:
             return column.is_(None)
@@ -136,9 +140,8 @@ class Compiler:
         further: Clause = here < rank if term.descending else here > rank
         if rank in (NULL, OTHER):
             return further
-        held, bound = self.value(field), self._inner(rank, inner)
-        past = held < bound if term.descending else held > bound
-        return or_(further, and_(here == rank, func.coalesce(past, false())))
+        compare = operator.lt if term.descending else operator.gt
+        return or_(further, self._within(field, rank, lambda held: compare(held, self._inner(rank, inner))))
 
     # text
 
@@ -156,13 +159,23 @@ class Compiler:
             return self._same(field, value)
         if op is Op.NE:
             return not_(self._same(field, value))
-        held = self.value(field)
         if op in (Op.CONTAINS, Op.STARTS_WITH):
-            asked = self._text(held, op, inner)
-        else:
-            bound = self._inner(rank, inner)
-            asked = {Op.LT: held < bound, Op.LTE: held <= bound, Op.GT: held > bound, Op.GTE: held >= bound}[op]
-        return and_(self.rank(field) == rank, func.coalesce(asked, false()))
+            return self._within(field, rank, lambda held: self._text(held, op, inner))
+        compare = {Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge}[op]
+        return self._within(field, rank, lambda held: compare(held, self._inner(rank, inner)))
+
+    def _missing(self, field: PathField) -> Clause:
+        kind = func.json_type(documents.c.body, _json_path(field))
+        return or_(kind.is_(None), kind == "null")
+
+    def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
+        """Ask something of a value, false when it is of another class: what :meth:`rank` says, for one class."""
+        path = _json_path(field)
+        if rank == TIME:
+            path = f'{path}."{wire.INSTANT}"'
+        kind = func.json_type(documents.c.body, path)
+        alike = kind == "text" if len(_TYPES[rank]) == 1 else kind.in_(_TYPES[rank])
+        return func.coalesce(and_(alike, asked(func.json_extract(documents.c.body, path))), false())
 
     def _inner(self, rank: int, inner: Any) -> ColumnElement[Any]:
         return literal(inner, String()) if rank in (STRING, TIME) else literal(inner)

@@ -19,6 +19,7 @@ from lodger.engine.data.refusal import CallRefused, denied
 from lodger.engine.errors import InputError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
+_NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 #: Names that mean something to JavaScript or to the filter language.
 TAKEN = frozenset({"then", "constructor", "prototype", "toJSON", "toString", "valueOf", "and", "or", "not"})
 
@@ -241,9 +242,12 @@ def _tenant_reader(name: str, table: Table, tenant: Column[Any]) -> Callable[[st
 
     def value(tenant_id: str) -> Any:
         try:
-            given: Any = int(tenant_id) if field.kind is Kind.INT and tenant_id.isdecimal() else tenant_id
-            return kinds.read(field.kind, given, "tenant")
+            given: Any = int(tenant_id) if _NUMBER.fullmatch(tenant_id) and field.kind is Kind.INT else tenant_id
+            value = kinds.read(field.kind, given, "tenant")
         except CallRefused:
-            raise denied(f"this tenant has no part in {name}") from None
+            value = None
+        if value is None or str(value) != tenant_id:  # 07 and 7 are two tenants, and only one of them can be meant
+            raise denied(f"this tenant has no part in {name}")
+        return value
 
     return value

@@ -113,7 +113,7 @@ class Reader:
         if isinstance(item, ColumnField):
             return self.compiler.parts(item)
         rank = self.compiler.rank(item)
-        return [func.nullif(rank, OTHER), self.compiler.value(item)]
+        return [func.nullif(func.nullif(rank, OTHER), NULL), self.compiler.value(item)]
 
     def _measure(self, measure: Measure, item: ColumnField | PathField) -> list[ColumnElement[Any]]:
         if isinstance(item, PathField):

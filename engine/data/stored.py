@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from sqlalchemy import JSON, Enum, Float, String, Text, Uuid, cast, collate, null, type_coerce
+from sqlalchemy import JSON, Enum, Float, String, Text, Uuid, cast, collate, type_coerce
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data.fields import ColumnField
@@ -35,8 +35,6 @@ def column_of(field: ColumnField, dialect: str) -> ColumnElement[Any]:
 
 def stored(field: ColumnField, value: Any, dialect: str) -> Any:
     """Give what is bound for a canonical value."""
-    if value is None:
-        return null() if field.kind is Kind.JSON else None
     kind = field.kind
     if kind is Kind.DECIMAL and dialect == SQLITE:
         return float(value)

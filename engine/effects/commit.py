@@ -18,7 +18,7 @@ from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
 from lodger.engine.data.stored import column_of
 from lodger.engine.effects import kv_store
-from lodger.engine.effects.effect import Delete, Effect, Increment, Insert, KvAdd, KvSet, Mail, Update, after
+from lodger.engine.effects.effect import Delete, Effect, Increment, Insert, KvAdd, KvSet, Mail, Update, after, stated
 from lodger.engine.effects.errors import ConflictFound, EffectRefused
 from lodger.engine.effects.journal import Journal, Touched, made_later
 from lodger.engine.ledger.schema.data import outbox
@@ -96,14 +96,15 @@ class _Commit:
     def _insert(self, effect: Insert) -> None:
         rows = effect.rows
         row = self._resolved(rows, effect.row)
+        said = self._resolved(rows, stated(effect))
         if isinstance(rows, Collection):
             values: dict[str, Any] = {"id": effect.key, "body": _body(row), "created_us": self.now_us}
             self.connection.execute(self.scope.insert(rows, values | {"updated_us": self.now_us}))
         else:
-            self._owned(rows, row)
-            values = self._values(rows, row)
-            if made_later(rows):
-                values.pop(rows.key.column.key)
+            self._owned(rows, said)
+            values = self._values(rows, said)
+            if not made_later(rows):
+                values |= self._values(rows, {rows.key.name: effect.key})
             result = self.connection.execute(self.scope.insert(rows, values))
             if made_later(rows):
                 position = list(rows.table.primary_key.columns).index(rows.key.column)

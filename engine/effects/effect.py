@@ -20,11 +20,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Insert(Asked):
-    """A new row; ``row`` is canonical and holds the key."""
+    """A new row; ``row`` is canonical and holds the key, ``given`` names what the script said (None: all of it)."""
 
     rows: Dataset
     key: Any
     row: Row
+    given: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
             "id": _wire(rows, rows.key.name, effect.key),
         }
         if isinstance(effect, Insert):
-            about["values"] = on_wire(rows, effect.row)
+            about["values"] = on_wire(rows, stated(effect))
         elif isinstance(effect, Update):
             about["changes"] = on_wire(rows, effect.changes)
             if before is not None:
@@ -160,6 +161,11 @@ def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
     if effect.line:
         about["line"] = effect.line
     return about
+
+
+def stated(effect: Insert) -> Row:
+    """Give what the script said of a new row; the database fills in the rest."""
+    return {name: value for name, value in effect.row.items() if effect.given is None or name in effect.given}
 
 
 def on_wire(rows: Dataset, row: Row) -> dict[str, Any]:

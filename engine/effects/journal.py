@@ -132,8 +132,8 @@ class Journal:
         self._tokens += 1
         return FIRST_TOKEN - self._tokens
 
-    def insert(self, rows: Dataset, row: Row, *, line: str | None = None) -> None:
-        """Add a row; it holds its key.
+    def insert(self, rows: Dataset, row: Row, *, given: frozenset[str] | None = None, line: str | None = None) -> None:
+        """Add a row; it holds its key. ``given`` names what is written, None is all of it.
 
         Raises:
             CallRefused: ``exists``: this attempt has made or seen a row of that key.
@@ -146,7 +146,7 @@ class Journal:
             known.touched[key] = Touched(None, row, checked=False, first=len(self.effects), line=line)
         else:
             held.now = row
-        self.effects.append(Insert(rows, key, row, line=line))
+        self.effects.append(Insert(rows, key, row, given, line=line))
 
     def change(self, effect: Update | Increment, committed: Row | None) -> None:
         """Update or increment a row.

@@ -1,6 +1,7 @@
 """What a script is told before it starts: the context JSON of its bundle."""
 
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -9,14 +10,17 @@ from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.node.executor import Claim
 
+_MONTH_US = 30 * 86_400_000_000
+_BACK, _AHEAD = timedelta(days=3 * 365), timedelta(days=5 * 365)
+
 
 def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
     """Write the context of an attempt.
 
     ``{"action": {"id", "scheduleId", "slot", "localTime", "timezone", "previousSlot", "upcoming", "attempt", "lastResult",
     "input"}, "now_us", "grants", "datasets": {name: {"key", "columns": {name: kind}}}, "offsets": [[from_us, seconds], ...]}``;
-    slots are tagged instants. ``offsets`` are the zone's, from 400 days before now to 800 after: the script's side has no
-    time zone data of its own.
+    slots are tagged instants. ``offsets`` are the zone's, some years around now: the script's side has no time zone data
+    of its own. Before the first and after the last, the nearest holds.
     """
     named = claim.slot_us if claim.slot_us is not None else claim.due_us
     about: dict[str, Any] = {
@@ -37,26 +41,33 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
             "now_us": now_us,
             "grants": list(claim.grants),
             "datasets": datasets.described() if any(grant.partition(":")[0] == "db" for grant in claim.grants) else {},
-            "offsets": offsets(claim.tz, now_us),
+            "offsets": offsets(claim.tz, now_us // _MONTH_US),
         }
     )
 
 
-def offsets(tz: str, now_us: int) -> list[list[int]]:
-    """Give the zone's offsets around now as [from which microsecond, seconds east of UTC]; the first holds from always."""
+@lru_cache(maxsize=1024)
+def offsets(tz: str, month: int) -> tuple[tuple[int, int], ...]:
+    """Give the zone's offsets around now as (from which microsecond, seconds east of UTC); the first holds from always.
+
+    Args:
+        tz: IANA zone.
+        month: now in spans of 30 days since 1970: the answer is worked out once for each.
+    """
     zone = _zone(tz)
-    start, end = from_us(now_us) - timedelta(days=400), from_us(now_us) + timedelta(days=800)
-    found: list[list[int]] = []
+    now = from_us(month * _MONTH_US)
+    start, end = now - _BACK, now + _AHEAD
+    found: list[tuple[int, int]] = []
     last: timedelta | None = None
     moment = start
     while moment <= end:
         offset = moment.astimezone(zone).utcoffset() or timedelta()
         if offset != last:
             exact = moment if last is None else _change(moment - timedelta(days=1), moment, zone, last)
-            found.append([(exact - EPOCH) // timedelta(microseconds=1), int(offset.total_seconds())])
+            found.append(((exact - EPOCH) // timedelta(microseconds=1), int(offset.total_seconds())))
             last = offset
         moment += timedelta(days=1)
-    return found
+    return tuple(found)
 
 
 def _change(low: Any, high: Any, zone: ZoneInfo, before: timedelta) -> Any:  # noqa: ANN401 - datetimes

@@ -104,5 +104,5 @@ def spoken(dial: Dial, *, recurring: bool) -> str:
 
 
 def sentence(text: str) -> str:
-    """With a capital letter, as a person reads it: rules say theirs without, so that schedules can join them."""
+    """With a capital letter."""
     return text[:1].upper() + text[1:]

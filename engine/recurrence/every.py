@@ -70,9 +70,9 @@ class Every:
             slot = self.next_after(slot)
 
     def text(self) -> str:
-        """One exact English sentence, without capital letter."""
+        """One exact English sentence."""
         how = "starting at" if self.starts else "counted from"
-        return f"every {duration_in_words(self.period_us)}, {how} {format_instant(us_instant(self.anchor_us))}"
+        return f"Every {duration_in_words(self.period_us)}, {how} {format_instant(us_instant(self.anchor_us))}"
 
     def proves_never(self) -> str | None:
         """Give None: the anchor itself is a slot."""

@@ -39,8 +39,8 @@ class OnceAt:
             yield self.instant
 
     def text(self) -> str:
-        """One exact English sentence, without capital letter."""
-        return f"once, at {format_instant(self.instant)}"
+        """One exact English sentence."""
+        return f"Once, at {format_instant(self.instant)}"
 
     def proves_never(self) -> str | None:
         """Give None: it has its slot."""
@@ -76,8 +76,8 @@ class OnceLocal:
         return self.at if self.at < local or (inclusive and self.at == local) else None
 
     def text(self) -> str:
-        """One exact English sentence, without the zone and without capital letter."""
-        return f"once, at {self.written.isoformat(timespec='seconds')}"
+        """One exact English sentence, without the zone."""
+        return f"Once, at {self.written.isoformat(timespec='seconds')}"
 
     def ends(self) -> bool:
         """With its member."""

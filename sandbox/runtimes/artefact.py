@@ -78,7 +78,9 @@ def _package(name: str) -> Path:
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise RealmUnavailable(
-            "package_missing", f"the package {name} is not installed", fix="pip install lodger again, into the same environment"
+            "package_missing",
+            f"the package {name} is not installed",
+            fix="pip install lodger again, into the same environment",
         )
     return Path(next(iter(spec.submodule_search_locations)))
 
@@ -88,16 +90,25 @@ def read_sources(capabilities: Mapping[str, str] | None = None) -> list[tuple[st
     folder = files("lodger.stdlib") / "js"
     sources = [(name, (folder / name).read_text("utf-8")) for name in GLOBALS]
     if capabilities is None:
-        names = sorted(each.name for each in folder.iterdir() if each.name.startswith("cap-") and each.name.endswith(".js"))
+        names = sorted(
+            each.name for each in folder.iterdir() if each.name.startswith("cap-") and each.name.endswith(".js")
+        )
         capabilities = {name: (folder / name).read_text("utf-8") for name in names}
     return sources + sorted(capabilities.items())
 
 
 def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
     """Name everything that the artefact depends on: guest, wasmtime, engine settings, host functions, standard library, CPU."""
-    parts = [_FORMAT, GUEST_SHA256, version("wasmtime"), settings(fuel=fuel), platform.machine(), _processor()]
-    for module in ("bake", "guest", "libwasmtime"):
-        parts.append((files("lodger.sandbox.runtimes") / f"{module}.py").read_text("utf-8"))
+    parts = [
+        _FORMAT,
+        GUEST_SHA256,
+        version("wasmtime"),
+        settings(fuel=fuel),
+        platform.machine(),
+        _processor(),
+    ]
+    ours = files("lodger.sandbox.runtimes")
+    parts += [(ours / f"{module}.py").read_text("utf-8") for module in ("bake", "guest", "machine", "libwasmtime")]
     parts += [f"{name}\0{text}" for name, text in sources]
     return hashlib.sha256("\0\0".join(parts).encode()).hexdigest()[:32]
 
@@ -106,7 +117,10 @@ def _processor() -> str:
     # The compiler uses what this CPU has; a cache on a shared home must not carry AVX to a machine without it.
     try:
         with Path("/proc/cpuinfo").open() as lines:
-            return next((line.partition(":")[2].strip() for line in lines if line.startswith(("flags", "Features"))), "")
+            return next(
+                (line.partition(":")[2].strip() for line in lines if line.startswith(("flags", "Features"))),
+                "",
+            )
     except OSError:
         return platform.processor()
 
@@ -158,11 +172,15 @@ def ensure(
         return plain
     metered = _ensure(folder, sources, progress, fuel=True)
     if metered.numbers != plain.numbers:
-        raise RealmUnavailable("bake_differs", "two bakes of one realm differ", fix="delete the cache folder and report this")
+        raise RealmUnavailable(
+            "bake_differs", "two bakes of one realm differ", fix="delete the cache folder and report this"
+        )
     return replace(plain, metered=metered.module)
 
 
-def _ensure(folder: Path | None, sources: list[tuple[str, str]], progress: Callable[[str], None] | None, *, fuel: bool) -> Artefact:
+def _ensure(
+    folder: Path | None, sources: list[tuple[str, str]], progress: Callable[[str], None] | None, *, fuel: bool
+) -> Artefact:
     key = realm_key(sources, fuel=fuel)
     tried = []
     for cache in candidates(folder):
@@ -192,7 +210,10 @@ def _ensure(folder: Path | None, sources: list[tuple[str, str]], progress: Calla
             return found
         tried.append(f"{cache}: what was baked could not be read back")
     raise RealmUnavailable(
-        "no_cache_folder", "there is no place for the baked realm", why="; ".join(tried), fix="set XDG_CACHE_HOME to a folder of yours"
+        "no_cache_folder",
+        "there is no place for the baked realm",
+        why="; ".join(tried),
+        fix="set XDG_CACHE_HOME to a folder of yours",
     )
 
 
@@ -214,15 +235,31 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
     try:
         root = Path(lodger.sandbox.__file__).parent.parent.parent
         code = f"import sys; sys.path.insert(0, {str(root)!r}); from lodger.sandbox.runtimes.bake import main; main()"
-        command = [sys.executable, "-I", "-S", "-c", code, str(find_library()), str(find_guest()), str(work), "fuel" if fuel else "plain"]
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            code,
+            str(find_library()),
+            str(find_guest()),
+            str(work),
+            "fuel" if fuel else "plain",
+        ]
         text = "\0".join(part for pair in sources for part in pair)
-        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=_BAKE_SECONDS, check=False, cwd="/")  # noqa: S603 - our own interpreter and module
+        done = subprocess.run(  # noqa: S603 - our own interpreter and module
+            command, input=text.encode(), capture_output=True, timeout=_BAKE_SECONDS, check=False, cwd="/"
+        )
         if done.returncode:
-            last = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            start = max(
+                (at for at, line in enumerate(said) if line[:1].strip()), default=0
+            )  # the exception, after the traceback
+            start = max((at for at, line in enumerate(said) if line.startswith("RuntimeError:")), default=start)
             raise RealmUnavailable(
                 "bake_failed",
                 "the realm could not be baked",
-                why=last[-1] if last else f"exit status {done.returncode}",
+                why=" ".join(line.strip() for line in said[start:])[:500] or f"exit status {done.returncode}",
                 fix="check that wasmtime and quickjs-rs are the pinned versions",
             )
         place = cache / key

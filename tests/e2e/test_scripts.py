@@ -34,7 +34,8 @@ def shop() -> Iterator[Shop]:
     made.add(customers, {"id": 1, "org_id": "one", "email": "a@one.example"})
     made.add(
         orders,
-        order("one", 1, total="12.50", customer_id=1, modified=instant("2026-11-01T10:00:00.123456"), serial=2**63 - 1, blob=b"\x00\xff\x10"),
+        order("one", 1, total="12.50", customer_id=1, modified=instant("2026-11-01T10:00:00.123456"),
+            serial=2**63 - 1, blob=b"\x00\xff\x10"),
         order("one", 2, total="0.10", state="done", items=3),
         order("two", 3, total="99.99"),
     )  # fmt: skip
@@ -118,16 +119,22 @@ def test_values_go_there_and_back(shop: Shop) -> None:
     source = """
 export default async ({ db, now, action }) => {
   const row = await db.orders.get(1);
-  const wild = { __proto__: null, "$instant": 1, constructor: "c", deep: [{ "$x": null }], text: "\\u{1F600}\\u2028é", big: 12345678901234567890n, at: now, when: row.modified, blob: row.blob, none: undefined };
+  const wild = {
+    __proto__: null, "$instant": 1, constructor: "c", deep: [{ "$x": null }], text: "\\u{1F600}\\u2028é",
+    big: 12345678901234567890n, at: now, when: row.modified, blob: row.blob, none: undefined,
+  };
   Object.defineProperty(wild, "__proto__", { value: "data", enumerable: true });
   const made = await db.notes.insert({ wild, at: new Date(5) });
   const back = await db.notes.get(made.id);
   return {
     exact: String(row.modified.epochMicroseconds), same: back.wild.when.equals(row.modified), iso: back.wild.when.toISOString(),
-    serial: row.serial, total: row.total, blob: [...back.wild.blob], tag: back.wild["$instant"], proto: Object.hasOwn(back.wild, "__proto__") && back.wild.__proto__,
+    serial: row.serial, total: row.total, blob: [...back.wild.blob],
+    tag: back.wild["$instant"], proto: Object.hasOwn(back.wild, "__proto__") && back.wild.__proto__,
     polluted: ({}).x === undefined, ctor: back.wild.constructor, text: back.wild.text === wild.text, big: back.wild.big,
-    date: back.at instanceof Instant && back.at.epochMilliseconds, inner: back.wild.deep[0]["$x"] === null, keys: Object.keys(back.wild).sort(),
-    late: (await db.orders.count({ modified: { gt: row.modified } })), notEarlier: await db.orders.count({ modified: { gte: row.modified } }),
+    date: back.at instanceof Instant && back.at.epochMilliseconds,
+    inner: back.wild.deep[0]["$x"] === null, keys: Object.keys(back.wild).sort(),
+    late: (await db.orders.count({ modified: { gt: row.modified } })),
+    notEarlier: await db.orders.count({ modified: { gte: row.modified } }),
     slot: action.slot.equals(now), next: action.upcoming[0].since(now), local: action.localTime, input: action.input,
   };
 };"""
@@ -152,8 +159,10 @@ export default async ({ db, kv }) => {
   return {
     first: first.length, rest: rest.map((row) => row.n), end: rest.cursor,
     sum: await db.things.sum("n"), groups: await db.things.aggregate({}, { groupBy: "kind", max: "n" }),
-    total: await db.orders.sum("total", {}), avg: await db.orders.avg("items"), kv: await kv.get("n"), at: (await kv.get("seen")).at.epochMilliseconds,
-    keys: (await kv.list()).map((entry) => entry.key), gone: await db.orders.get(3), first2: (await db.things.first({ kind: 1 }, { order: "n" })).n,
+    total: await db.orders.sum("total", {}), avg: await db.orders.avg("items"),
+    kv: await kv.get("n"), at: (await kv.get("seen")).at.epochMilliseconds,
+    keys: (await kv.list()).map((entry) => entry.key), gone: await db.orders.get(3),
+    first2: (await db.things.first({ kind: 1 }, { order: "n" })).n,
   };
 };"""
     answer = result(shop, source)
@@ -190,6 +199,18 @@ def test_refusals_name_the_line(shop: Shop, code: str, outcome: Outcome, message
     assert not any(word in said for word in ("Traceback", "sqlite", "SELECT", "lodger", ".py", 'File "'))
 
 
+def test_writing_is_bounded_by_rows_and_not_by_host_calls(shop: Shop) -> None:
+    many = "for (let n = 0; n < 999; n++) await kv.set('k' + n, n);\nreturn (await kv.list({ limit: 500 })).length"
+    finished = run(shop, many)
+    assert (finished.outcome, finished.result, finished.usage.host_calls) == (Outcome.OK, "500", 1)
+    more = run(shop, "for (let n = 0; n < 1001; n++) await kv.set('k', n)")
+    assert more.outcome is Outcome.CALL_LIMIT
+    assert more.error is not None
+    assert "rows_written is 1000" in more.error.message
+    flood = run(shop, "for (;;) await kv.set('k' + 'x'.repeat(600), 1).catch(() => 0)")
+    assert flood.outcome is Outcome.CALL_LIMIT
+
+
 def test_a_snippet_has_the_same_words(shop: Shop) -> None:
     assert result(shop, "const n = await db.orders.count();\nreturn [n, now.timezone, action.attempt]") == [
         2,
@@ -198,6 +219,8 @@ def test_a_snippet_has_the_same_words(shop: Shop) -> None:
     ]
 
 
+REFUSED = """[() => Instant.from('2026-02-30T00:00:00Z'), () => Instant.from('x'), () => now.plus({ days: 0.5 }),
+  () => now.plus({ day: 1 }), () => now.plus({ years: 9000 })].map((f) => { try { f(); return null } catch (e) { return e.name } })"""
 INSTANTS: list[tuple[str, Any]] = [
     ("now.toLocal()", "2026-11-18T12:06:40"),
     ("now.startOf('day').toISO()", "2026-11-17T23:00:00Z"),
@@ -216,8 +239,7 @@ INSTANTS: list[tuple[str, Any]] = [
     ("Instant.from('9999-12-31T23:59:59.999999Z').toISO()", "9999-12-31T23:59:59.999999Z"),
     ("[now < now.plus({ seconds: 1 }), now - now.minus({ days: 1 }), `${now}`, JSON.stringify(now), now.weekday]",
      [True, 86_400_000, "2026-11-18T11:06:40Z", '"2026-11-18T11:06:40.000Z"', 3]),
-    ("[() => Instant.from('2026-02-30T00:00:00Z'), () => Instant.from('x'), () => now.plus({ days: 0.5 }), () => now.plus({ day: 1 }), () => now.plus({ years: 9000 })]"
-     ".map((f) => { try { f(); return null } catch (e) { return e.name } })", ["RangeError", "TypeError", "TypeError", "TypeError", "RangeError"]),
+    (REFUSED, ["RangeError", "TypeError", "TypeError", "TypeError", "RangeError"]),
 ]  # fmt: skip
 
 

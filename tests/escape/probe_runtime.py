@@ -80,7 +80,6 @@ def _reply(channel):
 
 class Runtime:
     name = "probe"
-    syscalls = ()
 
     def prepare(self, settings):
         self.settings = dict(settings)

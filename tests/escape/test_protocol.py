@@ -117,7 +117,7 @@ def test_call_limit_counts_exactly() -> None:
 
 
 def test_pipelined_calls_are_all_answered() -> None:
-    code = 'for i in range(100): ask(i, "a", "[]")\nseen = sorted(hear()[0] for _ in range(100))\ndone(str(seen == list(range(100))).lower())'
+    code = 'for i in range(100): ask(i, "a", "[]")\nseen = sorted(hear()[0] for _ in range(100))\ndone(str(seen == [*range(100)]).lower())'
     assert probe(code).result == "true"
 
 

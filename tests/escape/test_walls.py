@@ -140,7 +140,8 @@ def test_network_namespace_has_no_way_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         code = (
-            f"fd = syscall({SOCKET}, 2, 1, 0)\naddress = struct.pack('=H', 2) + struct.pack('>H', {port}) + bytes((127, 0, 0, 1)) + bytes(8)\n"
+            f"fd = syscall({SOCKET}, 2, 1, 0)\n"
+            f"address = struct.pack('=H', 2) + struct.pack('>H', {port}) + bytes((127, 0, 0, 1)) + bytes(8)\n"
             f"done(str(syscall({CONNECT}, fd, address, 16)))"
         )
         others = ("seccomp", "landlock", "root", "uid")

@@ -46,7 +46,7 @@ class Box:
         self.refuse_data: list[str] = []
         self.refuse_rcpt: dict[str, str] = {}
 
-    async def handle_RCPT(
+    async def handle_RCPT(  # noqa: N802 - the server's name for it
         self, _server: Any, _session: Session, envelope: Envelope, address: str, _options: list[str]
     ) -> str:
         if address in self.refuse_rcpt:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lodger.engine.recurrence.clockwords import spoken
+from lodger.engine.recurrence.clockwords import sentence, spoken
 from lodger.engine.recurrence.cron.days import CronDays
 from lodger.engine.recurrence.cron.words import days_in_words
 from lodger.engine.recurrence.dial import Dial
@@ -41,9 +41,9 @@ class CronRule:
         return self.grid.previous_local(local, inclusive=inclusive)
 
     def text(self) -> str:
-        """One exact English sentence, without the zone and without capital letter."""
+        """One exact English sentence, without the zone."""
         when = spoken(self.dial, recurring=self.recurring)
-        return f"{when}, {days_in_words(self.days)}"
+        return sentence(f"{when}, {days_in_words(self.days)}")
 
     def ends(self) -> bool:
         """Only when it has no slot at all: cron names no years."""

@@ -44,7 +44,7 @@ class Mixed:
             slot = self.next_after(slot)
 
     def text(self) -> str:
-        """One exact English sentence with the zone, without capital letter."""
+        """One exact English sentence with the zone."""
         return self.whole.text()
 
     def proves_never(self) -> str | None:

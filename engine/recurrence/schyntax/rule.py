@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+from lodger.engine.recurrence.clockwords import sentence
 from lodger.engine.recurrence.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial
 from lodger.engine.recurrence.grid import Grid
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds
@@ -48,8 +49,8 @@ class SchyntaxRule:
         return best
 
     def text(self) -> str:
-        """One exact English sentence, without the zone and without capital letter."""
-        return "; and ".join(group.words for group in self.groups)
+        """One exact English sentence, without the zone."""
+        return sentence("; and ".join(group.words for group in self.groups))
 
     def ends(self) -> bool:
         """Whether only dates with years are left: no group runs after the last year that can be named."""

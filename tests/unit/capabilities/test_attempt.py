@@ -210,7 +210,8 @@ def test_a_mail_waits_in_the_outbox_once(shop: Shop) -> None:
         {"to": "x@example.com\r\nBcc: y@example.com"}, {"to": "x@example.com", "subject": "a\nBcc: y@example.com"},
         {"to": "A <x@example.com>"}, {"to": "x@example.com, y@example.com"}, {"to": []}, {"to": ["x@example.com"] * 51},
         {"to": "x@"}, {"to": "x"}, {"to": "x@exa mple.com"}, {"to": "x@example.com\n"}, {"replyTo": "x\r\n@example.com"},
-        {"subject": "a\u2028b"}, {"subject": "a\u0085b"}, {"text": None}, {"from": "ceo@example.com"}, {"headers": {}}, {"to": "x@[127.0.0.1]"},
+        {"subject": "a\u2028b"}, {"subject": "a\u0085b"}, {"text": None}, {"from": "ceo@example.com"}, {"headers": {}},
+        {"to": "x@[127.0.0.1]"},
         {"to": {"toString": "x@example.com"}}, {"subject": 7}, {"to": "x@example..com"}, {"to": ".x@example.com"},
     ],
 )  # fmt: skip

@@ -16,7 +16,7 @@ def test_the_whole_answer() -> None:
     assert answer(question) == {
         "id": 7,
         "kind": "cron",
-        "text": "At 09:00, on Monday through Friday, Europe/Berlin time",
+        "text": "At 09:00, on Monday through Friday (Europe/Berlin)",
         "next": ["2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z"],
         "never": False,
         "reason": None,
