@@ -49,7 +49,9 @@ def test_a_viewer_is_told(shown: Said, line: str) -> None:
 
 
 def test_every_missed_month_ran_oldest_first(shown: Said) -> None:
-    months = [line.split("month ")[1][:7] for line in shown.out.splitlines() if "ran     bluebird/monthly-sales" in line]
+    months = [
+        line.split("month ")[1][:7] for line in shown.out.splitlines() if "ran     bluebird/monthly-sales" in line
+    ]
     assert len(months) in (3, 4)
     assert months == sorted(months)
 
