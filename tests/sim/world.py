@@ -222,6 +222,7 @@ class World:
     def delete(self) -> str:
         schedule, owed = self._schedule()
         self.engine.schedules.delete(owed.tenant_id, schedule)
+        self.fuse = None
         self._audit(schedule, owed)
         del self.owed[schedule]
         return owed.name
