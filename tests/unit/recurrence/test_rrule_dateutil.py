@@ -112,7 +112,11 @@ def test_slots_are_dateutils(seed: int) -> None:
     try:
         rule = parse_rule(from_dateutil(theirs))
     except RuleInvalid as error:
-        assert "never fires" in error.what
+        refused = error.what
+    else:
+        refused = ""
+    if refused:
+        assert "never fires" in refused
         assert not slots
         return
     expected = [slot.replace(tzinfo=UTC) for slot in slots]
