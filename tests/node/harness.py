@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.store.intervals import compile_intervals
+
 from lodger.engine import Engine
 from lodger.engine.events import Event
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.node import Node
 from lodger.engine.settings import Settings
 from lodger.sandbox.outcome import Outcome
-from tests.store.intervals import compile_intervals
 
 OK = Finished(Outcome.OK, result="1")
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=8, concurrent_runs=8, poll_s=0.05, drain_s=0.1)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, text
+from tests.node.harness import OK, SETTINGS, Script, working
+from tests.store.intervals import compile_intervals
 
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.effects.errors import EffectRefused
@@ -15,8 +17,6 @@ from lodger.engine.node.service import Service
 from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine as SyncEngine
 from lodger.sandbox.outcome import Outcome
-from tests.node.harness import OK, SETTINGS, Script, working
-from tests.store.intervals import compile_intervals
 
 
 def test_slots_run_on_time_and_the_next_one_is_told(tmp_path: Path) -> None:
@@ -97,7 +97,9 @@ def test_a_node_that_lost_its_lease_kills_its_workers_and_begins_anew(tmp_path: 
             before = node.lease
             assert before is not None
             with engine.books.database.write() as connection:
-                connection.execute(text("UPDATE lodger_nodes SET lease_until_us = 0, epoch = epoch + 1, state = 'lost'"))
+                connection.execute(
+                    text("UPDATE lodger_nodes SET lease_until_us = 0, epoch = epoch + 1, state = 'lost'")
+                )
             await signals.wait("lease_lost")
             script.hang = False
             await signals.wait("finished")
@@ -116,7 +118,7 @@ def test_one_bad_round_does_not_end_the_service(tmp_path: Path, monkeypatch: pyt
     def tick(*arguments: object, **named: object) -> object:
         if failures:
             raise failures.pop()
-        return true(*arguments, **named)  # type: ignore[arg-type] - forwarded
+        return true(*arguments, **named)  # type: ignore[arg-type]  # forwarded
 
     monkeypatch.setattr(clocks, "tick", tick)
 
@@ -213,7 +215,7 @@ def test_events_can_be_read_as_they_come(tmp_path: Path) -> None:
             await asyncio.sleep(0)
             await engine.run_in("acme", "job", 0)
             assert (await asyncio.wait_for(first, 20)).kind == "started"
-            await events.aclose()  # type: ignore[attr-defined] - an async generator
+            await events.aclose()  # type: ignore[attr-defined]  # an async generator
 
     asyncio.run(scenario())
 
@@ -234,5 +236,3 @@ def test_the_synchronous_engine_runs_a_node_too(tmp_path: Path) -> None:
             while engine.actions.get(asked.id).state != "done":
                 pass
         assert "finished" in ended
-
-

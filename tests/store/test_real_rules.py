@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.store.bench import Bench
+from tests.store.intervals import VirtualClock
 
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.rule import Kind, RuleSpec
 from lodger.engine.sync import Engine
-from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock
 
 
 @pytest.fixture
