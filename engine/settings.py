@@ -1,9 +1,14 @@
 """Every setting of the engine: field, unit in its name, default, help. Environment variables begin with ``LODGER_``."""
 
 import os
+from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lodger"
 
 
 class Settings(BaseSettings):
@@ -68,6 +73,14 @@ class Settings(BaseSettings):
         pattern="^(FULL|NORMAL)$",
         description="FULL: a commit survives a power cut; NORMAL: a killed process",
     )
+
+    database: str = Field(default="lodger.db", description="where the ledger is: a SQLite file's path or a database URL")
+    cache_dir: Path = Field(default_factory=_cache, description="where the compiled guest is kept between starts")
+    smtp_host: str = Field(default="", description="server that the outbox is delivered to; empty: mails stay in it")
+    smtp_port: int = Field(default=25, ge=1, le=65_535, description="its port")
+    smtp_user: str = Field(default="", description="its user, when it asks for one")
+    smtp_password: SecretStr = Field(default=SecretStr(""), description="that user's password")
+    mail_from: str = Field(default="scripts@localhost", description="sender of the mails that scripts send")
 
     @property
     def lease_us(self) -> int:

@@ -56,7 +56,7 @@ class Death:
 class WorkerEnd:
     """The parent's hold on one worker: socket, pidfd, and its death when known."""
 
-    __slots__ = ("_died", "death", "inner_pid", "lost", "pid", "pidfd", "socket")
+    __slots__ = ("_died", "_killed", "death", "inner_pid", "lost", "pid", "pidfd", "socket")
 
     def __init__(self, inner_pid: int, end: socket.socket, pidfd: int) -> None:
         self.inner_pid = inner_pid
@@ -65,11 +65,13 @@ class WorkerEnd:
         self.pid = _pid_of(pidfd)
         self.death: Death | None = None
         self.lost = False
+        self._killed = False
         self._died: asyncio.Future[None] | None = None
 
     def kill(self) -> None:
         """SIGKILL through the pidfd: never hits another process."""
-        if self.pidfd >= 0:
+        if self.pidfd >= 0 and not self._killed:
+            self._killed = True
             try:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
             except ProcessLookupError:
@@ -259,6 +261,7 @@ class Zygote:
         if len(rights) != 2:
             for number in rights:
                 os.close(number)
+            self._lose()  # this process has no descriptor left for it; nobody could ever end that worker
             return
         end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=rights[0])
         end.setblocking(False)

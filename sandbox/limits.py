@@ -34,12 +34,8 @@ class LimitSpec:
 LIMITS: tuple[LimitSpec, ...] = (
     LimitSpec("cpu_ms", 1000, 10, 30_000, Outcome.CPU_LIMIT, "CPU time of the worker, user and system"),
     LimitSpec("wall_ms", 10_000, 20, 300_000, Outcome.WALL_LIMIT, "time from hand-over to answer"),
-    LimitSpec(
-        "memory_bytes", 64 * MIB, 8 * MIB, 1024 * MIB, Outcome.MEMORY_LIMIT, "memory the script can hold"
-    ),
-    LimitSpec(
-        "source_bytes", 256 * KIB, 1, 4 * MIB, Outcome.SOURCE_TOO_LARGE, "all modules of the script, UTF-8"
-    ),
+    LimitSpec("memory_bytes", 64 * MIB, 8 * MIB, 1024 * MIB, Outcome.MEMORY_LIMIT, "memory the script can hold"),
+    LimitSpec("source_bytes", 256 * KIB, 1, 4 * MIB, Outcome.SOURCE_TOO_LARGE, "all modules of the script, UTF-8"),
     LimitSpec("wasm_bytes", 8 * MIB, 8, 64 * MIB, Outcome.SOURCE_TOO_LARGE, "a WebAssembly module"),
     LimitSpec("input_bytes", 256 * KIB, 2, 4 * MIB, Outcome.BAD_REQUEST, "the input JSON"),
     LimitSpec("result_bytes", 256 * KIB, 4, 4 * MIB, Outcome.OUTPUT_LIMIT, "the result JSON"),
@@ -68,12 +64,8 @@ LIMITS: tuple[LimitSpec, ...] = (
         "one log line; what is over is cut and marked",
     ),
     LimitSpec("host_calls", 200, 0, 100_000, Outcome.CALL_LIMIT, "calls that leave the worker"),
-    LimitSpec(
-        "frame_bytes", MIB, 4 * KIB, 8 * MIB, Outcome.PROTOCOL_ERROR, "one frame of the worker protocol"
-    ),
-    LimitSpec(
-        "json_depth", 64, 4, 512, Outcome.BAD_REQUEST, "nesting of any JSON value that crosses the wall"
-    ),
+    LimitSpec("frame_bytes", MIB, 4 * KIB, 8 * MIB, Outcome.PROTOCOL_ERROR, "one frame of the worker protocol"),
+    LimitSpec("json_depth", 64, 4, 512, Outcome.BAD_REQUEST, "nesting of any JSON value that crosses the wall"),
 )
 
 _BY_NAME = {spec.name: spec for spec in LIMITS}
@@ -100,11 +92,7 @@ class Limits:
     def __post_init__(self) -> None:
         for spec in LIMITS:
             value = getattr(self, spec.name)
-            if (
-                not isinstance(value, int)
-                or isinstance(value, bool)
-                or not spec.minimum <= value <= spec.maximum
-            ):
+            if not isinstance(value, int) or isinstance(value, bool) or not spec.minimum <= value <= spec.maximum:
                 raise LimitInvalid(
                     "limit_out_of_range",
                     f"limit {spec.name} cannot be {value!r}",

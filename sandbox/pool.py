@@ -10,11 +10,10 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from lodger.sandbox import frames, prescan, verdict
-from lodger.sandbox.attempt import Attempt, NeverArmed
+from lodger.sandbox.attempt import Attempt, NeverArmed, Surroundings
 from lodger.sandbox.doctor import Doctor
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Host, Job, Report
@@ -46,6 +45,7 @@ class Pool:
         size: ready workers to keep; 8 per core unless told.
         cores: how many may warm up at once.
         profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
+        metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
         now_us: microseconds since 1970, for log lines.
     """
 
@@ -57,6 +57,7 @@ class Pool:
         size: int | None = None,
         cores: int | None = None,
         profile: str = "untrusted",
+        metered: bool = False,
         now_us: Callable[[], int] = _now_us,
     ) -> None:
         self._runtime = runtime
@@ -65,6 +66,7 @@ class Pool:
         self._cores = cores or len(os.sched_getaffinity(0))
         self._size = size or 8 * self._cores
         self._profile = profile
+        self._metered = metered
         self._now_us = now_us
         self._zygote: Zygote | None = None
         self._ending: Zygote | None = None
@@ -74,9 +76,9 @@ class Pool:
         self._warming: dict[WorkerEnd, asyncio.TimerHandle] = {}
         self._ready: deque[WorkerEnd] = deque()
         self._waiting: deque[asyncio.Future[WorkerEnd]] = deque()
-        self._failures = 0
+        self._failures = self._restarts = 0
         self._last_words = ""
-        self._idle_bytes = 0
+        self._around = Surroundings(0, {}, now_us)
         self._running = 0
         self._quiet: asyncio.Future[None] | None = None
         self._open = False
@@ -116,15 +118,16 @@ class Pool:
         refused = _refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)
+        if job.fuel and not self._metered:
+            raise SandboxError("not_metered", "this pool was not prepared for fuel", fix="make it with metered=True")
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
         self._running += 1
         try:
             for _ in range(_TRIES):
                 worker = await self._take()
-                attempt = Attempt(worker, job, host, self._idle_bytes, self._now_us)
                 try:
-                    return replace(await attempt.run(), walls=self.walls)
+                    return await Attempt(worker, job, host, self._around).run()
                 except NeverArmed:
                     if not self._open:
                         break
@@ -207,8 +210,9 @@ class Pool:
         asyncio.get_running_loop().remove_reader(worker.socket.fileno())
         if said == _READY:
             self._failures = 0
-            if not self._idle_bytes:
-                self._idle_bytes = _resident_bytes(worker.pid)
+            self._restarts = 0
+            if not self._around.idle_bytes:
+                self._around = Surroundings(_resident_bytes(worker.pid), self.walls, self._now_us)
             self._give_back(worker)
             self._refill()
             return
@@ -234,23 +238,23 @@ class Pool:
     async def _complete(self) -> dict[str, str]:
         if self._runtime != "quickjs" or "runtime_path" in self._told or "artefact" in self._told:
             return self._told
-        realm = await asyncio.to_thread(artefact.ensure)  # seconds when it must be baked
+        realm = await asyncio.to_thread(artefact.ensure, fuel=self._metered)  # seconds when it must be baked
         return {**realm.settings(), **self._told}
 
     async def _bring_up(self) -> None:
         zygote = Zygote(self._adopt, self._lost)
         await zygote.start(self._settings)
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
+        for wall, why in zygote.walls.items():
+            if why:
+                _journal.warning("the wall %s does not stand: %s", wall, why)
         try:
             Doctor.demand(self._profile, zygote.walls, taken_away=self._told.get("without", ""))
         except BaseException:
             await zygote.stop()
             raise
-        for wall, why in zygote.walls.items():
-            if why:
-                _journal.warning("the wall %s does not stand: %s", wall, why)
         self._zygote = zygote
-        self._idle_bytes = 0
+        self._around = Surroundings(0, self.walls, self._now_us)
         self._refill()
 
     def _lost(self) -> None:
@@ -263,10 +267,9 @@ class Pool:
 
     async def _restart(self, old: Zygote) -> None:
         await old.stop()
-        tries = 0
         while self._open and self._zygote is None:
-            await asyncio.sleep(_BACK_OFF_S[min(tries, len(_BACK_OFF_S) - 1)])
-            tries += 1
+            await asyncio.sleep(_BACK_OFF_S[min(self._restarts, len(_BACK_OFF_S) - 1)])
+            self._restarts += 1  # until a worker of it is ready
             try:
                 await self._bring_up()
             except SandboxError as problem:

@@ -120,6 +120,13 @@ def _parsed(url: str) -> URL:
             why=str(error),
             fix="give a path, sqlite:///path or postgresql+psycopg://user@host/name",
         ) from error
+    if parsed.get_backend_name() not in {"sqlite", "postgresql"}:
+        raise InputError(
+            "database_url",
+            f"Lodger keeps no ledger in {parsed.get_backend_name()}",
+            why="its transactions were proved on SQLite and PostgreSQL",
+            fix="give a path, sqlite:///path or postgresql+psycopg://user@host/name",
+        )
     if parsed.get_backend_name() == "sqlite" and parsed.database in {None, "", ":memory:"}:
         raise InputError(
             "database_url",

@@ -47,9 +47,11 @@ class Zoned:
             slot = self.next_after(slot)
 
     def text(self) -> str:
-        """Give the rule's sentence with its zone; a policy that is not the language's default is said."""
+        """Give the rule's sentence with its zone unless it is UTC; a policy that is not the default is said."""
         default = self.local.default_dst()
-        words = f"{self.local.text()} ({self.zone.key})"
+        words = self.local.text()
+        if self.zone.key != "UTC":
+            words += f" ({self.zone.key})"
         if self.gap is not default.gap:
             words += f", times skipped by DST: {_GAP_WORDS[self.gap]}"
         if self.fold is not default.fold:

@@ -118,7 +118,7 @@ def _names() -> frozenset[str]:
 
 def tzdata_version() -> str:
     """Release of the pinned database, such as ``2026a``."""
-    import tzdata  # type: ignore[import-untyped] - it ships no types
+    import tzdata
 
     return str(tzdata.IANA_VERSION)
 

@@ -32,6 +32,7 @@ def live(descriptor: int, boot: "Boot", runtime: "Runtime") -> "NoReturn":
             boot.in_worker(descriptor)
             realm = runtime.fresh()
             _numbers(_NO_NUMBERS)
+            channel.rehearse()
         except Exception as problem:  # noqa: BLE001 - before any tenant byte: the operator may read why
             channel.send(FAIL, _NEVER_READY + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace"))
             os._exit(70)

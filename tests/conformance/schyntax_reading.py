@@ -1,7 +1,8 @@
-"""Schyntax read day by day, straight from the words of the spec: slow, without sets, sharing nothing with the engine.
+"""Schyntax read day by day, from the words of the spec: slow, without sets, sharing nothing with the engine.
 
-A program is a list of groups, a group a list of (unit, arguments); an argument is (excluded, start, end, half_open,
-interval) with None for the wildcard's start and for what is absent. Dates are (year or None, month, day).
+A program is a list of groups, a group a list of (unit, arguments); an argument is (excluded, start, end,
+half_open, interval) with None for the wildcard's start and for what is absent. Dates are (year or None,
+month, day).
 """
 
 from datetime import date, datetime, timedelta
@@ -60,7 +61,7 @@ def counted_holds(argument: Argument, value: int, length: int, previous: int) ->
     if start is None:
         start, end = 1, length
     elif end is None and interval:
-        end = length
+        end = 366
     elif end is None:
         return value == (start if start > 0 else length + 1 + start)
     first = start if start > 0 else length + 1 + start

@@ -8,6 +8,7 @@ import pytest
 from cronsim import CronSim, CronSimError
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
 from lodger.engine.recurrence.civil import local_of, naive_of
 from lodger.engine.recurrence.cron import parse
 from lodger.engine.recurrence.parse import parse_rule
@@ -73,7 +74,8 @@ def test_agrees_with_cronsim(text: str, start: datetime) -> None:
         at = found
 
 
-# Not Australia/Lord_Howe: cronsim steps by whole hours of UTC and loses 00:00 after a transition of half an hour.
+# Not Australia/Lord_Howe: cronsim steps by whole hours of UTC and loses 00:00 after a transition of half an
+# hour.
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "America/Santiago")
 _TRANSITIONS = [
     datetime(2027, 3, 28, 1, tzinfo=UTC),
@@ -93,8 +95,9 @@ _OFTEN = st.tuples(MINUTES, HOURS).map(lambda p: f"{p[0]} {p[1]} * * *")
 def test_agrees_with_cronsim_across_dst(text: str, zone: str, transition: datetime, ahead_s: int) -> None:
     start = transition + timedelta(seconds=ahead_s)
     expected = [slot.astimezone(UTC) for slot in _cronsim(text, start.astimezone(ZoneInfo(zone)), 8)]
-    # A fixed time that a gap moves onto another slot is given twice by cronsim: two slots at one instant are one here.
-    # Asked within the second pass of a fold, it answers with the first pass, before the question: that is dropped.
+    # A fixed time that a gap moves onto another slot is given twice by cronsim: one instant is one slot.
+    # Asked within the second pass of a fold, it answers with the first pass, before the question: that is
+    # dropped.
     expected = [slot for slot in dict.fromkeys(expected) if slot > start]
     rule = parse_rule(RuleSpec(text, Kind.CRON, tz=zone))
     found, at = [], start
@@ -124,7 +127,11 @@ def test_agrees_with_cronsim_across_dst(text: str, zone: str, transition: dateti
         ("0 0 13 * 5", "2026-11-01", "2026-11-06 00:00:00"),
         ("DAYS=both 0 0 13 * 5", "2026-11-01 00:00", "2026-11-13 00:00:00"),
         ("DAYS=either 0 0 */2 * 5", "2026-11-01 00:00", "2026-11-03 00:00:00"),
-        ("0 0 */2 * 5", "2026-11-01 00:00", "2026-11-13 00:00:00"),  # Debian: a star in either field means both
+        (
+            "0 0 */2 * 5",
+            "2026-11-01 00:00",
+            "2026-11-13 00:00:00",
+        ),  # Debian: a star in either field means both
         ("0 0 29 2 */7", "2026-11-01", "2032-02-29 00:00:00"),
         ("@weekly", "2026-11-01 00:00", "2026-11-08 00:00:00"),
         ("0 0 30 2 *", "2026-11-01", None),

@@ -103,10 +103,10 @@ class World:
     def run(self, steps: int) -> None:
         """Take random steps, each possibly cut short by a crash."""
         verbs: list[tuple[int, Callable[[], str]]] = [
-            (30, self.advance), (30, self.tick), (25, self.claim), (30, self.commit), (6, self.rescue), (10, self.renew),
-            (3, self.node_dies), (4, self.create), (3, self.edit), (3, self.pause), (4, self.resume), (2, self.delete),
+            (24, self.advance), (24, self.tick), (24, self.claim), (20, self.commit), (6, self.rescue), (10, self.renew),
+            (3, self.node_dies), (8, self.create), (4, self.edit), (6, self.pause), (8, self.resume), (2, self.delete),
             (4, self.run_now), (3, self.cancel), (1, self.suspend), (3, self.resume_tenant), (1, self.erase_tenant),
-            (2, self.step_back), (2, self.once),
+            (4, self.step_back), (2, self.once),
         ]  # fmt: skip
         for _ in range(steps):
             verb = self.chance.choices([verb for _weight, verb in verbs], [weight for weight, _verb in verbs])[0]

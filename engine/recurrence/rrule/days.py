@@ -128,8 +128,10 @@ class Days:
         while base <= civil.MAX_DAY - civil.MIN_DAY:
             for each in self._few():
                 found = each + base
+                if found > civil.MAX_DAY:
+                    return None
                 if found >= day and (phase is None or phase.on(found)):
-                    return found if found <= civil.MAX_DAY else None
+                    return found
             base += civil.CYCLE_DAYS
         return None
 

@@ -41,8 +41,7 @@ _TEACH: dict[str, tuple[str, str]] = {
     "parameter_unknown": ("only TZID and VALUE can follow a property's name", "remove the parameter"),
     "part_malformed": ("a part is NAME=VALUE, parts are separated by one semicolon", "write NAME=VALUE"),
     "part_unknown": (
-        "the parts are FREQ, INTERVAL, COUNT, UNTIL, WKST, BYSECOND, BYMINUTE, BYHOUR, BYDAY, BYMONTHDAY, "
-        "BYYEARDAY, BYWEEKNO, BYMONTH and BYSETPOS (RFC 5545 §3.3.10)",
+        "RFC 5545 §3.3.10 has FREQ, INTERVAL, COUNT, UNTIL, WKST, BYSETPOS and BY with SECOND … MONTH",
         "remove the part or mend its name",
     ),
     "part_repeated": ("a part may stand only once (RFC 5545 §3.3.10)", "join the lists with commas"),
@@ -66,8 +65,7 @@ _TEACH: dict[str, tuple[str, str]] = {
         "write for example MO, 1MO or -1FR",
     ),
     "weekday_number_forbidden": (
-        "a number before the weekday is allowed only with FREQ=MONTHLY, or with FREQ=YEARLY without BYWEEKNO "
-        "(RFC 5545 §3.3.10)",
+        "RFC 5545 §3.3.10 allows it only with FREQ=MONTHLY, or with FREQ=YEARLY without BYWEEKNO",
         "remove the number, or use FREQ=MONTHLY or FREQ=YEARLY",
     ),
     "count_and_until": (

@@ -6,6 +6,7 @@ from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rrule.parser import RuleSet
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
+from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
 
 #: Neighbouring candidates that exceptions may remove before a question is refused.
@@ -114,6 +115,4 @@ class SetSequence:
 
     def text(self) -> str:
         """One exact English sentence."""
-        from lodger.engine.recurrence.rrule.text import set_text
-
         return set_text(self.rules)

@@ -8,6 +8,7 @@ from lodger.engine.recurrence.rrule.days import Days
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.rrule.phase import Months, Phase, Residues, WeekYears, Years
 from lodger.engine.recurrence.rrule.set_positions import SetPositions, period_bounds
+from lodger.engine.recurrence.rrule.text import rule_text
 from lodger.engine.recurrence.rrule.unit_times import UnitTimes
 from lodger.engine.recurrence.rrule.year_masks import YearMasks, week_year
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
@@ -145,6 +146,5 @@ class RuleSequence:
 
     def text(self) -> str:
         """One exact English sentence."""
-        from lodger.engine.recurrence.rrule.text import rule_text
-
-        return rule_text(self.rule, self.start)
+        until = self.until if self.until < civil.MAX_LOCAL else None
+        return rule_text(self.rule, self.start, until)

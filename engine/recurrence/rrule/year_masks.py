@@ -14,7 +14,9 @@ EVERY_DAY = (1 << 366) - 1
 
 def _kinds() -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     seen: dict[tuple[int, ...], int] = {}
-    kinds, years, counts = [], [], []
+    kinds: list[int] = []
+    years: list[int] = []
+    counts: list[int] = []
     for year in range(2000, 2400):
         leaps = (civil.is_leap(each) for each in range(year - 2, year + 3))
         key = (civil.weekday(civil.year_start(year)), *leaps)

@@ -4,6 +4,7 @@ Lexer → parser → validator give the model; compiling folds it into sets of t
 answers.
 """
 
+from lodger.engine.recurrence.schyntax.mixed import zoned
 from lodger.engine.recurrence.schyntax.parser import read
 from lodger.engine.recurrence.schyntax.rule import SchyntaxRule, compiled
 
@@ -13,4 +14,4 @@ def parse(text: str) -> SchyntaxRule:
     return compiled(read(text))
 
 
-__all__ = ["SchyntaxRule", "parse"]
+__all__ = ["SchyntaxRule", "parse", "zoned"]
