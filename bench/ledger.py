@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from lodger.engine import Engine
 from lodger.engine.clock import SystemClock, from_us, to_us
@@ -71,7 +70,7 @@ class Hourly:
         return False
 
 
-def compile_hourly(_rules: Any, *, now: datetime) -> Hourly:
+def compile_hourly(_rules: object, *, now: datetime) -> Hourly:
     return Hourly()
 
 

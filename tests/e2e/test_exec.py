@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.e2e.command import lodger
 
 GOOD = """\

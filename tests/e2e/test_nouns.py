@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.e2e.command import Said, lodger
 
 RULE = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"

@@ -92,7 +92,8 @@ def test_wide_columns_are_text_by_type_never_by_value(value: int, shown: str) ->
         (Kind.DECIMAL, "9" * 70), (Kind.BOOL, 1), (Kind.TEXT, 1), (Kind.TEXT, ["a"]), (Kind.INSTANT, "2026-01-01"), (Kind.INSTANT, 5),
         (Kind.INSTANT, "2026-02-30T00:00:00Z"), (Kind.INSTANT, "0001-01-01T00:00:00+14:00"),
         (Kind.DATE, "2026-2-3"),
-        (Kind.DATE, "2026-02-30"),        (Kind.UUID, "x"), (Kind.UUID, "0" * 41), (Kind.BYTES, "AA=="), (Kind.BYTES, {"$bytes": "A"}), (Kind.BYTES, {"$bytes": 5}),
+        (Kind.DATE, "2026-02-30"),        (Kind.UUID, "x"), (Kind.UUID, "0" * 41),
+        (Kind.BYTES, "AA=="), (Kind.BYTES, {"$bytes": "A"}), (Kind.BYTES, {"$bytes": 5}),
         (Kind.JSON, {"$unknown": 1}),
     ],
 )  # fmt: skip
