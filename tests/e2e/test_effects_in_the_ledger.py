@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from tests.unit.data.shop import customers, orders, platform
 
 from lodger.engine import sync
 from lodger.engine.clock import SystemClock
@@ -18,7 +19,6 @@ from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes import artefact
-from tests.unit.data.shop import customers, orders, platform
 
 SCRIPT = """
 export default async ({ db, mail }) => {
