@@ -38,7 +38,9 @@ def test_wrong_usage_ends_with_two(arguments: tuple[str, ...]) -> None:
 
 
 def test_next_in_words_and_instants() -> None:
-    said = lodger("next", "0 9 * * 1-5", "--tz", "Europe/Berlin", "--after", "2026-11-21T00:00:00Z", "-n", "2", "--json")
+    said = lodger(
+        "next", "0 9 * * 1-5", "--tz", "Europe/Berlin", "--after", "2026-11-21T00:00:00Z", "-n", "2", "--json"
+    )
     assert said.code == 0
     assert said.json["next"] == ["2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z"]
     assert "Monday" in said.json["text"]
@@ -53,7 +55,9 @@ def test_next_shows_people_local_time_and_what_dst_moved() -> None:
 
 def test_an_old_hourly_rule_answers_at_once() -> None:
     rule = "DTSTART;TZID=Europe/Paris:20160101T003000\nRRULE:FREQ=HOURLY"
-    assert lodger("next", rule, "--after", "2026-11-21T00:00:00Z", "-n", "1", "--json").json["next"] == ["2026-11-21T00:30:00Z"]
+    assert lodger("next", rule, "--after", "2026-11-21T00:00:00Z", "-n", "1", "--json").json["next"] == [
+        "2026-11-21T00:30:00Z"
+    ]
 
 
 def test_a_rule_that_never_fires_says_why() -> None:
