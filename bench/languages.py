@@ -2,9 +2,10 @@
 
     PYTHONPATH=.dev python bench/languages.py [--json]
 
-Each figure is microseconds per question: the median over many starting instants, ``worst`` the slowest instant (each
-asked three times, the fastest counts: the rest is the machine). ``ratio`` is cronsim's median over Lodger's. cronsim
-seeks by making a new iterator, so that is what is timed; reading and the first question are timed apart.
+Each figure is microseconds per question: the median over many starting instants, ``worst`` the slowest
+instant (each asked three times, the fastest counts: the rest is the machine). ``ratio`` is cronsim's median
+over Lodger's. cronsim seeks by making a new iterator, so that is what is timed; reading and the first
+question are timed apart.
 """
 
 import json

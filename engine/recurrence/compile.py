@@ -13,26 +13,30 @@ from lodger.engine.recurrence.window import Windows
 MOST_RULES = 32
 
 
-def compile_schedule(rules: ScheduleRules) -> Union:
+def compile_schedule(rules: ScheduleRules, *, now: datetime | None = None) -> Union:
     """Make the Recurrence of a schedule.
+
+    Args:
+        rules: rules, exclusions, zone and bounds.
+        now: aware instant from which ``in 90s`` counts; nothing else looks at it.
 
     Raises:
         RuleInvalid: a rule is none, with the position; ``details["rule"]`` is its 0-based index among the rules and
             then the exclusions.
     """
     try:
-        return _compiled(rules)
+        return _compiled(rules, now)
     except TypeError:  # unhashable values that came out of JSON
-        return _compile(rules)
+        return _compile(rules, now)
 
 
-def compile_firing(rules: ScheduleRules) -> Union:
+def compile_firing(rules: ScheduleRules, *, now: datetime | None = None) -> Union:
     """Like compile_schedule, but refuse a schedule that never fires.
 
     Raises:
         RuleNeverFires: ``schedule_never_fires`` with the proof in words.
     """
-    schedule = compile_schedule(rules)
+    schedule = compile_schedule(rules, now=now)
     reason = schedule.proves_never()
     if reason is not None:
         raise RuleNeverFires(
@@ -44,7 +48,7 @@ def compile_firing(rules: ScheduleRules) -> Union:
     return schedule
 
 
-def _compile(rules: ScheduleRules) -> Union:
+def _compile(rules: ScheduleRules, now: datetime | None) -> Union:
     if not rules.rules:
         raise RuleInvalid("schedule_empty", "the schedule has no rule", fix="give at least one rule")
     if len(rules.rules) + len(rules.exclusions) > MOST_RULES:
@@ -61,14 +65,14 @@ def _compile(rules: ScheduleRules) -> Union:
     included = []
     for i, spec in enumerate(rules.rules):
         try:
-            included.append(parse_rule(spec, default_tz=rules.tz, dst=rules.dst))
+            included.append(parse_rule(spec, default_tz=rules.tz, dst=rules.dst, now=now))
         except RuleInvalid as error:
             error.details["rule"] = i
             raise
     excluded = []
     for i, spec in enumerate(rules.exclusions, len(rules.rules)):
         try:
-            excluded.append(_windows(spec, rules))
+            excluded.append(_windows(spec, rules, now))
         except RuleInvalid as error:
             error.details["rule"] = i
             raise
@@ -78,8 +82,8 @@ def _compile(rules: ScheduleRules) -> Union:
 _compiled = lru_cache(maxsize=4096)(_compile)
 
 
-def _windows(spec: RuleSpec, rules: ScheduleRules) -> Windows:
-    opens = parse_rule(spec, default_tz=rules.tz, dst=rules.dst)
+def _windows(spec: RuleSpec, rules: ScheduleRules, now: datetime | None) -> Windows:
+    opens = parse_rule(spec, default_tz=rules.tz, dst=rules.dst, now=now)
     if (spec.kind or recognise(spec.text)) is not Kind.RRULE:
         return Windows(opens)
     read = parse_set(spec.text, spec.dtstart, spec.tz or rules.tz)

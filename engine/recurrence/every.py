@@ -16,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_HEAD = re.compile(r"[ \t]*(?:@?every[ \t]+)?", re.IGNORECASE)
+_HEAD = re.compile(r"[ \t\r\n]*(?:@?every[ \t]+)?", re.IGNORECASE)
 
 
 def instant_us(instant: datetime) -> int:

@@ -16,7 +16,7 @@ from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds
 
-_HEAD = re.compile(r"[ \t]*(?:(at|in)[ \t]+)?", re.IGNORECASE)
+_HEAD = re.compile(r"[ \t\r\n]*(?:(at|in)[ \t]+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

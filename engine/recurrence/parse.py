@@ -12,6 +12,8 @@ from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, LocalSeque
 from lodger.engine.recurrence.zoned import Zoned
 from lodger.engine.recurrence.zones import zone
 
+#: Languages that ``dtstart`` anchors; for the others it must be a time all the same and changes nothing.
+ANCHORED = (Kind.RRULE, Kind.EVERY)
 #: Longest text of a rule in characters; an RRULE set with its dates has the limits of its own parser on top.
 LONGEST_TEXT = 4096
 LONGEST_RRULE_SET = 65_536
@@ -64,7 +66,7 @@ def _checked(spec: RuleSpec) -> tuple[str, Kind]:
     limit = LONGEST_RRULE_SET if spec.kind in (None, Kind.RRULE) else LONGEST_TEXT
     kind = None
     if len(text) <= limit:
-        kind = Kind(spec.kind) if spec.kind is not None else recognise(text)
+        kind = _kind(spec.kind) if spec.kind is not None else recognise(text)
         limit = LONGEST_RRULE_SET if kind is Kind.RRULE else LONGEST_TEXT
     if kind is None or len(text) > limit:
         raise RuleInvalid(
@@ -75,6 +77,26 @@ def _checked(spec: RuleSpec) -> tuple[str, Kind]:
             index=limit,
         )
     return text, kind
+
+
+def _kind(name: Kind | str) -> Kind:
+    try:
+        return Kind(name)
+    except ValueError:
+        raise RuleInvalid(
+            "kind_unknown",
+            f"{str(name)[:40]!r} is no rule language",
+            why=f"The languages are {', '.join(Kind)}.",
+            fix="Leave the kind out: the text tells it.",
+        ) from None
+
+
+def _anchor(text: str) -> datetime:
+    try:
+        return parse_time(text.strip())
+    except RuleInvalid as error:
+        # Positions count in the rule's text, and this is another one.
+        raise RuleInvalid(error.code, f"dtstart: {error.what}", why=error.why, fix=error.fix) from None
 
 
 def _zoned(local: LocalSequence, tz: str | None, index: int | None, dst: DstPolicy) -> Zoned:
@@ -129,6 +151,7 @@ def parse_rule(
         from lodger.engine.recurrence import rrule
 
         return rrule.parse(text, dtstart=spec.dtstart, tz=tz, dst=dst)
+    anchor = None if spec.dtstart is None else _anchor(spec.dtstart)
     if kind is Kind.CRON:
         from lodger.engine.recurrence import cron
 
@@ -143,7 +166,7 @@ def parse_rule(
 
         if tz is not None:
             zone(tz)  # an interval has no wall clock, but a name that is no zone is still a mistake
-        return parse_every(text, None if spec.dtstart is None else local_instant(parse_time(spec.dtstart), tz))
+        return parse_every(text, None if anchor is None else local_instant(anchor, tz))
     from lodger.engine.recurrence.once import OnceAt, parse_once
 
     once = parse_once(text, now)

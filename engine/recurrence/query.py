@@ -6,13 +6,14 @@ back as ``{"error": {"code", "message", "index", ...}}`` rather than as an excep
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from lodger.engine.errors import InputError
+from lodger.engine.recurrence.clockwords import sentence
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
-from lodger.engine.recurrence.parse import local_instant, parse_rule, recognise
+from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec
 from lodger.engine.recurrence.zones import zone
 
@@ -20,6 +21,7 @@ MOST_SLOTS = 1000
 DEFAULT_SLOTS = 5
 LONGEST_LINE = 262_144
 
+_END = datetime.max.replace(tzinfo=UTC)
 _TEXTS = ("rule", "kind", "dtstart", "tz", "after", "gap", "fold")
 _KNOWN = {"id", "n", "inclusive", "previous", *_TEXTS}
 
@@ -97,19 +99,25 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     rule = parse_rule(spec, dst=dst, now=now or after)
     slots = _slots(rule, after, request)
     reason = None if slots else rule.proves_never()
+    ends = rule.ends()
+    last = rule.previous_before(_END, inclusive=True) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots]
     answer: dict[str, Any] = {
         "kind": str(kind or recognise(spec.text)),
-        "text": rule.text(),
+        "text": sentence(rule.text()),
         "next": shown,
         "never": reason is not None,
         "reason": reason,
         "shifted": [text for text, slot in zip(shown, slots, strict=True) if rule.shifted(slot)],
-        "ends": rule.ends(),
+        "ends": ends,
+        "last": None if last is None else format_instant(last),
     }
     if request.get("previous"):
         answer["previous"] = shown
-    if ignored := [str(name)[:40] for name in request if name not in _KNOWN]:
+    ignored = [str(name)[:40] for name in request if name not in _KNOWN]
+    if spec.dtstart is not None and answer["kind"] not in ANCHORED:
+        ignored.append("dtstart")
+    if ignored:
         answer["ignored"] = ignored
     return answer
 
@@ -124,10 +132,10 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
         now: used when ``after`` is missing, and as the moment that ``in 90s`` counts from.
 
     Returns:
-        ``{"kind", "text", "next", "never", "reason", "shifted", "ends"}`` or ``{"error"}``, with the ``id``
-        when there is one. ``next`` holds the slots nearest first; with ``previous`` these are the ones
-        before ``after``, and are also there under ``previous``. Parts of the question that nobody knows are
-        named under ``ignored``.
+        ``{"kind", "text", "next", "never", "reason", "shifted", "ends", "last"}`` or ``{"error"}``, with the
+        ``id`` when there is one. ``next`` holds the slots nearest first; with ``previous`` these are the ones
+        before ``after``, and are also there under ``previous``. ``last`` is the final slot of a rule that ends.
+        Parts of the question that changed nothing are named under ``ignored``.
     """
     if not isinstance(request, Mapping):
         return {

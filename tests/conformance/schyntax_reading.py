@@ -110,9 +110,7 @@ def _that_or_before(year: int, month: int, dom: int) -> date:
 
 def _unit_holds(arguments: list[Argument], holds: Any) -> bool:
     included = [holds(argument) for argument in arguments if not argument[0]]
-    return (any(included) if included else True) and not any(
-        holds(argument) for argument in arguments if argument[0]
-    )
+    return (any(included) if included else True) and not any(holds(argument) for argument in arguments if argument[0])
 
 
 def day_holds(group: Group, day: date) -> bool:
@@ -121,13 +119,9 @@ def day_holds(group: Group, day: date) -> bool:
     year_length = date(day.year, 12, 31).timetuple().tm_yday
     last_year_length = date(day.year - 1, 12, 31).timetuple().tm_yday
     for unit, arguments in group:
-        if unit == "dow" and not _unit_holds(
-            arguments, lambda a: clock_holds("dow", a, day.isoweekday() % 7 + 1)
-        ):
+        if unit == "dow" and not _unit_holds(arguments, lambda a: clock_holds("dow", a, day.isoweekday() % 7 + 1)):
             return False
-        if unit == "dom" and not _unit_holds(
-            arguments, lambda a: counted_holds(a, day.day, length, before.day)
-        ):
+        if unit == "dom" and not _unit_holds(arguments, lambda a: counted_holds(a, day.day, length, before.day)):
             return False
         if unit == "doy" and not _unit_holds(
             arguments, lambda a: counted_holds(a, day.timetuple().tm_yday, year_length, last_year_length)
@@ -147,9 +141,7 @@ def times(group: Group) -> list[tuple[int, int, int]]:
         values = range(SPANS[unit][1] + 1)
         if unit in given:
             finer_given = True
-            sets.append(
-                [v for v in values if _unit_holds(given[unit], lambda a, u=unit, v=v: clock_holds(u, a, v))]
-            )
+            sets.append([v for v in values if _unit_holds(given[unit], lambda a, u=unit, v=v: clock_holds(u, a, v))])
         else:
             sets.append(list(values) if finer_given else [0])
     return [(h, m, s) for h in sets[2] for m in sets[1] for s in sets[0]]

@@ -22,13 +22,7 @@ def _terms(low: int, high: int) -> st.SearchStrategy[str]:
     # cronsim reads a-a/n as a/n (from a on); here a range of one number holds that number.
     longer = st.tuples(number, number).filter(lambda p: p[0] != p[1]).map(lambda p: f"{min(p)}-{max(p)}")
     stepped = st.tuples(longer | st.just("*"), step).map(lambda p: f"{p[0]}/{p[1]}")
-    return (
-        st.just("*")
-        | number.map(str)
-        | pair
-        | stepped
-        | st.tuples(number, step).map(lambda p: f"{p[0]}/{p[1]}")
-    )
+    return st.just("*") | number.map(str) | pair | stepped | st.tuples(number, step).map(lambda p: f"{p[0]}/{p[1]}")
 
 
 def _field(terms: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -71,10 +65,7 @@ def test_agrees_with_cronsim(text: str, start: datetime) -> None:
         assert naive_of(found) == expected
         at = found
     if not forward:
-        assert (
-            rule.next_local(at, inclusive=True) is None
-            or naive_of(rule.next_local(at) or 0) > start + horizon
-        )
+        assert rule.next_local(at, inclusive=True) is None or naive_of(rule.next_local(at) or 0) > start + horizon
     at = local_of(start)
     for expected in backward:
         found = rule.previous_local(at)

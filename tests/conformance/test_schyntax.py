@@ -88,9 +88,7 @@ def test_outside_the_named_years() -> None:
 
 
 def _argument(values: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[reading.Argument]:
-    plain = st.tuples(
-        st.booleans(), values, st.none() | values, st.booleans(), st.none() | st.integers(1, most)
-    )
+    plain = st.tuples(st.booleans(), values, st.none() | values, st.booleans(), st.none() | st.integers(1, most))
     wild = st.tuples(st.just(False), st.none(), st.none(), st.just(False), st.none() | st.integers(1, most))
     return (
         (plain | wild)
@@ -99,9 +97,7 @@ def _argument(values: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[re
     )
 
 
-_DATES = st.tuples(st.none(), st.integers(1, 12), st.integers(1, 28)) | st.sampled_from(
-    [(None, 2, 29), (None, 1, 31)]
-)
+_DATES = st.tuples(st.none(), st.integers(1, 12), st.integers(1, 28)) | st.sampled_from([(None, 2, 29), (None, 1, 31)])
 _FULL = st.dates(date(2018, 1, 1), date(2026, 12, 31)).map(lambda day: (day.year, day.month, day.day))
 _FULL_ARGUMENT = _argument(_FULL, 400).filter(lambda a: a[2] is None or a[1] <= a[2])
 _SIGNED = {most: st.integers(1, most) | st.integers(-most, -1) for most in (31, 366)}
@@ -157,9 +153,7 @@ def test_walks_like_the_spec_reads(groups: list[reading.Group], first: date) -> 
 
 
 @settings(max_examples=400, deadline=None)
-@given(
-    st.text(alphabet="smhdowyate(){}!*%./,<>-0123456789 \n\tmonjuliſK٣", max_size=40) | st.text(max_size=30)
-)
+@given(st.text(alphabet="smhdowyate(){}!*%./,<>-0123456789 \n\tmonjuliſK٣", max_size=40) | st.text(max_size=30))
 def test_no_text_breaks_the_parser(text: str) -> None:
     index: int | None = 0
     try:

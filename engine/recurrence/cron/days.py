@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lodger.engine.recurrence.civil import DAYS_BEFORE_MONTH
-from lodger.engine.recurrence.dial import members
+from lodger.engine.recurrence.dial import members, stride
 
 ALL_MONTHS = ((1 << 12) - 1) << 1
 ALL_DAYS = ((1 << 31) - 1) << 1
 ALL_WEEKDAYS = (1 << 7) - 1
-_EACH_WEEK = sum(1 << 7 * week for week in range(5))
+_EACH_WEEK = stride(0, 31, 7)
+_EVERY_SEVENTH = stride(0, 366, 7)
 
 
 class DayReading(StrEnum):
@@ -117,6 +118,8 @@ class CronDays:
     def of_kind(self, kind: int) -> int:
         """Set of the days in a kind of year (:mod:`lodger.engine.recurrence.yeardays`)."""
         january, leap = kind >> 2, kind >> 1 & 1
+        if not (self.month_days.from_end or self.month_days.nearest or self.week_days.nth or self.week_days.last):
+            return self._plain(january, leap)
         before = DAYS_BEFORE_MONTH[leap]
         both = self.both()
         found = 0
@@ -127,3 +130,16 @@ class CronDays:
             by_week = in_weeks(self.week_days, length, first_weekday)
             found |= (by_date & by_week if both else by_date | by_week) << before[month]
         return found
+
+    def _plain(self, january: int, leap: int) -> int:
+        """Like of_kind without L, W and #: weekdays are one pattern over the whole year."""
+        before = DAYS_BEFORE_MONTH[leap]
+        numbers = self.month_days.numbers >> 1
+        by_date = within = by_week = 0
+        for month in members(self.months):
+            whole = (1 << before[month + 1] - before[month]) - 1
+            within |= whole << before[month]
+            by_date |= (numbers & whole) << before[month]
+        for weekday in members(self.week_days.weekly):
+            by_week |= _EVERY_SEVENTH << (weekday - january) % 7
+        return by_date & by_week if self.both() else (by_date | by_week) & within

@@ -46,8 +46,8 @@ class CronRule:
         return sentence(f"{when}, {days_in_words(self.days)}")
 
     def ends(self) -> bool:
-        """A cron expression names years without end."""
-        return False
+        """Only when it has no slot at all: cron names no years."""
+        return not self.grid.has_days()
 
     def default_dst(self) -> DstPolicy:
         """Debian's: a fixed time runs once, right after the gap that skips it; a star runs by the clock."""

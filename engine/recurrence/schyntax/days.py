@@ -17,7 +17,7 @@ from lodger.engine.recurrence.schyntax.sets import (
 from lodger.engine.recurrence.yeardays import KINDS, YearDays, kind_of
 
 _WHOLE_YEAR = (1 << 366) - 1
-_EACH_WEEK = stride(0, 366 + 7, 7)
+_EVERY_SEVENTH = stride(0, 366, 7)
 #: Every month with the one before it: (length, length before).
 _MONTH_PAIRS = ((31, 31), (28, 31), (29, 31), (31, 28), (31, 29), (30, 31), (31, 30))
 #: Every year with the one before it: (leap, previous leap).
@@ -62,7 +62,7 @@ class GroupDays:
         if self.week != 0b1111111:
             weeks = 0
             for weekday in members(self.week):
-                weeks |= _EACH_WEEK << (weekday - january) % 7
+                weeks |= _EVERY_SEVENTH << (weekday - january) % 7
             days &= weeks
         if self.months is not None:
             before = DAYS_BEFORE_MONTH[leap]

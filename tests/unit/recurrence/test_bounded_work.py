@@ -130,10 +130,7 @@ def test_the_longest_texts_are_read_soon() -> None:
 def test_a_dial_finds_every_neighbour() -> None:
     dial = Dial(0b1 << 23 | 0b101, 1 << 59 | 1, 1 << 59 | 1 << 30)
     slots = [
-        h * 3600 + m * 60 + s
-        for h in members(dial.hours)
-        for m in members(dial.minutes)
-        for s in members(dial.seconds)
+        h * 3600 + m * 60 + s for h in members(dial.hours) for m in members(dial.minutes) for s in members(dial.seconds)
     ]
     assert dial.count() == len(slots)
     assert (dial.first(), dial.last()) == (slots[0], slots[-1])

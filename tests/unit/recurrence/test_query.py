@@ -22,7 +22,13 @@ def test_the_whole_answer() -> None:
         "reason": None,
         "shifted": [],
         "ends": False,
+        "last": None,
     }
+
+
+def test_sentences_begin_like_sentences() -> None:
+    for rule in ("FREQ=DAILY", "@daily", "min(*)", "every 1h", "at 2030-01-01"):
+        assert answer({"rule": rule, "after": NOON})["text"][0].isupper()
 
 
 def test_previous_goes_back() -> None:
@@ -47,6 +53,8 @@ def test_never_has_its_reason() -> None:
 def test_a_rule_that_is_over_is_not_one_that_never_fires() -> None:
     told = answer({"rule": "at 2020-01-01", "after": NOON})
     assert (told["next"], told["never"], told["reason"], told["ends"]) == ([], False, None, True)
+    assert told["last"] == "2020-01-01T00:00:00Z"
+    assert answer({"rule": "dates(2030/5/1..2030/5/9)", "after": NOON, "n": 1})["last"] == "2030-05-09T00:00:00Z"
 
 
 def test_shifted_slots_are_marked() -> None:
@@ -85,6 +93,15 @@ def test_now_stands_in_for_after() -> None:
 
 def test_what_nobody_knows_is_named() -> None:
     assert answer({"rule": "@daily", "after": NOON, "timezone": "UTC"})["ignored"] == ["timezone"]
+
+
+def test_an_anchor_that_changes_nothing_is_named() -> None:
+    question = {"after": NOON, "dtstart": "2026-11-21T12:30:00Z", "n": 1}
+    assert answer(question | {"rule": "@daily"})["ignored"] == ["dtstart"]
+    told = answer(question | {"rule": "every 7h"})
+    assert told["next"] == ["2026-11-21T12:30:00Z"]
+    assert "ignored" not in told
+    assert answer(question | {"rule": "@daily", "dtstart": "soon"})["error"]["code"] == "time_invalid"
 
 
 @pytest.mark.parametrize(
@@ -153,12 +170,7 @@ def test_lines_keep_their_order() -> None:
 
 
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text(max_size=20)
-    | st.just(NOON),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20) | st.just(NOON),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )

@@ -45,9 +45,7 @@ def test_a_given_policy_holds_for_all_groups() -> None:
 
 
 def test_mixed_rules_prove_and_end_as_a_whole() -> None:
-    never = parse_rule(
-        RuleSpec("{dom(30) dates(2/1..2/29)} {dom(31) dates(4/1..4/30) m(*)}", tz="Europe/Berlin")
-    )
+    never = parse_rule(RuleSpec("{dom(30) dates(2/1..2/29)} {dom(31) dates(4/1..4/30) m(*)}", tz="Europe/Berlin"))
     reason = never.proves_never()
     assert reason is not None
     assert "February 29" in reason

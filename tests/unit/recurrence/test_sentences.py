@@ -22,9 +22,7 @@ MONTHS = ["*", "1", "2", "1-12", "*/3", "NOV-FEB", "JAN,MAR,MAY"]
 WEEKDAYS = ["*", "?", "0", "7", "FRI", "1-5", "5#2", "5L", "*/2", "FRI-MON", "0-6", "5#5"]
 SECONDS = ["0", "*", "30", "*/15", "0,30", "0-59", "*/7"]
 READINGS = ["", "DAYS=both ", "DAYS=either "]
-CRON = st.tuples(
-    *(st.sampled_from(field) for field in (READINGS, SECONDS, MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS))
-)
+CRON = st.tuples(*(st.sampled_from(field) for field in (READINGS, SECONDS, MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS)))
 
 CLOCK = [
     "",
@@ -173,3 +171,80 @@ def test_intervals_say_their_length(one: int, other: int, anchor: str | None) ->
 )
 def test_sentences(text: str, sentence: str) -> None:
     assert parse_rule(RuleSpec(text)).text() == sentence
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # Each pair differs in one part: a sentence that drops the part makes the two the same.
+        ("0 0 9 * * *", "30 0 9 * * *"),
+        ("0 9 * * *", "1 9 * * *"),
+        ("* * * * *", "*/2 * * * *"),
+        ("* 3 * * *", "* 4 * * *"),
+        ("0 * * * *", "0 */2 * * *"),
+        ("0,30 * * * *", "0,31 * * * *"),
+        ("0 0 1 * *", "0 0 1 2 *"),
+        ("0 0 1 * *", "0 0 1 * 1"),
+        ("DAYS=both 0 0 1 * 1", "DAYS=either 0 0 1 * 1"),
+        ("0 0 L * *", "0 0 LW * *"),
+        ("0 0 L * *", "0 0 L-1 * *"),
+        ("0 0 15 * *", "0 0 15W * *"),
+        ("0 0 * * 5", "0 0 * * 5L"),
+        ("0 0 * * 5#1", "0 0 * * 5#2"),
+        ("0 0 * * 1", "0 0 * * 1,5#5"),
+        ("CRON_TZ=Asia/Tokyo 0 9 * * *", "CRON_TZ=Asia/Kolkata 0 9 * * *"),
+        ("m(5)", "m(5) s(1)"),
+        ("m(5%10)", "m(5%11)"),
+        ("dom(1..20)", "dom(1..<20)"),
+        ("dom(1..20%3)", "dom(1..20%4)"),
+        ("dom(1..20)", "dom(1..20, !13)"),
+        ("dom(20)", "dom(-20)"),
+        ("dom(20)", "doy(20)"),
+        ("dom(1) dow(mon)", "dom(1)"),
+        ("dates(1/2)", "dates(2024/1/2)"),
+        ("dates(1/2..1/9)", "dates(1/2..<1/9)"),
+        ("dates(*%2)", "dates(*%3)"),
+        ("dates(2024/1/2..2024/3/1)", "dates(2024/1/2..2025/3/1)"),
+        ("h(1) h(!2)", "h(1,2)"),
+        ("{h(1)} {h(2)}", "{h(1)} {h(3)}"),
+        ("{h(1) dow(mon)} {h(2)}", "{h(1)} {h(2) dow(mon)}"),
+        ("every 90s", "every 91s"),
+        ("every 1 day", "every 1 week"),
+        ("at 2027-01-01T09:00", "at 2027-01-01T09:00:01"),
+        ("at 2027-01-01T09:00Z", "at 2027-01-01T09:00+01:00"),
+    ],
+)
+def test_no_part_is_dropped(one: str, other: str) -> None:
+    first, second = (parse_rule(RuleSpec(text)) for text in (one, other))
+    assert first_slots(first) != first_slots(second)
+    assert first.text() != second.text()
+
+
+def test_the_wildcard_is_heard_where_only_dst_tells() -> None:
+    """The same times of day, but one follows the clock through the repeated hour and the other does not."""
+    for one, other in (
+        ("0 * * * *", "0 0-23 * * *"),
+        ("h(*)", "h(0..23)"),
+        ("*/15 2 * * *", "0,15,30,45 2 * * *"),
+    ):
+        first, second = (parse_rule(RuleSpec(text, tz="Europe/Berlin")) for text in (one, other))
+        night = datetime(2027, 10, 30, 23, 30, tzinfo=UTC), datetime(2027, 10, 31, 4, tzinfo=UTC)
+        assert list(first.between(*night)) != list(second.between(*night))
+        assert first.text() != second.text()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    CRON.map(cron_text) | SCHYNTAX.map(schyntax_text),
+    st.datetimes(datetime(2, 1, 1), datetime(9990, 1, 1)),
+    ZONES,
+)
+def test_next_and_previous_are_inverse(text: str, at: datetime, zone: str) -> None:
+    rule = parse_rule(RuleSpec(text, tz=zone))
+    instant = at.replace(tzinfo=UTC)
+    after, before = rule.next_after(instant), rule.previous_before(instant, inclusive=True)
+    if after is not None:
+        assert rule.previous_before(after) == before
+        assert rule.next_after(after, inclusive=True) == after
+    if before is not None:
+        assert rule.next_after(before) == after

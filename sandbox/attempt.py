@@ -1,0 +1,338 @@
+"""One attempt as the parent sees it: frames in and out of one worker's socket, its host calls, its clocks, one verdict.
+
+No frame of the worker is believed. Whatever it sends, this side's memory is bounded by the limits, the event loop is never blocked for
+long (a turn reads one chunk and looks at a bounded number of frames), and nothing but a verdict comes out.
+"""
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lodger.sandbox import frames, prescan, said, verdict
+from lodger.sandbox.attempt_watch import AttemptWatch
+from lodger.sandbox.job import Host, Job, Reply, Report, Usage
+from lodger.sandbox.launcher import CPU_GRACE_MS, WorkerEnd
+from lodger.sandbox.logbook import Logbook
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.verdict import Verdict
+from lodger.stdlib.calls import EFFECTS, EFFECTS_PER_CALL
+
+_CHUNK = 1 << 16
+_FRAMES_A_TURN = 256
+_CALLS_IN_FLIGHT = 16
+#: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
+_LOG_PATIENCE = 1000
+_REAP_S = 5.0
+_journal = logging.getLogger("lodger.sandbox")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is the same for all attempts of one zygote.
+
+    Attributes:
+        idle_bytes: resident memory of a worker that waits.
+        walls: which walls stand.
+        now_us: microseconds since 1970, for log lines.
+    """
+
+    idle_bytes: int
+    walls: dict[str, bool]
+    now_us: Callable[[], int]
+
+
+class NeverArmed(Exception):
+    """The worker died before a tenant's byte was sent: the job can be given to another one."""
+
+
+class Attempt:
+    """Drives one worker from hand-over to verdict; :meth:`run` is called once."""
+
+    def __init__(self, worker: WorkerEnd, job: Job, host: Host, surroundings: Surroundings) -> None:
+        self._worker = worker
+        self._job = job
+        self._limits = job.limits
+        self._host = host
+        self._around = surroundings
+        self._now_us = surroundings.now_us
+        self._loop = asyncio.get_running_loop()
+        self._socket: socket.socket = worker.socket
+        self._watch = AttemptWatch(self._loop, worker.pid)
+        self._incoming = bytearray()
+        self._outgoing = bytearray()
+        self._reading = self._writing = self._armed = False
+        self._backlog = self._turn_due = False  # whole frames lie in the buffer; a turn for them is scheduled
+        self._calls: dict[int, asyncio.Task[None]] = {}
+        self._made_effects = 0
+        self._made_calls = 0
+        self._log_frames = 0
+        self._said_dropped = False
+        self._logbook = Logbook(job.limits)
+        self._result: str | None = None
+        self._decided: asyncio.Future[Verdict | None] = self._loop.create_future()
+
+    async def run(self) -> Report:
+        """Hand the job over, see it through, kill the worker. Raises NeverArmed; cancelling kills the worker too."""
+        started = self._loop.time()
+        limits = self._limits
+        try:
+            self._watch.start(
+                limits.wall_ms,
+                limits.cpu_ms + CPU_GRACE_MS,
+                lambda: self._decide(verdict.wall_limit(limits)),
+                lambda: self._decide(verdict.cpu_limit(limits)),
+            )
+            self._read_on()
+            self._send(frames.HEADER, said.header(self._job))
+            found = await self._decided
+            ended = self._loop.time()
+        finally:
+            self._end()
+        await self._buried()
+        if found is None:
+            found = self._judge_death()
+        return Report(
+            outcome=found.outcome,
+            result=self._result if found.outcome is Outcome.OK else None,
+            error=found.error,
+            logs=self._logbook.lines(self._now_us()),
+            dropped_logs=self._logbook.dropped,
+            usage=self._usage((ended - started) * 1000),
+            walls=self._around.walls,
+        )
+
+    # the end
+
+    def _decide(self, found: Verdict | None) -> None:
+        if not self._decided.done():
+            self._decided.set_result(found)
+            self._worker.kill()
+
+    def _end(self) -> None:
+        self._watch.stop()
+        self._worker.kill()
+        descriptor = self._socket.fileno()
+        if self._reading:
+            self._loop.remove_reader(descriptor)
+        if self._writing:
+            self._loop.remove_writer(descriptor)
+        self._reading = self._writing = False
+        if not self._decided.done():
+            self._decided.cancel()
+        for call in self._calls.values():
+            call.cancel()
+        self._worker.close()
+
+    async def _buried(self) -> None:
+        try:
+            async with asyncio.timeout(_REAP_S):
+                await self._worker.gone()
+        except TimeoutError:
+            _journal.error("a killed worker was not reaped within %s s", _REAP_S)
+
+    def _judge_death(self) -> Verdict:
+        death = self._worker.death
+        if not self._armed:
+            raise NeverArmed
+        if death is None:
+            return verdict.worker_lost("the zygote that held the worker ended")
+        return verdict.of_death(death.status, self._cpu_ms(), self._peak_bytes(), self._limits)
+
+    def _cpu_ms(self) -> float:
+        death = self._worker.death
+        return 0.0 if death is None else max(0.0, death.cpu_us / 1000 - self._watch.cpu_before_ms)
+
+    def _peak_bytes(self) -> int:
+        death = self._worker.death
+        return 0 if death is None else max(0, death.peak_bytes - self._around.idle_bytes)
+
+    def _usage(self, wall_ms: float) -> Usage:
+        return Usage(round(self._cpu_ms(), 3), round(wall_ms, 3), self._peak_bytes(), self._made_calls)
+
+    # out
+
+    def _send(self, kind: int, payload: bytes) -> None:
+        if self._decided.done():
+            return
+        data = frames.HEAD.pack(len(payload), kind) + payload
+        if not self._outgoing:
+            try:
+                sent = self._socket.send(data)
+            except BlockingIOError:
+                sent = 0
+            except OSError:
+                return  # the worker is gone: its end of file tells the rest
+            data = data[sent:]
+        if data:
+            self._outgoing += data
+            if not self._writing:
+                self._writing = True
+                self._loop.add_writer(self._socket.fileno(), self._write_on)
+
+    def _write_on(self) -> None:
+        try:
+            del self._outgoing[: self._socket.send(memoryview(self._outgoing)[:_CHUNK])]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._outgoing.clear()
+        if not self._outgoing:
+            self._writing = False
+            self._loop.remove_writer(self._socket.fileno())
+        self._read_on()
+
+    # in
+
+    def _read_on(self) -> None:
+        """Read as long as there is room for what comes of it; a worker that does not take its replies is not read."""
+        if self._decided.done():
+            return
+        room = self._room()
+        if room and self._backlog and not self._turn_due:
+            self._turn_due = True
+            self._loop.call_soon(self._turn)
+        wanted = room and not self._backlog
+        if wanted != self._reading:
+            self._reading = wanted
+            if wanted:
+                self._loop.add_reader(self._socket.fileno(), self._readable)
+            else:
+                self._loop.remove_reader(self._socket.fileno())
+
+    def _room(self) -> bool:
+        return len(self._calls) < _CALLS_IN_FLIGHT and len(self._outgoing) <= self._limits.frame_bytes
+
+    def _readable(self) -> None:
+        try:
+            chunk = self._socket.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._decide(None)
+            return
+        self._incoming += chunk
+        self._turn()
+
+    def _turn(self) -> None:
+        """Look at a bounded number of whole frames."""
+        self._turn_due = self._backlog = False
+        incoming, head = self._incoming, frames.HEAD
+        start = looked = 0
+        while not self._decided.done() and len(incoming) - start >= head.size:
+            length, kind = head.unpack_from(incoming, start)
+            if kind == frames.DONE and self._armed and length > self._limits.result_bytes:
+                self._decide(verdict.output_limit(self._limits, length))
+            elif length > self._limits.frame_bytes:
+                self._decide(verdict.protocol_error("a frame larger than frame_bytes"))
+            end = start + head.size + length
+            if self._decided.done() or len(incoming) < end:
+                break
+            if looked == _FRAMES_A_TURN or not self._room():
+                self._backlog = True
+                break
+            looked += 1
+            payload = bytes(memoryview(incoming)[start + head.size : end])
+            start = end
+            self._frame(kind, payload)
+        del incoming[:start]
+        self._read_on()
+
+    def _frame(self, kind: int, payload: bytes) -> None:
+        if not self._armed:
+            if kind == frames.ARMED and not payload:
+                self._armed = True
+                self._send(frames.BUNDLE, said.bundle(self._job.bundle))
+            else:
+                self._decide(verdict.protocol_error("a frame before the worker was armed"))
+        elif kind == frames.CALL:
+            self._call(payload)
+        elif kind == frames.LOG:
+            self._log(payload)
+        elif kind == frames.DROPPED:
+            self._dropped(payload)
+        elif kind == frames.DONE:
+            self._done(payload)
+        elif kind == frames.FAIL:
+            self._decide(said.failure(payload, self._limits))
+        else:
+            self._decide(verdict.protocol_error("an unknown kind of frame"))
+
+    def _done(self, payload: bytes) -> None:
+        try:
+            self._result = prescan.check(
+                payload, max_bytes=self._limits.result_bytes, max_depth=self._limits.json_depth
+            )
+        except prescan.JsonRefused as refused:
+            if refused.code == "too_deep":
+                self._decide(verdict.bad_request(str(refused)))
+            else:
+                self._decide(verdict.protocol_error("a result that is not JSON"))
+            return
+        self._decide(Verdict(Outcome.OK))
+
+    def _log(self, payload: bytes) -> None:
+        self._log_frames += 1
+        if not payload or self._log_frames > self._limits.log_lines + _LOG_PATIENCE:
+            self._decide(
+                verdict.protocol_error("log lines far beyond the limit" if payload else "a log line without a level")
+            )
+            return
+        line = self._logbook.add(payload[0], payload[1:], self._now_us())
+        if line is not None:
+            try:
+                self._host.log(line)
+            except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
+                _journal.exception("the host failed at a log line")
+                self._decide(verdict.engine_fault("the engine failed while taking a log line"))
+
+    def _dropped(self, payload: bytes) -> None:
+        if self._said_dropped or len(payload) != frames.CALL_ID.size:
+            self._decide(verdict.protocol_error("dropped lines counted twice or not at all"))
+            return
+        self._said_dropped = True
+        self._logbook.dropped += frames.CALL_ID.unpack(payload)[0]
+
+    # host calls
+
+    def _call(self, payload: bytes) -> None:
+        asked = said.call(payload)
+        if asked is None or asked.number in self._calls:
+            self._decide(verdict.protocol_error("a malformed host call" if asked is None else "a call number in use"))
+            return
+        effect, most = asked.name in EFFECTS, self._limits.host_calls
+        if self._made_effects >= most * EFFECTS_PER_CALL if effect else self._made_calls >= most:
+            self._decide(verdict.call_limit(self._limits))
+            return
+        self._made_effects += effect
+        self._made_calls += not effect
+        try:
+            arguments = prescan.scan(
+                asked.arguments, max_bytes=self._limits.frame_bytes, max_depth=self._limits.json_depth
+            )
+        except prescan.JsonRefused as refused:
+            self._reply(asked.number, Reply(False, json.dumps({"code": "bad_request", "message": str(refused)})))
+            return
+        self._calls[asked.number] = self._loop.create_task(self._answer(asked.number, asked.name, arguments))
+
+    async def _answer(self, number: int, name: str, arguments: str) -> None:
+        try:
+            reply = await self._host.call(name, arguments)
+            self._reply(number, reply)
+        except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
+            _journal.exception("the host failed at a call")
+            self._decide(verdict.engine_fault("the engine failed while answering a host call"))
+        finally:
+            self._calls.pop(number, None)
+            self._read_on()
+
+    def _reply(self, number: int, reply: Reply) -> None:
+        text = reply.json.encode()
+        ok = reply.ok
+        if len(text) + 5 > self._limits.frame_bytes:
+            ok, text = False, b'{"code":"reply_too_large","message":"the answer is larger than one frame may be"}'
+        self._send(frames.REPLY, frames.CALL_ID.pack(number) + bytes((ok,)) + text)

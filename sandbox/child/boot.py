@@ -1,0 +1,180 @@
+"""The boot order of the walls. Each step stands here once, in the only order that works as root and as an ordinary user.
+
+Landlock before no_new_privs is EPERM; a change of uid clears the death signal; dumpable 0 makes oom_score_adj and uid_map unwritable;
+a change of uid makes foreign files unreadable, so everything is loaded before it. A step that fails is recorded, not hidden: the
+report goes to the parent, which refuses to run when a wall is missing that its profile demands.
+"""
+
+import os
+import resource
+import select
+
+from lodger.sandbox.walls import cpu_timer, identity, landlock, namespaces, process, rlimits, seccomp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: Beyond any descriptor: close_range(2) behind os.closerange costs the same for any number.
+_MOST_DESCRIPTORS = 0x7FFFFFFF
+
+WALLS = (
+    "no_new_privs",
+    "seccomp",
+    "rlimits",
+    "cpu_timer",
+    "landlock",
+    "namespaces",
+    "root",
+    "uid",
+    "undumpable",
+    "death_signal",
+    "oom",
+)
+
+
+class Boot:
+    """The walls of one zygote and its workers.
+
+    Attributes:
+        report: wall name to "" when it stands, otherwise to the reason why not.
+    """
+
+    def __init__(self, settings: "dict[str, str]") -> None:
+        self.report: dict[str, str] = {}
+        self._without = set(settings.get("without", "").split())
+        self._runtime = settings["runtime"]
+        self._uid = int(settings["uid"])
+        self._stack_bytes = int(settings["stack_bytes"])
+        self._memory_max = int(settings["memory_max_bytes"])
+        self._cpu_ms_max = int(settings["cpu_ms_max"])
+        self._grace_ms = int(settings["cpu_grace_ms"])
+        self._open_files = int(settings["open_files"])
+        self._parent = 0
+        self._data_before = 0
+        self._cpu_most = self._data_most = 0
+        self.filter_a: seccomp.Filter | None = None
+        self.filter_b: seccomp.Filter | None = None
+
+    def _raise(self, wall: str, *steps: "tuple[Any, ...]") -> bool:
+        """Carry out the steps of one wall and note how it went."""
+        if wall in self._without:
+            self.report[wall] = "taken away"
+            return False
+        try:
+            for step, *arguments in steps:
+                step(*arguments)
+        except OSError as problem:
+            self.report[wall] = f"{problem.strerror or problem} ({problem.errno})"
+            return False
+        self.report[wall] = ""
+        return True
+
+    # in the zygote, once
+
+    def before_loading(self, descriptors: "tuple[int, ...]") -> None:
+        """Descriptors, session, OOM score."""
+        process.close_all_but((0, 1, 2, *descriptors))
+        os.setsid()
+        self._raise("oom", (process.offer_to_oom_killer,))
+
+    def after_loading(self, launcher: int, outer: "tuple[str, ...]") -> None:
+        """Everything that a fork inherits, when nothing needs to be read any more."""
+        self._data_before = _data_bytes()
+        self._enter_namespaces(launcher, outer)
+        self._raise("death_signal", (process.die_with_parent,), (_check_alive, launcher))
+        os.close(launcher)
+        self._raise("no_new_privs", (process.renounce_new_privileges,))
+        self._raise("undumpable", (process.hide_memory,))
+        self._raise("landlock", (landlock.restrict,))
+        data_bytes = self._data_before + self._memory_max + rlimits.DATA_SLACK_BYTES
+        self._raise("rlimits", (rlimits.bound_for_all, data_bytes, self._stack_bytes))
+        self._cpu_most, self._data_most = rlimits.ceilings()
+        if not seccomp.available():
+            self.report["seccomp"] = "the kernel or the architecture has no filter that kills the process"
+        elif self._raise("seccomp"):
+            self.filter_a = seccomp.Filter(seccomp.first(runtime=self._runtime))
+            self.filter_b = seccomp.Filter(seccomp.second())
+        self._raise("cpu_timer", (cpu_timer.create,))  # only to know that it can be made: each worker makes its own
+        self._parent = os.getpid()
+
+    def _enter_namespaces(self, launcher: int, outer: "tuple[str, ...]") -> None:
+        root = os.geteuid() == 0 and "user" not in outer
+        entered = outer
+        if "namespaces" not in self._without:
+            wanted = ("user", *namespaces.INNER) if root else namespaces.INNER
+            entered += namespaces.enter(wanted)
+        mapped = False
+        if root and "user" in entered:
+            os.write(launcher, b"m")
+            mapped = os.read(launcher, 1) == b"y"
+        missing = [name for name in namespaces.FLAGS if name not in entered]
+        if "namespaces" in self._without:
+            self.report["namespaces"] = "taken away"
+        else:
+            self.report["namespaces"] = "missing: " + " ".join(missing) if missing else ""
+        if root and mapped:  # capabilities over the new namespaces survive: no uid of theirs is root
+            self._raise("uid", (identity.become, self._uid))
+        if "mount" in entered:
+            self._raise("root", (namespaces.empty_root,))
+        else:
+            self.report["root"] = "needs a mount namespace"
+        if root and not mapped:
+            self._raise("uid", (identity.become, self._uid))
+        elif not root:
+            self.report["uid"] = "the engine is not root: workers share its uid"
+        if "uid" not in self._without:
+            identity.drop_capabilities()
+
+    # in each worker
+
+    def in_worker(self, channel: int) -> None:
+        """What a fork does not inherit, then filter A. ``channel`` is the only descriptor that stays."""
+        os.closerange(0, channel)
+        os.closerange(channel + 1, _MOST_DESCRIPTORS)
+        os.setsid()
+        without = self._without
+        if "death_signal" not in without:
+            process.die_with_parent()
+            if os.getppid() != self._parent:
+                os._exit(0)
+        if "rlimits" not in without:
+            rlimits.bound_worker(self._open_files)
+        if "cpu_timer" not in without:
+            cpu_timer.create()
+        self._lower(self._cpu_ms_max, self._data_most)  # the same path as for a job: its page faults happen now
+        if self.filter_a is not None:
+            self.filter_a.install()
+
+    def in_armed_worker(self, limits: "dict[str, int]") -> None:
+        """Lower the limits to the job's numbers and raise filter B: from here no limit, timer or filter can be touched."""
+        copies = (
+            3 * (limits["source_bytes"] + limits["input_bytes"] + limits["result_bytes"]) + 2 * limits["frame_bytes"]
+        )
+        self._lower(limits["cpu_ms"], self._data_before + limits["memory_bytes"] + copies + rlimits.DATA_SLACK_BYTES)
+        if self.filter_b is not None:
+            self.filter_b.install()
+
+    def _lower(self, cpu_ms: int, data_bytes: int) -> None:
+        if "rlimits" not in self._without:
+            rlimits.bound_job(min(self._cpu_seconds(cpu_ms), self._cpu_most), min(data_bytes, self._data_most))
+        if "cpu_timer" not in self._without:
+            cpu_timer.arm(cpu_ms + self._grace_ms)
+
+    def _cpu_seconds(self, cpu_ms: int) -> int:
+        """RLIMIT_CPU knows whole seconds and counts the warm-up: the last line, never the first."""
+        return (cpu_ms + self._grace_ms) // 1000 + 2
+
+
+def _check_alive(launcher: int) -> None:
+    """Leave if the launcher died before the death signal was set: its end of the pipe is closed then."""
+    poll = select.poll()
+    poll.register(launcher, 0)
+    if poll.poll(0):
+        os._exit(0)
+
+
+def _data_bytes() -> int:
+    """Writable private memory of this process, what RLIMIT_DATA counts."""
+    with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - pathlib would make every fork dearer
+        return int(statm.read().split()[5]) * resource.getpagesize()

@@ -1,0 +1,56 @@
+"""The worker's end of its socket, on the bare descriptor: whole frames out, exactly the bytes of one frame in."""
+
+import os
+import select
+
+from lodger.sandbox.frames import HEAD
+
+_HEAD_BYTES = HEAD.size
+_NO_HEAD = bytes(_HEAD_BYTES)
+
+
+class Disconnected(Exception):
+    """The parent let go of the socket: nobody waits for this worker any more."""
+
+
+class SocketChannel:
+    """Frames over a stream socket; never reads a byte of the next frame."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def send(self, kind: int, payload: bytes) -> None:
+        """Send one frame; blocks while the parent does not read."""
+        view = memoryview(HEAD.pack(len(payload), kind) + payload)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+    def receive(self) -> "tuple[int, bytes]":
+        """Wait for one frame. Raises Disconnected."""
+        length, kind = HEAD.unpack(self._exactly(_HEAD_BYTES))
+        return kind, self._exactly(length)
+
+    def rehearse(self) -> None:
+        """Walk the path of receiving without taking a byte: its page faults happen before a job waits for it."""
+        self._exactly(0)
+        HEAD.unpack(_NO_HEAD)
+
+    def wait(self, timeout_ms: int) -> bool:
+        """Say whether a frame came within that time."""
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        return bool(poll.poll(timeout_ms))
+
+    def _exactly(self, count: int) -> bytes:
+        chunk = os.read(self._descriptor, count)  # none wanted: answers at once
+        if len(chunk) == count:
+            return chunk
+        parts = [chunk]
+        missing = count - len(chunk)
+        while missing:
+            if not chunk:
+                raise Disconnected
+            chunk = os.read(self._descriptor, min(missing, 1 << 20))
+            parts.append(chunk)
+            missing -= len(chunk)
+        return b"".join(parts)

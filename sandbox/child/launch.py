@@ -1,0 +1,55 @@
+"""The launcher: a process of one thread, between the engine and the zygote, that makes what only a parent can make.
+
+It enters the pid namespace (which counts for children only) and, for an engine that is root, writes the uid map of the zygote's user
+namespace from outside. It knows the engine's death by its own death signal, and its death is the zygote's.
+"""
+
+import os
+
+from lodger.sandbox.walls import namespaces, process
+
+
+def descend(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, ...]]":
+    """Fork the zygote and return in it: a socket to the launcher and the namespaces entered so far. The launcher never returns."""
+    import _socket
+
+    engine = os.getppid()
+    process.die_with_parent()
+    if os.getppid() != engine:
+        os._exit(0)
+    root = os.geteuid() == 0
+    uid, gid = (int(settings["uid"]),) * 2 if root else (os.geteuid(), os.getegid())
+    outer = _outer_namespaces(root, uid, gid) if "namespaces" not in settings.get("without", "").split() else ()
+    ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    child = os.fork()
+    if child == 0:
+        launcher = os.dup(theirs.fileno())
+        ours.close()
+        theirs.close()
+        return launcher, outer
+    os.close(control)
+    theirs.close()
+    while ours.recv(1) == b"m":
+        try:
+            namespaces.write_maps(str(child), uid, gid, privileged=True)
+            ours.send(b"y")
+        except OSError:
+            ours.send(b"n")
+    status = os.waitpid(child, 0)[1]
+    os._exit(0 if status == 0 else 1)
+
+
+def _outer_namespaces(root: bool, uid: int, gid: int) -> "tuple[str, ...]":
+    if root:
+        entered = namespaces.enter(("pid",))
+        if entered:
+            return entered
+    try:
+        namespaces.unshare(("user", "pid"))
+    except OSError:
+        return ()
+    try:
+        namespaces.write_maps("self", uid, gid, privileged=False)
+    except OSError:
+        pass
+    return ("user", "pid")

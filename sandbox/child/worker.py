@@ -1,0 +1,57 @@
+"""The worker: one attempt, then gone. Locked, warmed and waiting before it reads its first byte from the parent."""
+
+import os
+
+from lodger.sandbox.child.channel import Disconnected, SocketChannel
+from lodger.sandbox.frames import ARMED, BUNDLE, FAIL, HEADER, HEADER_FIELDS, LIMITS_WIRE, READY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from lodger.sandbox.child.boot import Boot
+    from lodger.sandbox.runtime import Runtime
+
+#: Built before anything can run out of memory.
+_OUT_OF_MEMORY = b"\x0cmemory_limit" + b'{"name":"InternalError","message":"out of memory"}'
+_NEVER_READY = b"\x04boot"
+
+
+_NO_NUMBERS = bytes(LIMITS_WIRE.size)
+
+
+def _numbers(payload: bytes) -> "dict[str, int]":
+    return dict(zip(HEADER_FIELDS, LIMITS_WIRE.unpack(payload), strict=True))
+
+
+def live(descriptor: int, boot: "Boot", runtime: "Runtime") -> "NoReturn":
+    """Run in the fork to its end; never returns into the zygote's stack."""
+    channel = SocketChannel(descriptor)
+    try:
+        try:
+            boot.in_worker(descriptor)
+            realm = runtime.fresh()
+            _numbers(_NO_NUMBERS)
+            channel.rehearse()
+        except Exception as problem:  # noqa: BLE001 - before any tenant byte: the operator may read why
+            channel.send(FAIL, _NEVER_READY + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace"))
+            os._exit(70)
+        channel.send(READY, b"")
+        kind, numbers = channel.receive()
+        if kind != HEADER or len(numbers) != LIMITS_WIRE.size:
+            os._exit(71)
+        limits = _numbers(numbers)
+        realm.bound(limits)
+        boot.in_armed_worker(limits)
+        channel.send(ARMED, b"")
+        kind, bundle = channel.receive()
+        if kind != BUNDLE:
+            os._exit(71)
+        realm.run(bundle, channel)
+    except MemoryError:
+        channel.send(FAIL, _OUT_OF_MEMORY)
+    except Disconnected:
+        pass
+    except BaseException:  # noqa: BLE001 - whatever a runtime lets through is a crash, and no text of it leaves
+        os._exit(72)
+    os._exit(0)

@@ -1,0 +1,130 @@
+"""The zygote: holds the prepared runtime and forks workers ahead of need. It never sees a tenant's byte nor a secret.
+
+Exec'ed by absolute path as ``python -I -S -E zygote.py CONTROL SANDBOX_FOLDER`` with an empty environment. It imports only what is cheap to
+fork; ``tests/unit/sandbox/test_zygote_modules.py`` pins the list.
+
+Control messages (SOCK_SEQPACKET). In: settings first, then ``s`` to spawn one; end of file ends the zygote and with it its workers.
+Out: ``Z`` + report when ready · ``W`` + PID with [socket, pidfd] for a fork · ``D`` + DEATH for a reaped one · ``F`` + text when it gives
+up.
+"""
+
+import sys
+
+if __name__ == "__main__":  # no site, no path entry of the platform's: only the package folder that holds this file
+    _lodger = type(sys)("lodger")
+    _lodger.__path__ = [sys.argv[2].rpartition("/")[0]]
+    sys.modules["lodger"] = _lodger
+
+import _socket
+import gc
+import os
+import resource
+import select
+import struct
+import time
+
+from lodger.sandbox.child import launch, settings, worker
+from lodger.sandbox.child.boot import Boot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lodger.sandbox.runtime import Runtime
+
+PID = struct.Struct("<i")
+DEATH = struct.Struct("<iiqqqq")  # pid, wait status, user µs, system µs, peak resident bytes, minor faults
+_RIGHTS = struct.Struct("@ii")
+_ = (resource, time)  # os.wait4 and errors import lazily, which nothing can do behind the walls
+
+
+def load_runtime(told: "dict[str, str]") -> "Runtime":
+    """Import ``lodger.sandbox.runtimes.<name>``; tests may name a file instead."""
+    path = told.get("runtime_path")
+    if path:
+        module = type(sys)("runtime_under_test")
+        with open(path, "rb") as source:  # noqa: PTH123 - pathlib would make every fork dearer
+            exec(compile(source.read(), path, "exec"), module.__dict__)  # noqa: S102 - the operator's own file, before any tenant
+    else:
+        module = __import__(f"lodger.sandbox.runtimes.{told['runtime']}", fromlist=["Runtime"])
+    runtime: Runtime = module.Runtime()
+    return runtime
+
+
+class Zygote:
+    """Forks, hands over, reaps."""
+
+    def __init__(self, control: "_socket.socket", boot: Boot, runtime: "Runtime") -> None:
+        self._control = control
+        self._boot = boot
+        self._runtime = runtime
+        self._poll = select.poll()
+        self._poll.register(control.fileno(), select.POLLIN)
+        self._workers: dict[int, int] = {}  # pidfd → pid
+
+    def serve(self) -> None:
+        """Answer until the engine lets go."""
+        control, poll = self._control, self._poll.poll
+        asked = control.fileno()
+        while True:
+            for descriptor, _event in poll():
+                if descriptor == asked:
+                    message = control.recv(64)
+                    if not message:
+                        return
+                    self._spawn()
+                else:
+                    self._reap(descriptor)
+
+    def _spawn(self) -> None:
+        ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        pid = os.fork()
+        if pid == 0:
+            worker.live(theirs.fileno(), self._boot, self._runtime)
+        theirs.close()
+        pidfd = os.pidfd_open(pid)
+        self._workers[pidfd] = pid
+        self._poll.register(pidfd, select.POLLIN)
+        rights = _RIGHTS.pack(ours.fileno(), pidfd)
+        try:
+            self._control.sendmsg([b"W" + PID.pack(pid)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+        finally:
+            ours.close()
+
+    def _reap(self, pidfd: int) -> None:
+        pid = self._workers.pop(pidfd)
+        self._poll.unregister(pidfd)
+        os.close(pidfd)
+        _, status, usage = os.wait4(pid, 0)
+        times = (round(usage.ru_utime * 1e6), round(usage.ru_stime * 1e6))
+        self._control.send(b"D" + DEATH.pack(pid, status, *times, usage.ru_maxrss * 1024, usage.ru_minflt))
+
+
+def main() -> None:
+    """Boot and serve."""
+    control = _socket.socket(fileno=int(sys.argv[1]))
+    told = settings.decode(control.recv(1 << 16))
+    launcher, outer = launch.descend(told, control.fileno())
+    try:
+        boot = Boot(told)
+        boot.before_loading((control.fileno(), launcher))
+        runtime = load_runtime(told)
+        runtime.prepare(told)
+        boot.after_loading(launcher, outer)
+        zygote = Zygote(control, boot, runtime)
+    except BaseException as problem:  # noqa: BLE001 - whatever it is, the operator must read it
+        control.send(b"F" + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace")[:4000])
+        os._exit(1)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    facts = [f"{wall}\0{why}\0" for wall, why in boot.report.items()]
+    facts.append(f"modules\0{' '.join(sorted(sys.modules))}\0")
+    control.send(b"Z" + "".join(facts).encode())
+    try:
+        zygote.serve()
+    except OSError:
+        pass  # the engine is gone
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

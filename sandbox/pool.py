@@ -1,0 +1,341 @@
+"""Keeps locked, warm workers ready and runs each job in one of its own: ``report = await pool.run(job, host)``.
+
+The pool asks for the next worker only when one has said that it is ready, and never lets more warm up than there are cores: unbounded
+refill looks best in throughput and ruins the p99. The oldest ready worker goes first: a fork is not warm before its ready frame.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from lodger.sandbox import frames, prescan, verdict
+from lodger.sandbox.attempt import Attempt, NeverArmed, Surroundings
+from lodger.sandbox.doctor import Doctor
+from lodger.sandbox.errors import SandboxError, ZygoteFailed
+from lodger.sandbox.job import Host, Job, Report
+from lodger.sandbox.launcher import WorkerEnd, Zygote, zygote_settings
+from lodger.sandbox.runtimes import artefact
+from lodger.sandbox.verdict import Verdict
+
+_READY = frames.HEAD.pack(0, frames.READY)
+_WARM_UP_S = 10.0
+_TAKE_S = 30.0
+_TRIES = 3
+_BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
+#: Workers in a row that die while warming up before the pool says so to whoever waits.
+_HOPELESS = 6
+_journal = logging.getLogger("lodger.sandbox")
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
+
+
+class Pool:
+    """Warm workers of one runtime behind one zygote.
+
+    Args:
+        runtime: name of a module in ``lodger.sandbox.runtimes``.
+        settings: what the runtime's ``prepare`` is told; for ``quickjs`` the baked realm is found or made when it is not named
+            here. For tests only: ``without`` (walls to take away) and ``runtime_path``.
+        size: ready workers to keep; 8 per core unless told.
+        cores: how many may warm up at once.
+        profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
+        metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
+        now_us: microseconds since 1970, for log lines.
+    """
+
+    def __init__(
+        self,
+        *,
+        runtime: str = "quickjs",
+        settings: dict[str, str] | None = None,
+        size: int | None = None,
+        cores: int | None = None,
+        profile: str = "untrusted",
+        metered: bool = False,
+        now_us: Callable[[], int] = _now_us,
+    ) -> None:
+        self._runtime = runtime
+        self._told = settings or {}
+        self._settings: dict[str, str] = {}
+        self._cores = cores or len(os.sched_getaffinity(0))
+        self._size = size or 8 * self._cores
+        self._profile = profile
+        self._metered = metered
+        self._now_us = now_us
+        self._zygote: Zygote | None = None
+        self._ending: Zygote | None = None
+        self._starting: asyncio.Lock = asyncio.Lock()
+        self._restarting: asyncio.Task[None] | None = None
+        self._asked = 0
+        self._warming: dict[WorkerEnd, asyncio.TimerHandle] = {}
+        self._ready: deque[WorkerEnd] = deque()
+        self._waiting: deque[asyncio.Future[WorkerEnd]] = deque()
+        self._failures = self._restarts = 0
+        self._last_words = ""
+        self._around = Surroundings(0, {}, now_us)
+        self._running = 0
+        self._quiet: asyncio.Future[None] | None = None
+        self._open = False
+        self.walls: dict[str, bool] = {}
+
+    @property
+    def zygote(self) -> Zygote | None:
+        """The zygote at work, for reports and tests."""
+        return self._zygote
+
+    @property
+    def ready(self) -> tuple[int, ...]:
+        """Pids of the workers that wait, oldest first."""
+        return tuple(worker.pid for worker in self._ready)
+
+    async def start(self) -> None:
+        """Bring up zygote and first worker; safe twice. Raises ZygoteFailed, WallUnavailable."""
+        async with self._starting:
+            if self._open:
+                return
+            self._open = True
+            try:
+                self._settings = zygote_settings(self._runtime, await self._complete())
+                await self._bring_up()
+                self._give_back(await self._take())
+            except BaseException:
+                await self._close()
+                raise
+
+    async def stop(self) -> None:
+        """End every worker and the zygote and wait until they are gone; safe twice. What runs ends as worker_lost."""
+        async with self._starting:
+            await self._close()
+
+    async def run(self, job: Job, host: Host) -> Report:
+        """Run one job in a fresh worker. The caller's cancellation kills the worker. Raises ZygoteFailed when none can be had."""
+        refused = _refuse(job)
+        if refused is not None:
+            return Report(refused.outcome, error=refused.error, walls=self.walls)
+        if job.fuel and not self._metered:
+            raise SandboxError("not_metered", "this pool was not prepared for fuel", fix="make it with metered=True")
+        if not self._open:
+            raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
+        self._running += 1
+        try:
+            for _ in range(_TRIES):
+                worker = await self._take()
+                try:
+                    return await Attempt(worker, job, host, self._around).run()
+                except NeverArmed:
+                    if not self._open:
+                        break
+            lost = verdict.worker_lost("workers died before they were armed")
+            return Report(lost.outcome, error=lost.error, walls=self.walls)
+        finally:
+            self._running -= 1
+            if self._quiet is not None and not self._running and not self._quiet.done():
+                self._quiet.set_result(None)
+
+    # workers
+
+    async def _take(self) -> WorkerEnd:
+        if not self._open:
+            raise ZygoteFailed("pool_stopped", "the pool was stopped")
+        while self._ready:
+            worker = self._ready.popleft()
+            if worker.death is None and not worker.lost:
+                self._refill()
+                return worker
+            worker.close()
+        waiter: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        self._refill()
+        try:
+            async with asyncio.timeout(_TAKE_S):
+                return await waiter
+        except TimeoutError:
+            raise ZygoteFailed(
+                "no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s"
+            ) from None
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self._give_back(waiter.result())  # it came in the moment of the cancellation, untouched
+            raise
+        finally:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+
+    def _give_back(self, worker: WorkerEnd) -> None:
+        """Hand a ready worker to whoever waits longest, or keep it."""
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(worker)
+                return
+        self._ready.append(worker)
+
+    def _refill(self) -> None:
+        zygote = self._zygote
+        if zygote is None or not self._open:
+            return
+        wanted = self._size + len(self._waiting) - len(self._ready)
+        while (coming := self._asked + len(self._warming)) < min(wanted, self._cores):
+            self._asked += 1
+            zygote.spawn()
+            if coming == self._asked + len(self._warming):
+                return  # the zygote was lost in between
+
+    def _adopt(self, worker: WorkerEnd) -> None:
+        loop = asyncio.get_running_loop()
+        self._asked -= 1
+        self._warming[worker] = loop.call_later(_WARM_UP_S, self._warmed, worker, b"")
+        loop.add_reader(worker.socket.fileno(), self._hear, worker)
+
+    def _hear(self, worker: WorkerEnd) -> None:
+        try:
+            said = worker.socket.recv(4096)
+        except BlockingIOError:
+            return
+        except OSError:
+            said = b""
+        self._warmed(worker, said)
+
+    def _warmed(self, worker: WorkerEnd, said: bytes) -> None:
+        handle = self._warming.pop(worker, None)
+        if handle is None:
+            return
+        handle.cancel()
+        asyncio.get_running_loop().remove_reader(worker.socket.fileno())
+        if said == _READY:
+            self._failures = 0
+            self._restarts = 0
+            if not self._around.idle_bytes:
+                self._around = Surroundings(_resident_bytes(worker.pid), self.walls, self._now_us)
+            self._give_back(worker)
+            self._refill()
+            return
+        worker.kill()
+        worker.close()
+        self._failures += 1
+        self._last_words = (
+            said[frames.HEAD.size + 5 :].decode("utf-8", "replace") or "it ended without a word while warming up"
+        )
+        if self._failures >= _HOPELESS:
+            self._despair(ZygoteFailed("no_worker", "workers die while warming up", why=self._last_words))
+        back_off = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S) - 1)]
+        asyncio.get_running_loop().call_later(back_off, self._refill)
+
+    def _despair(self, problem: ZygoteFailed) -> None:
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_exception(problem)
+
+    # the zygote
+
+    async def _complete(self) -> dict[str, str]:
+        if self._runtime != "quickjs" or "runtime_path" in self._told or "artefact" in self._told:
+            return self._told
+        realm = await asyncio.to_thread(artefact.ensure, fuel=self._metered)  # seconds when it must be baked
+        return {**realm.settings(), **self._told}
+
+    async def _bring_up(self) -> None:
+        zygote = Zygote(self._adopt, self._lost)
+        await zygote.start(self._settings)
+        self.walls = {wall: not why for wall, why in zygote.walls.items()}
+        for wall, why in zygote.walls.items():
+            if why:
+                _journal.warning("the wall %s does not stand: %s", wall, why)
+        try:
+            Doctor.demand(self._profile, zygote.walls, taken_away=self._told.get("without", ""))
+        except BaseException:
+            await zygote.stop()
+            raise
+        self._zygote = zygote
+        self._around = Surroundings(0, self.walls, self._now_us)
+        self._refill()
+
+    def _lost(self) -> None:
+        zygote, self._zygote = self._zygote, None
+        self._forget_workers()
+        if zygote is not None and self._open:
+            self._ending = zygote
+            _journal.warning("the zygote ended; a new one is started")
+            self._restarting = asyncio.get_running_loop().create_task(self._restart(zygote))
+
+    async def _restart(self, old: Zygote) -> None:
+        await old.stop()
+        while self._open and self._zygote is None:
+            await asyncio.sleep(_BACK_OFF_S[min(self._restarts, len(_BACK_OFF_S) - 1)])
+            self._restarts += 1  # until a worker of it is ready
+            try:
+                await self._bring_up()
+            except SandboxError as problem:
+                self._last_words = problem.why
+                _journal.error("the zygote did not come up: %s", problem.why)
+
+    def _forget_workers(self) -> None:
+        loop = asyncio.get_running_loop()
+        for worker, handle in self._warming.items():
+            handle.cancel()
+            loop.remove_reader(worker.socket.fileno())
+        for idle in (list(self._warming), self._ready):
+            _drop(idle)
+        self._warming.clear()
+        self._ready.clear()
+        self._asked = 0
+
+    async def _close(self) -> None:
+        self._open = False
+        restarting, self._restarting = self._restarting, None
+        if restarting is not None:
+            restarting.cancel()
+            await asyncio.gather(restarting, return_exceptions=True)
+        zygote, self._zygote = self._zygote, None
+        for each in (zygote, self._ending):
+            if each is not None:
+                await each.stop()
+        self._ending = None
+        self._forget_workers()
+        self._despair(ZygoteFailed("pool_stopped", "the pool was stopped"))
+        if self._running:
+            self._quiet = asyncio.get_running_loop().create_future()
+            await self._quiet
+            self._quiet = None
+
+
+def _drop(workers: Iterable[WorkerEnd]) -> None:
+    for worker in workers:
+        worker.kill()
+        worker.close()
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        with Path(f"/proc/{pid}/statm").open("rb") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def _refuse(job: Job) -> Verdict | None:
+    """What is too large or not JSON never reaches a worker."""
+    limits = job.limits
+    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in job.bundle.modules.values())
+    if size > limits.source_bytes:
+        return verdict.source_too_large(size, limits)
+    try:
+        prescan.check(
+            job.bundle.context.encode("utf-8", "surrogatepass"),
+            max_bytes=limits.input_bytes,
+            max_depth=limits.json_depth,
+        )
+        for name, source in job.bundle.modules.items():
+            (name + source).encode()
+    except prescan.JsonRefused as refused:
+        return verdict.bad_request(f"the input: {refused}")
+    except UnicodeEncodeError:
+        return verdict.bad_request("a module is not text: it holds half of a surrogate pair")
+    return None

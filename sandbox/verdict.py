@@ -1,0 +1,111 @@
+"""How an attempt ended, decided by the parent from what cannot lie: its own clock, the exit status, the kernel's usage. Pure."""
+
+import os
+import signal
+from dataclasses import dataclass
+
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.limits import MIB, Limits
+from lodger.sandbox.outcome import Outcome
+
+#: A tick of the kernel's CPU clock at HZ=100, the coarsest in use.
+_TICK_MS = 10
+_ENDED_BY_MEMORY = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGTRAP})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An outcome and what the author or operator is told."""
+
+    outcome: Outcome
+    error: ScriptError | None = None
+
+
+def _limit(outcome: Outcome, message: str) -> Verdict:
+    return Verdict(outcome, ScriptError("LimitExceeded", message))
+
+
+def cpu_limit(limits: Limits) -> Verdict:
+    """Say that the CPU time is used up."""
+    return _limit(Outcome.CPU_LIMIT, f"the script used more than {limits.cpu_ms} ms of CPU time")
+
+
+def wall_limit(limits: Limits) -> Verdict:
+    """Say that the time is over."""
+    return _limit(Outcome.WALL_LIMIT, f"the script gave no answer within {limits.wall_ms} ms")
+
+
+def memory_limit(limits: Limits) -> Verdict:
+    """Say that the memory is used up."""
+    return _limit(Outcome.MEMORY_LIMIT, f"the script needed more than {limits.memory_bytes // MIB} MiB of memory")
+
+
+def call_limit(limits: Limits) -> Verdict:
+    """Say that the calls are used up."""
+    return _limit(Outcome.CALL_LIMIT, f"the script made more than {limits.host_calls} host calls")
+
+
+def output_limit(limits: Limits, size: int) -> Verdict:
+    """Say that the result is too large."""
+    return _limit(Outcome.OUTPUT_LIMIT, f"the result has {size} bytes of JSON, at most {limits.result_bytes} are kept")
+
+
+def bad_request(why: str) -> Verdict:
+    """Say that what came or went is outside the bounds of a value; ``why`` is our own sentence."""
+    return Verdict(Outcome.BAD_REQUEST, ScriptError("BadRequest", why))
+
+
+def source_too_large(size: int, limits: Limits) -> Verdict:
+    """Say that the modules are too large."""
+    message = f"the modules have {size} bytes, at most {limits.source_bytes} are taken"
+    return Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message))
+
+
+def protocol_error(why: str) -> Verdict:
+    """Say that the worker broke the protocol; ``why`` holds no byte of the worker's."""
+    return Verdict(Outcome.PROTOCOL_ERROR, ScriptError("ProtocolError", f"the worker broke the protocol: {why}"))
+
+
+def worker_lost(why: str) -> Verdict:
+    """Say that the attempt ended through no fault of the script."""
+    return Verdict(Outcome.WORKER_LOST, ScriptError("WorkerLost", why))
+
+
+def engine_fault(why: str) -> Verdict:
+    """Say that our own side failed; ``why`` is a fixed sentence, never an exception's text."""
+    return Verdict(Outcome.ENGINE_FAULT, ScriptError("EngineFault", why))
+
+
+def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Verdict:
+    """Judge a worker that ended without an answer and that the parent did not stop.
+
+    Args:
+        status: as wait4 gives it.
+        cpu_ms: used by the job, warm-up taken off.
+        peak_bytes: resident memory above that of an idle worker.
+        limits: of the job.
+    """
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return Verdict(Outcome.CRASHED, ScriptError("Crash", f"the worker ended without an answer (exit code {code})"))
+    number = -code
+    if number in (signal.SIGKILL, signal.SIGXCPU):
+        if number == signal.SIGXCPU or cpu_ms + _TICK_MS >= limits.cpu_ms:
+            return cpu_limit(limits)
+        if peak_bytes >= limits.memory_bytes:
+            return memory_limit(limits)
+        return worker_lost("the worker was killed from outside")
+    if number == signal.SIGSYS:
+        return Verdict(
+            Outcome.CRASHED, ScriptError("Crash", "denied system call: the wall seccomp stopped the worker (SIGSYS)")
+        )
+    if number in _ENDED_BY_MEMORY and peak_bytes * 10 >= limits.memory_bytes * 9:
+        return memory_limit(limits)
+    return Verdict(Outcome.CRASHED, ScriptError("Crash", f"the worker crashed ({_name(number)})"))
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

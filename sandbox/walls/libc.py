@@ -1,0 +1,44 @@
+"""The C library's raw door, resolved once: the first use of a ctypes function in a fork costs up to 200 µs of page faults."""
+
+import ctypes
+import os
+
+_libc = ctypes.PyDLL(None, use_errno=True)
+_syscall = _libc.syscall
+_syscall.restype = ctypes.c_long
+_syscall.argtypes = [ctypes.c_long] * 6
+_mount = _libc.mount
+_umount2 = _libc.umount2
+
+
+def syscall(number: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, e: int = 0) -> int:
+    """Make one system call by number; memory is given by its :func:`address`. Raises OSError."""
+    answer: int = _syscall(number, a, b, c, d, e)
+    if answer == -1:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return answer
+
+
+def mount(source: bytes, target: bytes, kind: "bytes | None", flags: int, data: "bytes | None") -> None:
+    """mount(2). Raises OSError."""
+    if _mount(source, target, kind, ctypes.c_ulong(flags), data):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def unmount_lazily(target: bytes) -> None:
+    """Detach a mount now, let go of it when nothing uses it. Raises OSError."""
+    if _umount2(target, 2):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def buffer(content: bytes) -> "ctypes.Array[ctypes.c_char]":
+    """Memory at a fixed address, made in the zygote so that a worker only points at it."""
+    return ctypes.create_string_buffer(content, len(content))
+
+
+def address(memory: "ctypes.Array[ctypes.c_char]") -> int:
+    """Where that memory lies."""
+    return ctypes.addressof(memory)

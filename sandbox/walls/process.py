@@ -1,0 +1,77 @@
+"""What a process says about itself through prctl, descriptors and /proc/self: death signal, no_new_privs, dumpable, OOM score."""
+
+import os
+
+from lodger.sandbox.walls.libc import syscall
+from lodger.sandbox.walls.syscalls import NUMBER
+
+_PRCTL = NUMBER["prctl"]
+_SET_PDEATHSIG = 1
+_SET_DUMPABLE = 4
+_SET_KEEPCAPS = 8
+_CAPBSET_READ = 23
+_CAPBSET_DROP = 24
+_SET_NO_NEW_PRIVS = 38
+_CAP_AMBIENT = 47
+_CAP_AMBIENT_CLEAR_ALL = 4
+_SIGKILL = 9
+
+
+def die_with_parent() -> None:
+    """Ask for SIGKILL when the parent thread dies. A fork and a change of uid both clear it."""
+    syscall(_PRCTL, _SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+
+
+def renounce_new_privileges() -> None:
+    """No exec gives privileges any more; seccomp and Landlock need it from an ordinary user."""
+    syscall(_PRCTL, _SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def hide_memory() -> None:
+    """Not dumpable: no core, no ptrace by the same uid, /proc/self belongs to root. Inherited by fork."""
+    syscall(_PRCTL, _SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def keep_capabilities(on: bool) -> None:
+    """Keep the permitted set through the next change of uid."""
+    syscall(_PRCTL, _SET_KEEPCAPS, int(on), 0, 0, 0)
+
+
+def drop_bounding_set() -> None:
+    """Empty the bounding and ambient sets as far as this process may."""
+    for capability in range(64):
+        try:
+            if syscall(_PRCTL, _CAPBSET_READ, capability, 0, 0, 0):
+                syscall(_PRCTL, _CAPBSET_DROP, capability, 0, 0, 0)
+        except OSError:
+            break
+    try:
+        syscall(_PRCTL, _CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    except OSError:
+        pass
+
+
+def offer_to_oom_killer() -> None:
+    """Under memory pressure the kernel takes a worker first, never the engine. Must come before dumpable 0."""
+    score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    try:
+        os.write(score, b"1000")
+    finally:
+        os.close(score)
+
+
+def close_all_but(kept: "tuple[int, ...]") -> None:
+    """Close every descriptor except these."""
+    low = 0
+    for number in sorted(kept):
+        if number > low:
+            os.closerange(low, number) if number - low < 8 else _close_range(low, number - 1)
+        low = number + 1
+    _close_range(low, 0xFFFFFFFF)
+
+
+def _close_range(first: int, last: int) -> None:
+    try:
+        syscall(NUMBER["close_range"], first, last, 0)
+    except OSError:
+        os.closerange(first, min(last, 65536))

@@ -1,0 +1,61 @@
+"""System call numbers and architecture marks, in one readable place. Only what the walls name; the worker imports this."""
+
+import os
+
+#: AUDIT_ARCH_* of linux/audit.h: what seccomp_data.arch holds.
+AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+# name: (x86_64, aarch64), -1 where the architecture has no such call; from the kernel's syscall_64.tbl and asm-generic/unistd.h
+_NUMBERS = {
+    "read": (0, 63),
+    "write": (1, 64),
+    "poll": (7, -1),
+    "mmap": (9, 222),
+    "mprotect": (10, 226),
+    "munmap": (11, 215),
+    "brk": (12, 214),
+    "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135),
+    "rt_sigreturn": (15, 139),
+    "readv": (19, 65),
+    "writev": (20, 66),
+    "sched_yield": (24, 124),
+    "mremap": (25, 216),
+    "madvise": (28, 233),
+    "getpid": (39, 172),
+    "exit": (60, 93),
+    "capset": (126, 91),
+    "sigaltstack": (131, 132),
+    "pivot_root": (155, 41),
+    "prctl": (157, 167),
+    "gettid": (186, 178),
+    "futex": (202, 98),
+    "restart_syscall": (219, 128),
+    "timer_create": (222, 107),
+    "timer_settime": (223, 110),
+    "clock_gettime": (228, 113),
+    "exit_group": (231, 94),
+    "tgkill": (234, 131),
+    "unshare": (272, 97),
+    "ppoll": (271, 73),
+    "prlimit64": (302, 261),
+    "seccomp": (317, 277),
+    "getrandom": (318, 278),
+    "pidfd_open": (434, 434),
+    "close_range": (436, 436),
+    "landlock_create_ruleset": (444, 444),
+    "landlock_restrict_self": (446, 446),
+}
+
+MACHINE = os.uname().machine
+SUPPORTED = MACHINE in AUDIT
+
+_COLUMN = 1 if MACHINE == "aarch64" else 0
+#: The running machine's numbers by name.
+NUMBER = {name: row[_COLUMN] for name, row in _NUMBERS.items()}
+
+
+def table(machine: str) -> "dict[str, int]":
+    """Give the numbers of one architecture by name, -1 for what it lacks."""
+    column = list(AUDIT).index(machine)
+    return {name: row[column] for name, row in _NUMBERS.items()}

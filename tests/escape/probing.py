@@ -1,0 +1,47 @@
+"""Runs one snippet in a locked worker of the probe runtime, with some walls taken away, and gives the report."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from lodger.sandbox import Bundle, Job, Limits, Pool, Report
+from lodger.sandbox.job import LogLine, Reply
+
+PROBE = str(Path(__file__).with_name("probe_runtime.py"))
+
+
+class Echo:
+    """Answers every call with its own name and keeps the lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[LogLine] = []
+        self.asked: list[tuple[str, str]] = []
+
+    async def call(self, name: str, arguments: str) -> Reply:
+        self.asked.append((name, arguments))
+        return Reply(True, f'"{name}"')
+
+    def log(self, line: LogLine) -> None:
+        self.lines.append(line)
+
+
+def probe_pool(without: Iterable[str] = (), **other: Any) -> Pool:
+    settings = {"runtime_path": PROBE, "without": " ".join(without), **other.pop("settings", {})}
+    return Pool(settings=settings, size=other.pop("size", 1), profile=other.pop("profile", "trusted"), **other)
+
+
+def probe_job(code: str, context: str = "{}", **limits: int) -> Job:
+    return Job(Bundle({"main.js": code}, context), Limits(**limits))
+
+
+def probe(code: str, without: Iterable[str] = (), host: Any = None, context: str = "{}", **limits: int) -> Report:
+    async def go() -> Report:
+        pool = probe_pool(without)
+        await pool.start()
+        try:
+            return await pool.run(probe_job(code, context, **limits), host or Echo())
+        finally:
+            await pool.stop()
+
+    return asyncio.run(go())
