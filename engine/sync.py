@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lodger.engine.clock import Clock, SystemClock, to_us
+from lodger.engine.data.datasets import Datasets
 from lodger.engine.errors import InputError
 from lodger.engine.events import Event, Events
 from lodger.engine.identity import Identities
@@ -22,8 +23,11 @@ from lodger.engine.settings import Settings
 from lodger.engine.verbs import Actions, Schedules, Scripts, Tenants
 
 if TYPE_CHECKING:
+    from sqlalchemy import Column
+
+    from lodger.engine.data.dataset import TableDataset
     from lodger.engine.ledger.commits import ApplyEffects
-    from lodger.engine.node.executor import Executor
+    from lodger.engine.node.executor import Executor, Finished
     from lodger.engine.node.node import Node
 
 
@@ -33,6 +37,8 @@ class Engine:
     def __init__(self, books: Books) -> None:
         self.books = books
         self.events = Events()
+        #: What ``db.NAME`` means to scripts: see :meth:`expose`.
+        self.datasets = Datasets()
         self._watchers: list[Callable[[], None]] = []
         self.tenants = Tenants(books, self.changed)
         self.scripts = Scripts(books, self.changed)
@@ -77,6 +83,34 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def expose(self, source: Any, *, tenant_column: "str | Column[Any]", **options: Any) -> "TableDataset":
+        """Let scripts see a SQLAlchemy table or mapped class as ``db.NAME``, each tenant its own rows.
+
+        Arguments are those of :func:`lodger.engine.data.expose.expose`: ``name``, ``read``, ``write`` and what may be
+        inserted or deleted. Say it before a node starts.
+
+        Raises:
+            InputError: the table cannot be exposed so.
+            Conflict: the name is taken.
+        """
+        return self.datasets.expose(source, tenant_column=tenant_column, **options)
+
+    def dry_run(
+        self, tenant_id: str, script: str, params: Json = None, *, version: int | None = None
+    ) -> "Finished":
+        """Run a script once in real walls against the data of now; give its end and the effects it would have had.
+
+        Nothing is stored: no action, no effect, no mail.
+
+        Raises:
+            NotFound: no such tenant, script or version.
+        """
+        import asyncio
+
+        from lodger.engine.node.rehearsal import rehearse
+
+        return asyncio.run(rehearse(self, tenant_id, script, params, version))
 
     def run_at(
         self,
@@ -131,9 +165,13 @@ class Engine:
 
     @contextmanager
     def node(
-        self, executor: "Executor", name: str | None = None, *, apply_effects: "ApplyEffects | None" = None
+        self,
+        executor: "Executor | None" = None,
+        name: str | None = None,
+        *,
+        apply_effects: "ApplyEffects | None" = None,
     ) -> Iterator["Node"]:
-        """Run a node in a thread of its own for as long as the block lasts."""
+        """Run a node in a thread of its own for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
         import asyncio
 
         from lodger.engine.node.node import Node
