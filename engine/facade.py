@@ -113,6 +113,8 @@ class Engine(Shell[sync.Engine]):
         self.scripts = Scripts(inner.scripts, self.threads)
         self.schedules = Schedules(inner.schedules, self.threads)
         self.actions = Actions(inner.actions, self.threads)
+        self.datasets = inner.datasets
+        self.expose = inner.expose
 
     run_at = Verb(sync.Engine.run_at)
     run_in = Verb(sync.Engine.run_in)

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lodger.engine.clock import Clock, SystemClock, to_us
+from lodger.engine.data.dataset import TableDataset
+from lodger.engine.data.datasets import Datasets
 from lodger.engine.errors import InputError
 from lodger.engine.events import Event, Events
 from lodger.engine.identity import Identities
@@ -22,6 +24,8 @@ from lodger.engine.settings import Settings
 from lodger.engine.verbs import Actions, Schedules, Scripts, Tenants
 
 if TYPE_CHECKING:
+    from sqlalchemy import Column
+
     from lodger.engine.ledger.commits import ApplyEffects
     from lodger.engine.node.executor import Executor
     from lodger.engine.node.node import Node
@@ -38,6 +42,8 @@ class Engine:
         self.scripts = Scripts(books, self.changed)
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
+        #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
+        self.datasets = Datasets()
 
     @classmethod
     def open(
@@ -114,6 +120,17 @@ class Engine:
             asked = actions.once(self.books, connection, tenant_id, request, self.books.clock.now_us())
         self.changed()
         return asked
+
+    def expose(self, source: Any, *, tenant_column: "str | Column[Any]", **options: Any) -> TableDataset:
+        """Let scripts read, and where allowed write, a table of the platform's as ``db.NAME``.
+
+        Arguments are those of :func:`lodger.engine.data.expose.expose`: read, write, name, insert, delete, …
+
+        Raises:
+            InputError: the table cannot be exposed so; the reason is what one tenant could learn of another by it.
+            Conflict: the name is taken.
+        """
+        return self.datasets.expose(source, tenant_column=tenant_column, **options)
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
