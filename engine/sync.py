@@ -24,7 +24,7 @@ from lodger.engine.settings import Settings
 from lodger.engine.verbs import Actions, Schedules, Scripts, Tenants
 
 if TYPE_CHECKING:
-    from sqlalchemy import Column
+    from sqlalchemy import Column, Table
 
     from lodger.engine.ledger.commits import ApplyEffects
     from lodger.engine.node.executor import Executor
@@ -121,7 +121,9 @@ class Engine:
         self.changed()
         return asked
 
-    def expose(self, source: Any, *, tenant_column: "str | Column[Any]", **options: Any) -> TableDataset:
+    def expose(
+        self, source: "Table | type[Any]", *, tenant_column: "str | Column[Any]", **options: Any
+    ) -> TableDataset:
         """Let scripts read, and where allowed write, a table of the platform's as ``db.NAME``.
 
         Arguments are those of :func:`lodger.engine.data.expose.expose`: read, write, name, insert, delete, …
