@@ -114,10 +114,9 @@ class Engine(Shell[sync.Engine]):
         self.scripts = Scripts(inner.scripts, self.threads)
         self.schedules = Schedules(inner.schedules, self.threads)
         self.actions = Actions(inner.actions, self.threads)
-
         self.datasets = inner.datasets
-        #: As :meth:`lodger.engine.sync.Engine.expose`; it touches no database and is not awaited.
         self.expose = inner.expose
+
 
     run_at = Verb(sync.Engine.run_at)
     run_in = Verb(sync.Engine.run_in)

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lodger.engine.clock import Clock, SystemClock, to_us
+from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.errors import InputError
 from lodger.engine.events import Event, Events
@@ -23,9 +24,8 @@ from lodger.engine.settings import Settings
 from lodger.engine.verbs import Actions, Schedules, Scripts, Tenants
 
 if TYPE_CHECKING:
-    from sqlalchemy import Column
+    from sqlalchemy import Column, Table
 
-    from lodger.engine.data.dataset import TableDataset
     from lodger.engine.ledger.commits import ApplyEffects
     from lodger.engine.node.executor import Executor, Finished
     from lodger.engine.node.node import Node
@@ -37,13 +37,13 @@ class Engine:
     def __init__(self, books: Books) -> None:
         self.books = books
         self.events = Events()
-        #: What ``db.NAME`` means to scripts: see :meth:`expose`.
-        self.datasets = Datasets()
         self._watchers: list[Callable[[], None]] = []
         self.tenants = Tenants(books, self.changed)
         self.scripts = Scripts(books, self.changed)
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
+        #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
+        self.datasets = Datasets()
 
     @classmethod
     def open(
@@ -84,21 +84,7 @@ class Engine:
     ) -> None:
         self.close()
 
-    def expose(self, source: Any, *, tenant_column: "str | Column[Any]", **options: Any) -> "TableDataset":
-        """Let scripts see a SQLAlchemy table or mapped class as ``db.NAME``, each tenant its own rows.
-
-        Arguments are those of :func:`lodger.engine.data.expose.expose`: ``name``, ``read``, ``write`` and what may be
-        inserted or deleted. Say it before a node starts.
-
-        Raises:
-            InputError: the table cannot be exposed so.
-            Conflict: the name is taken.
-        """
-        return self.datasets.expose(source, tenant_column=tenant_column, **options)
-
-    def dry_run(
-        self, tenant_id: str, script: str, params: Json = None, *, version: int | None = None
-    ) -> "Finished":
+    def dry_run(self, tenant_id: str, script: str, params: Json = None, *, version: int | None = None) -> "Finished":
         """Run a script once in real walls against the data of now; give its end and the effects it would have had.
 
         Nothing is stored: no action, no effect, no mail.
@@ -148,6 +134,19 @@ class Engine:
             asked = actions.once(self.books, connection, tenant_id, request, self.books.clock.now_us())
         self.changed()
         return asked
+
+    def expose(
+        self, source: "Table | type[Any]", *, tenant_column: "str | Column[Any]", **options: Any
+    ) -> TableDataset:
+        """Let scripts read, and where allowed write, a table of the platform's as ``db.NAME``.
+
+        Arguments are those of :func:`lodger.engine.data.expose.expose`: read, write, name, insert, delete, …
+
+        Raises:
+            InputError: the table cannot be exposed so; the reason is what one tenant could learn of another by it.
+            Conflict: the name is taken.
+        """
+        return self.datasets.expose(source, tenant_column=tenant_column, **options)
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""

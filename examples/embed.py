@@ -7,7 +7,6 @@ from pathlib import Path
 from sqlalchemy import Column, Integer, MetaData, String, Table, insert
 
 from lodger.engine import Engine
-from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.reads import ThreadReads
 from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
 from lodger.sandbox import Pool
@@ -41,11 +40,10 @@ async def main(folder: Path) -> None:
         schedule = await engine.schedules.create("oak", "evening", script="light", rules="every 1s")
         print(schedule.text)  # noqa: T201 - an example talks
 
-        datasets = Datasets()
-        datasets.expose(lamps, tenant_column="house", write=["lit"], insert=False, delete=False)
+        engine.expose(lamps, tenant_column="house", write=["lit"], insert=False, delete=False)
         books = engine.books
         reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
-        executor = SandboxExecutor(Pool(settings=ensure().settings()), reads, datasets, books.clock)
+        executor = SandboxExecutor(Pool(settings=ensure().settings()), reads, engine.datasets, books.clock)
         events = engine.events()
         async with engine.node(executor, apply_effects=effects_applier(books.clock)):
             async for event in events:

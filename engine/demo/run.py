@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Protocol
 
 from lodger.engine.clock import Clock, from_us
-from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.reads import ThreadReads
 from lodger.engine.demo.cast import CAST, OFF_DAYS
 from lodger.engine.demo.feed import Feed
@@ -59,15 +58,13 @@ class Plan:
     for_s: float | None
 
 
-def datasets() -> Datasets:
-    """What the shops' scripts see as ``db.NAME``, and what of it they may write."""
-    made = Datasets()
-    made.expose(customers, tenant_column="shop")
-    made.expose(products, tenant_column="shop", write=["sale_cents"], insert=False, delete=False)
-    made.expose(orders, tenant_column="shop", write=["state"], insert=False, delete=False)
-    made.expose(carts, tenant_column="shop", write=["state"], insert=False, delete=False)
-    made.expose(tickets, tenant_column="shop", write=["state", "answered"], insert=False, delete=False)
-    return made
+def expose(engine: Engine) -> None:
+    """Say what the shops' scripts see as ``db.NAME``, and what of it they may write."""
+    engine.expose(customers, tenant_column="shop")
+    engine.expose(products, tenant_column="shop", write=["sale_cents"], insert=False, delete=False)
+    engine.expose(orders, tenant_column="shop", write=["state"], insert=False, delete=False)
+    engine.expose(carts, tenant_column="shop", write=["state"], insert=False, delete=False)
+    engine.expose(tickets, tenant_column="shop", write=["state", "answered"], insert=False, delete=False)
 
 
 async def play(
@@ -114,8 +111,9 @@ async def _at_work(
     engine: Engine, story: Story, mailbox: Mailbox, pool: Pool, settings: Settings
 ) -> AsyncIterator[Feed]:
     books = engine.books
+    expose(engine)
     reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
-    executor = SandboxExecutor(pool, reads, datasets(), books.clock)
+    executor = SandboxExecutor(pool, reads, engine.datasets, books.clock)
     mailer = Mailer(books.database, MailServer(mailbox.host, mailbox.port, sender=SENDER), books.clock, poll_s=MAIL_S)
     sources = {(part.shop, part.script): part.source() for part in CAST}
     feed = Feed(engine, story, sources, settings.missed_after_s)
