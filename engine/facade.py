@@ -117,7 +117,6 @@ class Engine(Shell[sync.Engine]):
         self.datasets = inner.datasets
         self.expose = inner.expose
 
-
     run_at = Verb(sync.Engine.run_at)
     run_in = Verb(sync.Engine.run_in)
 

@@ -7,10 +7,6 @@ from pathlib import Path
 from sqlalchemy import Column, Integer, MetaData, String, Table, insert
 
 from lodger.engine import Engine
-from lodger.engine.data.reads import ThreadReads
-from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
-from lodger.sandbox import Pool
-from lodger.sandbox.runtimes.artefact import ensure
 
 lamps = Table(
     "lamps",
@@ -41,17 +37,13 @@ async def main(folder: Path) -> None:
         print(schedule.text)  # noqa: T201 - an example talks
 
         engine.expose(lamps, tenant_column="house", write=["lit"], insert=False, delete=False)
-        books = engine.books
-        reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
-        executor = SandboxExecutor(Pool(settings=ensure().settings()), reads, engine.datasets, books.clock)
         events = engine.events()
-        async with engine.node(executor, apply_effects=effects_applier(books.clock)):
+        async with engine.node():
             async for event in events:
                 if event.kind == "finished":
                     print(event.details["outcome"], event.details["finished"].result)  # noqa: T201 - an example talks
                     break
         await events.aclose()
-        reads.close()
 
 
 if __name__ == "__main__":

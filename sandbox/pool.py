@@ -252,7 +252,9 @@ class Pool:
     async def _complete(self) -> dict[str, str]:
         if self._runtime != "quickjs" or "runtime_path" in self._told or "artefact" in self._told:
             return self._told
-        realm = await asyncio.to_thread(artefact.ensure, self._cache, fuel=self._metered)  # seconds when it must be baked
+        realm = await asyncio.to_thread(
+            artefact.ensure, self._cache, fuel=self._metered
+        )  # seconds when it must be baked
         return {**realm.settings(), **self._told}
 
     async def _bring_up(self) -> None:

@@ -12,8 +12,8 @@ from lodger.engine.cli.answer import AsJson, Database, say, write_json
 from lodger.engine.cli.failure import Usage
 
 if TYPE_CHECKING:
+    from lodger.engine import sync
     from lodger.engine.events import Event
-    from lodger.engine.facade import Engine
 
 #: Kinds of events worth a line; a tick that found nothing is not.
 TOLD = {"skipped", "finished", "lost", "rescued", "node_lost", "lease_lost", "retimed", "fault"}
@@ -23,7 +23,10 @@ def up(
     role: Annotated[str, typer.Option(help="What this process does; this version has node.")] = "node",
     expose: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine before it starts: expose tables there."),
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="Called with the (synchronous) engine before it starts: expose tables there.",
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="The node's name, for people.")] = None,
     db: Database = None,
@@ -38,7 +41,7 @@ def up(
     asyncio.run(_serve(db, prepare, name, as_json=as_json))
 
 
-def named(place: str) -> "Callable[[Engine], Any]":
+def named(place: str) -> "Callable[[sync.Engine], Any]":
     """Find a function by ``module:function``; the current folder is looked through first.
 
     Raises:
@@ -58,7 +61,7 @@ def named(place: str) -> "Callable[[Engine], Any]":
 
 
 async def _serve(
-    place: str | None, prepare: "Callable[[Engine], Any] | None", name: str | None, *, as_json: bool
+    place: str | None, prepare: "Callable[[sync.Engine], Any] | None", name: str | None, *, as_json: bool
 ) -> None:
     import asyncio
     import signal
@@ -73,9 +76,13 @@ async def _serve(
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(Engine.open(settings.database, settings=settings))
         if prepare is not None:
-            prepare(engine)
+            prepare(engine.inner)
         write = _as_json if as_json else _as_line
-        stack.callback(engine.on_event(lambda event: loop.call_soon_threadsafe(write, event)))
+
+        def hear(event: "Event") -> None:
+            loop.call_soon_threadsafe(write, event)
+
+        stack.callback(engine.on_event(hear))
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, told.set)
             stack.callback(loop.remove_signal_handler, number)
