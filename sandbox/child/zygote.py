@@ -3,7 +3,8 @@
 Exec'ed by absolute path as ``python -I -S -E zygote.py CONTROL SANDBOX_FOLDER`` with an empty environment. It imports only what is cheap to
 fork; ``tests/unit/sandbox/test_zygote_modules.py`` pins the list.
 
-Control messages (SOCK_SEQPACKET). In: settings first, then ``s`` to spawn one, with CODE and a memory file where the runtime wants them; end of file ends the zygote and with it its workers.
+Control messages (SOCK_SEQPACKET). In: settings first, then ``s`` to spawn one (with CODE and a memory file
+where the runtime wants them); end of file ends the zygote and with it its workers.
 Out: ``Z`` + report when ready · ``W`` + PID with [socket, pidfd] for a fork · ``D`` + DEATH for a reaped one · ``F`` + text when it gives
 up.
 """

@@ -9,6 +9,7 @@ from struct import pack, unpack_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     class Memory(Protocol):
@@ -191,7 +192,7 @@ class Wasi:
 
     def _vectors(self, at: int, count: int) -> "list[tuple[int, int]]":
         table = self._behind().peek(at, 8 * count)
-        return [unpack_from("<II", table, 8 * index) for index in range(count)]  # type: ignore[misc]  # two words each
+        return [unpack_from("<II", table, 8 * index) for index in range(count)]
 
     def _read(self, descriptor: int, at: int, count: int, out: int) -> int:
         command = self._behind()
@@ -293,7 +294,7 @@ class Wasi:
         raise Exited(code)
 
 
-_SERVED = {
+_SERVED: "dict[str, Callable[..., int]]" = {
     "args_get": Wasi._nothing,
     "args_sizes_get": Wasi._no_counts,
     "environ_get": Wasi._nothing,

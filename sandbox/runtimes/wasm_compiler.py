@@ -37,8 +37,7 @@ class CompilerRealm:
     def run(self, bundle: bytes, channel: "Channel") -> None:
         """Compile the module that is the bundle; answer by ARTEFACT frames and DONE, or by FAIL."""
         try:
-            if not bundle.startswith(MAGIC):
-                raise Unsuitable(_no_module(bundle))
+            _check_start(bundle)
             machine = self._machines[bool(self._limits["fuel"])]
             module = machine.lib.module(machine.engine, bundle)
             machine.examine(module)
@@ -54,12 +53,13 @@ class CompilerRealm:
         channel.send(DONE, b"%d" % code.size)
 
 
-def _no_module(bundle: bytes) -> str:
+def _check_start(bundle: bytes) -> None:
     if bundle[:4] != MAGIC[:4]:
-        return "this is no WebAssembly: the file does not begin with the bytes 00 61 73 6d"
+        raise Unsuitable("this is no WebAssembly: the file does not begin with the bytes 00 61 73 6d")
     if bundle[4:8] == b"\x0d\0\1\0":
-        return "this is a WebAssembly component: only core modules (WASI preview 1 commands) run here"
-    return "this is no WebAssembly module of version 1"
+        raise Unsuitable("this is a WebAssembly component: only core modules (WASI preview 1 commands) run here")
+    if bundle[4:8] != MAGIC[4:]:
+        raise Unsuitable("this is no WebAssembly module of version 1")
 
 
 class Runtime:
