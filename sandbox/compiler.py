@@ -1,9 +1,11 @@
 """Turns tenants' modules into compiled code, in locked workers of their own; a bomb costs its own limits and is not tried again."""
 
 import asyncio
+import os
 from collections import OrderedDict
 from dataclasses import replace
 from functools import partial
+from weakref import WeakValueDictionary
 
 from lodger.sandbox import frames, verdict
 from lodger.sandbox.attempt import Attempt, Surroundings
@@ -17,12 +19,13 @@ from lodger.sandbox.shelf import Shelf
 from lodger.sandbox.verdict import Verdict
 
 #: Of one compilation; a module of 8 MiB takes a good part of it.
-LIMITS = Limits(cpu_ms=20_000, wall_ms=120_000, memory_bytes=512 * MIB)
+LIMITS = Limits(cpu_ms=10_000, wall_ms=60_000, memory_bytes=512 * MIB)
 #: Compiled code that is taken from a worker.
 MOST_CODE_BYTES = 128 * MIB
 #: Outcomes that the same module would meet again.
 _LASTING = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
 _REFUSALS = 1000
+_SMALL = 1 << 18
 
 
 class _Nobody:
@@ -71,7 +74,7 @@ class Compilation(Attempt):
 
 
 class Compiler:
-    """Gives compiled code for jobs: from the shelf, or compiled now, each module once however many ask.
+    """Gives compiled code for jobs: from the shelf, or compiled now, each tenant's modules one after the other, each once.
 
     Args:
         pool: of runtime ``wasm_compiler``; its start and stop are the owner's.
@@ -84,25 +87,30 @@ class Compiler:
         self._shelf = shelf
         self._limits = limits
         self._refused: OrderedDict[bytes, Report] = OrderedDict()
-        self._running: dict[bytes, asyncio.Lock] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._gate = asyncio.Semaphore(len(os.sched_getaffinity(0)))
         self.compiled = 0
 
     async def code(self, job: Job) -> Sealed | Report:
         """Give the code of a job's module for the caller to close, or how its compilation ended. Raises ZygoteFailed."""
         wasm = job.bundle.wasm or b""
-        fuel = bool(job.fuel)
-        binding = self._shelf.binding(job.tenant, wasm, fuel=fuel)
-        lock = self._running.setdefault(binding, asyncio.Lock())
-        try:
-            async with lock:
-                refused = self._refused.get(binding)
-                if refused is not None:
-                    return refused
-                found = await asyncio.to_thread(self._shelf.find, job.tenant, binding)
-                return found or await self._compile(job, binding)
-        finally:
-            if not lock.locked():
-                self._running.pop(binding, None)
+        bind = partial(self._shelf.binding, job.tenant, wasm, fuel=bool(job.fuel))
+        binding = bind() if len(wasm) < _SMALL else await asyncio.to_thread(bind)
+        known = self._refused.get(binding) or self._shelf.find(binding)
+        if known is not None:
+            return known
+        turn = self._turns.get(job.tenant)
+        if turn is None:
+            turn = self._turns[job.tenant] = asyncio.Lock()
+        async with turn:  # one at a time of each tenant: its bombs delay nobody else
+            known = self._refused.get(binding) or self._shelf.find(binding)
+            if known is None:
+                fetched = await asyncio.to_thread(self._shelf.fetch, job.tenant, binding)
+                known = fetched and self._shelf.keep(binding, fetched)
+            if known is None:
+                async with self._gate:
+                    known = await self._compile(job, binding)
+            return known
 
     async def _compile(self, job: Job, binding: bytes) -> Sealed | Report:
         sealing = self._shelf.begin(binding)
@@ -111,7 +119,9 @@ class Compiler:
             report = await self._pool.attempt(partial(Compilation, sealing, order))
             self.compiled += 1
             if report.outcome is Outcome.OK:
-                return self._shelf.keep(job.tenant, binding, sealing.finish())
+                code = self._shelf.keep(binding, sealing.finish())
+                await asyncio.to_thread(self._shelf.store, job.tenant, binding, code)
+                return code
         finally:
             sealing.drop()
         return self._note(binding, report)

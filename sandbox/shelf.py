@@ -62,40 +62,33 @@ class Shelf:
         parts = (_FORMAT, tenant.encode(), hashlib.sha256(wasm).digest(), *_compiler(fuel=fuel))
         return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
 
-    def find(self, tenant: str, binding: bytes) -> Sealed | None:
-        """Give what is kept, with a descriptor for the caller to close."""
+    def find(self, binding: bytes) -> Sealed | None:
+        """Give what is kept in memory, with a descriptor for the caller to close."""
         found = self._kept.get(binding)
-        if found is not None:
-            self._kept.move_to_end(binding)
-            return found.another()
-        read = self._read(tenant, binding)
-        if read is not None:
-            self._keep(binding, read)
-            return read.another()
-        return None
+        if found is None:
+            return None
+        self._kept.move_to_end(binding)
+        return found.another()
 
     def begin(self, binding: bytes) -> Sealing:
         """Begin to take code in."""
         return Sealing(self._key, binding)
 
-    def keep(self, tenant: str, binding: bytes, code: Sealed) -> Sealed:
-        """Keep it, on disk too where that is wished; gives it with a descriptor for the caller to close."""
-        self._keep(binding, code)
-        self._write(tenant, binding, code)
-        return code.another()
+    def keep(self, binding: bytes, code: Sealed) -> Sealed:
+        """Keep it in memory; gives it with a descriptor for the caller to close."""
+        self._forget(self._kept.pop(binding, None))
+        self._kept[binding] = code
+        self._bytes += code.size
+        given = code.another()
+        while len(self._kept) > 1 and (self._bytes > self._most_bytes or len(self._kept) > self._most):
+            self._forget(self._kept.popitem(last=False)[1])
+        return given
 
     def close(self) -> None:
         """Let go of all memory; safe twice."""
         while self._kept:
             self._kept.popitem()[1].close()
         self._bytes = 0
-
-    def _keep(self, binding: bytes, code: Sealed) -> None:
-        self._forget(self._kept.pop(binding, None))
-        self._kept[binding] = code
-        self._bytes += code.size
-        while len(self._kept) > 1 and (self._bytes > self._most_bytes or len(self._kept) > self._most):
-            self._forget(self._kept.popitem(last=False)[1])
 
     def _forget(self, code: Sealed | None) -> None:
         if code is not None:
@@ -113,7 +106,8 @@ class Shelf:
             return None
         return self._folder / self._named(tenant.encode()) / self._named(binding)
 
-    def _read(self, tenant: str, binding: bytes) -> Sealed | None:
+    def fetch(self, tenant: str, binding: bytes) -> Sealed | None:
+        """Give what is kept on disk if it is ours, for the caller to keep or close; blocks, touches no memory of the shelf."""
         place = self.place(tenant, binding)
         if place is None or not all(artefact.is_ours(path) for path in (place.parent, place)):
             return None
@@ -137,7 +131,8 @@ class Shelf:
             return None
         return code
 
-    def _write(self, tenant: str, binding: bytes, code: Sealed) -> None:
+    def store(self, tenant: str, binding: bytes, code: Sealed) -> None:
+        """Keep it on disk too where that is wished; blocks, touches no memory of the shelf."""
         place = self.place(tenant, binding)
         if place is None:
             return

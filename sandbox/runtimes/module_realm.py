@@ -37,6 +37,7 @@ TRAPS = {
 #: Elements of one table, and how many tables: function tables of large programs have tens of thousands.
 TABLE_ELEMENTS = 100_000
 TABLES = 4
+_UNKNOWN = 1 << 32  # an offset from here on says that there is none
 _INFO = 1  # level of a line of standard error
 
 
@@ -280,4 +281,5 @@ class ModuleRealm:
 
 
 def _shown(name: str, number: int, offset: int) -> str:
-    return f"{name or 'function'} (#{number}) at byte 0x{offset:x}"
+    place = f" at byte 0x{offset:x}" if offset < _UNKNOWN else ""
+    return f"{name or 'function'} (#{number}){place}"

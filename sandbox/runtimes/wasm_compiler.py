@@ -21,6 +21,7 @@ _REHEARSAL = MAGIC + bytes.fromhex(
     "01040160 0000 03020100 0503010001 0713 02 066d656d6f7279 0200 065f7374617274 0000 0a04010200 0b"
 )
 _MOST_TEXT = 2000
+_CAUSE = "Caused by:"
 
 
 class CompilerRealm:
@@ -43,7 +44,10 @@ class CompilerRealm:
             machine.examine(module)
             machine.joined(module)
         except (WasmFault, Unsuitable) as refused:
-            body = f'{{"name":"CompileError","message":{quoted(str(refused)[:_MOST_TEXT])}}}'.encode()
+            text = "; ".join(
+                line.strip() for line in str(refused)[:_MOST_TEXT].split("\n") if line.strip() not in ("", _CAUSE)
+            )
+            body = f'{{"name":"CompileError","message":{quoted(text)}}}'.encode()
             channel.send(FAIL, b"\x0dcompile_error" + body)
             return
         code = machine.lib.machine_code(module)
