@@ -31,7 +31,7 @@ _TAKE_S = 30.0
 _TRIES = 3
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
 #: Workers in a row that die while warming up before the pool says so to whoever waits.
-_HOPELESS = 6
+_HOPELESS = 4
 _journal = logging.getLogger("lodger.sandbox")
 
 
@@ -51,6 +51,7 @@ class Pool:
         cores: how many may warm up at once.
         profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
         metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
+        cache: where the baked realm is kept; None for lodger in the user's cache folder.
         now_us: microseconds since 1970, for log lines.
     """
 
@@ -63,6 +64,7 @@ class Pool:
         cores: int | None = None,
         profile: str = "untrusted",
         metered: bool = False,
+        cache: Path | None = None,
         now_us: Callable[[], int] = now_us,
     ) -> None:
         self._runtime = runtime
@@ -73,9 +75,11 @@ class Pool:
         self._size = size or 8 * self._cores
         self._profile = profile
         self._metered = metered
+        self._cache = cache
         self._now_us = now_us
         self._zygote: Zygote | None = None
         self._ending: Zygote | None = None
+        self._first: asyncio.Future[None] | None = None  # the start waits for the first ready worker
         self._starting: asyncio.Lock = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self._asked = 0
@@ -108,8 +112,13 @@ class Pool:
             self._open = True
             try:
                 self._settings = zygote_settings(self._runtime, await self._complete())
+                self._first = asyncio.get_running_loop().create_future()
                 await self._bring_up()
-                self._give_back(await self._take())
+                async with asyncio.timeout(_TAKE_S):
+                    await self._first
+            except TimeoutError:
+                await self._close()
+                raise self._none_ready() from None
             except BaseException:
                 await self._close()
                 raise
@@ -181,9 +190,7 @@ class Pool:
             async with asyncio.timeout(_TAKE_S):
                 return await waiter
         except TimeoutError:
-            raise ZygoteFailed(
-                "no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s"
-            ) from None
+            raise self._none_ready() from None
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._give_back(waiter.result())  # it came in the moment of the cancellation, untouched
@@ -191,6 +198,9 @@ class Pool:
         finally:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
+
+    def _none_ready(self) -> ZygoteFailed:
+        return ZygoteFailed("no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s")
 
     def _give_back(self, worker: WorkerEnd) -> None:
         """Hand a ready worker to whoever waits longest, or keep it."""
@@ -236,6 +246,8 @@ class Pool:
         if said == _READY:
             self._failures = 0
             self._restarts = 0
+            if self._first is not None and not self._first.done():
+                self._first.set_result(None)
             if not self._around.idle_bytes:
                 self._around = Surroundings(resident_bytes(worker.pid), self.walls, self._now_us)
             self._give_back(worker)
@@ -253,6 +265,8 @@ class Pool:
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
     def _despair(self, problem: ZygoteFailed) -> None:
+        if self._first is not None and not self._first.done():
+            self._first.set_exception(problem)
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -263,7 +277,9 @@ class Pool:
     async def _complete(self) -> dict[str, str]:
         if self._runtime != "quickjs" or "runtime_path" in self._told or "artefact" in self._told:
             return self._told
-        realm = await asyncio.to_thread(artefact.ensure, fuel=self._metered)  # seconds when it must be baked
+        realm = await asyncio.to_thread(
+            artefact.ensure, self._cache, fuel=self._metered
+        )  # seconds when it must be baked
         return {**realm.settings(), **self._told}
 
     async def _bring_up(self) -> None:
@@ -314,6 +330,7 @@ class Pool:
 
     async def _close(self) -> None:
         self._open = False
+        self._first = None
         restarting, self._restarting = self._restarting, None
         if restarting is not None:
             restarting.cancel()

@@ -10,12 +10,14 @@ from lodger.engine.clock import SystemClock
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.memory import MemoryStore
 from lodger.engine.node.attempt import Attempt
-from lodger.engine.node.executor import Claim
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.settings_table import load
 from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes.artefact import ensure
+from lodger.sandbox.wasm_pool import WasmPool
 
 ACTION_ID = "00000000-0000-7000-8000-000000000000"
 
@@ -28,42 +30,44 @@ class Rehearsed:
     report: Report
     effects: tuple[dict[str, Any], ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Give the object that ``lodger exec --json`` prints."""
-        report, error = self.report, self.report.error
-        return {
-            "outcome": self.outcome.value,
-            "result": None if report.result is None else json.loads(report.result),
-            "error": None
-            if error is None
-            else {
-                "name": error.name,
-                "message": error.message,
-                "stack": error.stack,
-                "file": error.file,
-                "line": error.line,
-                "column": error.column,
-            },
-            "logs": [{"level": line.level, "text": line.text} for line in report.logs],
-            "effects": list(self.effects),
-            "usage": {
-                "cpu_ms": round(report.usage.cpu_ms, 3),
-                "wall_ms": round(report.usage.wall_ms, 3),
-                "memory_peak_bytes": report.usage.memory_peak_bytes,
-                "host_calls": report.usage.host_calls,
-            },
-            "walls": report.walls,
-        }
+
+def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
+    """Give the object that ``--json`` prints of one attempt that left nothing behind."""
+    report = ended.report if isinstance(ended, Rehearsed) else ended
+    error = report.error
+    return {
+        "outcome": ended.outcome.value,
+        "result": None if report.result is None else json.loads(report.result),
+        "error": None
+        if error is None
+        else {
+            "name": error.name,
+            "message": error.message,
+            "stack": error.stack,
+            "file": error.file,
+            "line": error.line,
+            "column": error.column,
+        },
+        "logs": [{"level": line.level, "text": line.text} for line in report.logs],
+        "effects": list(ended.effects),
+        "usage": {
+            "cpu_ms": round(report.usage.cpu_ms, 3),
+            "wall_ms": round(report.usage.wall_ms, 3),
+            "memory_peak_bytes": report.usage.memory_peak_bytes,
+            "host_calls": report.usage.host_calls,
+        },
+        "walls": ended.report.walls if isinstance(ended, Rehearsed) else {},
+    }
 
 
 def rehearse(
-    source: str, params: object, limits: Limits, *, progress: Callable[[str], None] = lambda _text: None
+    source: str | bytes, params: object, limits: Limits, *, progress: Callable[[str], None] = lambda _text: None
 ) -> Rehearsed:
     """Run a script once.
 
     Args:
-        source: the script's text.
-        params: what it sees as ``action.input``.
+        source: the script's text, or the bytes of a WebAssembly module.
+        params: what a script sees as ``action.input``, and all that a module reads from its standard input.
         progress: told when the runtime has to be compiled first.
 
     Raises:
@@ -72,7 +76,7 @@ def rehearse(
     return asyncio.run(_rehearse(source, params, limits, progress))
 
 
-async def _rehearse(source: str, params: object, limits: Limits, progress: Callable[[str], None]) -> Rehearsed:
+async def _rehearse(source: str | bytes, params: object, limits: Limits, progress: Callable[[str], None]) -> Rehearsed:
     now_us = SystemClock().now_us()
     claim = Claim(
         action_id=ACTION_ID,
@@ -80,7 +84,7 @@ async def _rehearse(source: str, params: object, limits: Limits, progress: Calla
         schedule_id=None,
         script_name="main",
         script_version=1,
-        modules={"main.js": source},
+        modules={"main.js": source} if isinstance(source, str) else {},
         attempt=1,
         step=0,
         lease_epoch=0,
@@ -93,11 +97,17 @@ async def _rehearse(source: str, params: object, limits: Limits, progress: Calla
         dry_run=True,
     )
     store = MemoryStore()
-    pool = Pool(settings=ensure(progress=progress).settings(), size=1)
+    wasm = source if isinstance(source, bytes) else None
+    pool = (
+        WasmPool()
+        if wasm is not None
+        else Pool(settings=ensure(load().cache_dir, progress=progress).settings(), size=1)
+    )
     try:
         attempt = Attempt(claim, store.read, Datasets(), now_us=now_us)
         await pool.start()
-        job = Job(Bundle(claim.modules, attempt.context()), limits, tag="exec", now_us=now_us)
+        context = attempt.context() if wasm is None else json.dumps(params, ensure_ascii=False)
+        job = Job(Bundle(claim.modules, context, wasm=wasm), limits, tag="exec", now_us=now_us, tenant=claim.tenant_id)
         report = await pool.run(job, attempt)
         attempt.close()
         return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
