@@ -106,7 +106,7 @@ async def _rehearse(source: str | bytes, params: object, limits: Limits, progres
     try:
         attempt = Attempt(claim, store.read, Datasets(), now_us=now_us)
         await pool.start()
-        context = attempt.context() if wasm is None else json.dumps(params, ensure_ascii=False)
+        context = attempt.context() if wasm is None else json.dumps(params)
         job = Job(Bundle(claim.modules, context, wasm=wasm), limits, tag="exec", now_us=now_us, tenant=claim.tenant_id)
         report = await pool.run(job, attempt)
         attempt.close()
