@@ -125,6 +125,22 @@ def test_a_running_command_from_outside() -> None:
     assert len(looking.seen["files"]) == 1, "the socket and no memory file"
 
 
+@pytest.mark.parametrize(("without", "found"), [("", 0), ("seccomp", 1)])
+def test_trampolines_are_not_writable(without: str, found: int) -> None:
+    """ctypes maps the trampolines of callbacks writable and executable; whoever can write there needs no mprotect."""
+    if os.geteuid() != 0:
+        pytest.skip("an undumpable process shows itself to root only")
+    wasm = Commands(settings={"without": without}, profile="trusted")
+    try:
+        assert wasm.pool.zygote is not None
+        (zygote,) = _children(wasm.pool.zygote.launcher_pid)
+        maps = Path(f"/proc/{zygote}/maps").read_text().splitlines()
+        assert wasm(HELLO).outcome is Outcome.OK
+    finally:
+        wasm.close()
+    assert min(1, len([line for line in maps if line.split()[1].startswith("rwx")])) == found
+
+
 def test_the_same_walls_as_for_scripts() -> None:
     wasm = Commands()
     try:
