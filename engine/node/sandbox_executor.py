@@ -90,6 +90,7 @@ class SandboxExecutor:
             limits=claim.limits,
             tag=f"{claim.script_name}#{claim.attempt}",
             now_us=now_us,
+            tenant=claim.tenant_id,
         )
         try:
             report = await self.pool.run(job, attempt)

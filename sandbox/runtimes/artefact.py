@@ -110,7 +110,7 @@ def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
         version("wasmtime"),
         settings(fuel=fuel),
         platform.machine(),
-        _processor(),
+        processor(),
     ]
     ours = files("lodger.sandbox.runtimes")
     parts += [(ours / f"{module}.py").read_text("utf-8") for module in ("bake", "guest", "machine", "libwasmtime")]
@@ -118,8 +118,8 @@ def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
     return hashlib.sha256("\0\0".join(parts).encode()).hexdigest()[:32]
 
 
-def _processor() -> str:
-    # The compiler uses what this CPU has; a cache on a shared home must not carry AVX to a machine without it.
+def processor() -> str:
+    """Name what this CPU has: the compiler uses it, and a cache on a shared home must not carry AVX to a machine without it."""
     try:
         with Path("/proc/cpuinfo").open() as lines:
             return next(

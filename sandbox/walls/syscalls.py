@@ -39,6 +39,7 @@ _NUMBERS = {
     "tgkill": (234, 131),
     "unshare": (272, 97),
     "ppoll": (271, 73),
+    "membarrier": (324, 283),
     "prlimit64": (302, 261),
     "seccomp": (317, 277),
     "getrandom": (318, 278),
