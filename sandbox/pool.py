@@ -45,7 +45,7 @@ class Pool:
     """Warm workers of one runtime behind one zygote.
 
     Args:
-        runtime: name of a module in ``lodger.sandbox.runtimes``.
+        runtime: ``quickjs``, or ``quickjs-native`` for code that the operator trusts; no job and no script can choose it.
         settings: what the runtime's ``prepare`` is told; for ``quickjs`` the baked realm is found or made when it is not named
             here. For tests only: ``without`` (walls to take away) and ``runtime_path``.
         size: ready workers to keep; 8 per core unless told.
@@ -68,6 +68,8 @@ class Pool:
         cache: Path | None = None,
         now_us: Callable[[], int] = now_us,
     ) -> None:
+        if metered and runtime != "quickjs":
+            raise SandboxError("not_metered", f"runtime {runtime} has no fuel", fix="limit its cpu_ms instead")
         self._runtime = runtime
         self._told = settings or {}
         self._wasm: WasmPool | None = None
