@@ -25,6 +25,16 @@ class Machine:
         job = Job(Bundle({"main.js": code}, context), Limits(**limits), fuel=fuel, now_us=1)
         return self.runner.run(self.pool.run(job, host or Echo()))
 
+    def worker(self) -> int:
+        """Give the pid of the worker that takes the next job."""
+        return self.runner.run(self._worker())
+
+    async def _worker(self) -> int:
+        async with asyncio.timeout(30):
+            while not self.pool.ready:
+                await asyncio.sleep(0)
+        return self.pool.ready[0]
+
     def close(self) -> None:
         self.runner.run(self.pool.stop())
         self.runner.close()
