@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from lodger.engine.cli import action, config, db, demo, doctor, schedule, script, tenant, up, version
+from lodger.engine.cli import action, bench, config, db, demo, doctor, schedule, script, tenant, up, version
 from lodger.engine.cli import exec as exec_verb
 from lodger.engine.cli import next as next_verb
 from lodger.engine.cli.failure import tell
@@ -34,7 +34,7 @@ app.command("exec")(exec_verb.execute)
 app.command("next")(next_verb.next_slots)
 app.command("doctor")(doctor.doctor)
 app.command("version")(version.version)
-for verb in (tenant, script, schedule, action, db, config):
+for verb in (tenant, script, schedule, action, bench, db, config):
     app.add_typer(verb.app)
 
 

@@ -21,7 +21,9 @@ class Machine:
         self.pool = Pool(runtime=runtime, size=2, metered=metered)
         self.runner.run(self.pool.start())
 
-    def __call__(self, code: str, host: Echo | None = None, context: str = "{}", fuel: int = 0, **limits: int) -> Report:
+    def __call__(
+        self, code: str, host: Echo | None = None, context: str = "{}", fuel: int = 0, **limits: int
+    ) -> Report:
         job = Job(Bundle({"main.js": code}, context), Limits(**limits), fuel=fuel, now_us=1)
         return self.runner.run(self.pool.run(job, host or Echo()))
 

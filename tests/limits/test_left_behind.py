@@ -26,9 +26,13 @@ def table(path: str) -> list[list[str]]:
 
 def belongings(uid: int) -> list[str]:
     """What of the kernel's things belongs to a user, beside processes."""
-    found = [f"{kind} {row}" for kind in ("shm", "msg", "sem") for row in table(f"/proc/sysvipc/{kind}") if str(uid) in row]
+    found = [
+        f"{kind} {row}" for kind in ("shm", "msg", "sem") for row in table(f"/proc/sysvipc/{kind}") if str(uid) in row
+    ]
     found += [f"key {row}" for row in table("/proc/keys") if row[5] == str(uid)]
-    return found + [str(path) for folder in ("/dev/shm", "/tmp") for path in Path(folder).iterdir() if path.lstat().st_uid == uid]
+    return found + [
+        str(path) for folder in ("/dev/shm", "/tmp") for path in Path(folder).iterdir() if path.lstat().st_uid == uid
+    ]
 
 
 def test_nothing_is_left(js: Machine) -> None:

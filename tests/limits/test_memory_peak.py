@@ -20,7 +20,11 @@ HOGS = {
     "parsed": "const t = '[' + '[],'.repeat(3e5) + '[]]'; const a = []; for (;;) a.push(JSON.parse(t))",
     "jobs": "const f = (n) => { Promise.resolve().then(() => f(n + 1)); Promise.resolve().then(() => f(n + 1)) }; f(0); await new Promise(() => {})",
 }  # fmt: skip
-ENDS = {Outcome.MEMORY_LIMIT, Outcome.CPU_LIMIT, Outcome.SCRIPT_ERROR}  # a number too long is a RangeError of the language
+ENDS = {
+    Outcome.MEMORY_LIMIT,
+    Outcome.CPU_LIMIT,
+    Outcome.SCRIPT_ERROR,
+}  # a number too long is a RangeError of the language
 
 
 @pytest.mark.parametrize(("mib", "hogs"), [(16, list(HOGS)), (64, ["objects", "buffers", "parsed"])])
