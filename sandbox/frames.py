@@ -19,6 +19,7 @@ ARMED = 17  # empty: limits lowered, second filter up, the tenant's bytes may co
 CALL = 18  # CALL_ID + u8 length of the name + name + JSON text of the arguments
 LOG = 19  # u8 level + text
 DONE = 20  # JSON text of the result
+DROPPED = 22  # u32 number of log lines that the worker did not send because a log limit was reached; at most once, before DONE or FAIL
 FAIL = 21  # u8 length of the outcome + outcome string + JSON text {"name","message","stack","line","column","file"}
 
 CALL_ID = Struct("<I")

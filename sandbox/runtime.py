@@ -19,6 +19,10 @@ class Channel(Protocol):
         """Wait for one frame from the parent."""
         ...
 
+    def wait(self, timeout_ms: int) -> bool:
+        """Say whether a frame came within that time: one poll(2) on the socket (x86_64: poll, aarch64: ppoll)."""
+        ...
+
 
 class Realm(Protocol):
     """One fresh global scope, used for one attempt and never again."""

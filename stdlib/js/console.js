@@ -1,0 +1,1 @@
+$.global("console", { log: (...a) => $.log(1, a.map(String).join(" ")) });

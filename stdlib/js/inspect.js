@@ -1,0 +1,1 @@
+// How a value looks in a log line.
