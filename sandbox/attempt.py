@@ -51,6 +51,7 @@ class Attempt:
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._made_calls = 0
         self._log_frames = 0
+        self._said_dropped = False
         self._logbook = Logbook(job.limits)
         self._result: str | None = None
         self._decided: asyncio.Future[Verdict | None] = self._loop.create_future()
@@ -233,6 +234,8 @@ class Attempt:
             self._call(payload)
         elif kind == frames.LOG:
             self._log(payload)
+        elif kind == frames.DROPPED:
+            self._dropped(payload)
         elif kind == frames.DONE:
             self._done(payload)
         elif kind == frames.FAIL:
@@ -242,7 +245,9 @@ class Attempt:
 
     def _done(self, payload: bytes) -> None:
         try:
-            self._result = prescan.check(payload, max_bytes=self._limits.result_bytes, max_depth=self._limits.json_depth)
+            self._result = prescan.check(
+                payload, max_bytes=self._limits.result_bytes, max_depth=self._limits.json_depth
+            )
         except prescan.JsonRefused as refused:
             if refused.code == "too_deep":
                 self._decide(verdict.bad_request(str(refused)))
@@ -254,15 +259,24 @@ class Attempt:
     def _log(self, payload: bytes) -> None:
         self._log_frames += 1
         if not payload or self._log_frames > self._limits.log_lines + _LOG_PATIENCE:
-            self._decide(verdict.protocol_error("log lines far beyond the limit" if payload else "a log line without a level"))
+            self._decide(
+                verdict.protocol_error("log lines far beyond the limit" if payload else "a log line without a level")
+            )
             return
         line = self._logbook.add(payload[0], payload[1:], self._now_us())
         if line is not None:
             try:
                 self._host.log(line)
-            except Exception:
+            except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
                 _journal.exception("the host failed at a log line")
                 self._decide(verdict.engine_fault("the engine failed while taking a log line"))
+
+    def _dropped(self, payload: bytes) -> None:
+        if self._said_dropped or len(payload) != frames.CALL_ID.size:
+            self._decide(verdict.protocol_error("dropped lines counted twice or not at all"))
+            return
+        self._said_dropped = True
+        self._logbook.dropped += frames.CALL_ID.unpack(payload)[0]
 
     # host calls
 
@@ -276,7 +290,9 @@ class Attempt:
             return
         self._made_calls += 1
         try:
-            arguments = prescan.scan(asked.arguments, max_bytes=self._limits.frame_bytes, max_depth=self._limits.json_depth)
+            arguments = prescan.scan(
+                asked.arguments, max_bytes=self._limits.frame_bytes, max_depth=self._limits.json_depth
+            )
         except prescan.JsonRefused as refused:
             self._reply(asked.number, Reply(False, json.dumps({"code": "bad_request", "message": str(refused)})))
             return
@@ -286,7 +302,7 @@ class Attempt:
         try:
             reply = await self._host.call(name, arguments)
             self._reply(number, reply)
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
             _journal.exception("the host failed at a call")
             self._decide(verdict.engine_fault("the engine failed while answering a host call"))
         finally:

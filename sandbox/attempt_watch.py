@@ -1,7 +1,8 @@
 """Watches one attempt's clocks from outside: the wall deadline, and the worker's CPU clock as a second pair of eyes.
 
-The kernel's timer in the worker is the wall for CPU time. This look from outside does not trust that it was armed: it reads the worker's CPU
-clock when the limit can be reached at the earliest, and again when what is left can be used up. While a process runs its clock is up to a tick old.
+The kernel's timer in the worker is the wall for CPU time. This look from outside does not trust that it was armed: it reads the worker's
+CPU clock when the limit can be reached at the earliest, and again when what is left can be used up. While a process runs, its clock is up
+to a tick old.
 """
 
 import asyncio

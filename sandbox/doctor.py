@@ -63,7 +63,9 @@ class Doctor:
     def demand(profile: str, standing: dict[str, str], *, taken_away: str = "") -> None:
         """Check the minimum of a profile; walls a test took away on purpose are not held against it. Raises WallUnavailable."""
         if profile not in PROFILES:
-            raise WallUnavailable("profile_unknown", f"there is no profile {profile!r}", fix="one of: " + ", ".join(PROFILES))
+            raise WallUnavailable(
+                "profile_unknown", f"there is no profile {profile!r}", fix="one of: " + ", ".join(PROFILES)
+            )
         if profile == "trusted" or taken_away:
             return
         remedies = {wall.name: wall.remedy for wall in WALLS}

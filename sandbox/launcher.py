@@ -98,11 +98,16 @@ class WorkerEnd:
 
 def _pid_of(pidfd: int) -> int:
     """Give the pid in our own namespace; the worker's own is another one."""
-    with open(f"/proc/self/fdinfo/{pidfd}", "rb") as info:
-        for line in info:
-            if line.startswith(b"Pid:"):
-                return int(line[4:])
-    return -1
+    info = os.open(f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY)
+    try:
+        return int(os.read(info, 512).partition(b"Pid:")[2].split(None, 1)[0])
+    finally:
+        os.close(info)
+
+
+def _settle_once(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 class Zygote:
@@ -133,7 +138,15 @@ class Zygote:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603, ASYNC220 - a fork and exec of two milliseconds, before any work
-                [sys.executable, "-I", "-S", "-E", str(FOLDER / "child" / "zygote.py"), str(theirs.fileno()), str(FOLDER)],
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    "-E",
+                    str(FOLDER / "child" / "zygote.py"),
+                    str(theirs.fileno()),
+                    str(FOLDER),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -153,7 +166,9 @@ class Zygote:
                 await self._ready
         except (TimeoutError, OSError):
             await self.stop()
-            raise ZygoteFailed("zygote_failed", "the zygote did not answer", why=f"no word from it within {_START_S:g} s") from None
+            raise ZygoteFailed(
+                "zygote_failed", "the zygote did not answer", why=f"no word from it within {_START_S:g} s"
+            ) from None
         except BaseException:
             await self.stop()
             raise
@@ -185,8 +200,8 @@ class Zygote:
             pidfd = os.pidfd_open(process.pid)
         except OSError:
             return
-        ended = loop.create_future()
-        loop.add_reader(pidfd, lambda: ended.done() or ended.set_result(None))
+        ended: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(pidfd, _settle_once, ended)
         try:
             async with asyncio.timeout(seconds):
                 await ended
@@ -216,9 +231,17 @@ class Zygote:
                 self.modules = tuple(self.walls.pop("modules", "").split())
                 self._settle(None)
             elif kind == b"F":
-                self._settle(ZygoteFailed("zygote_failed", "the zygote did not come up", why=message[1:].decode("utf-8", "replace")))
+                self._settle(
+                    ZygoteFailed(
+                        "zygote_failed", "the zygote did not come up", why=message[1:].decode("utf-8", "replace")
+                    )
+                )
             else:
-                self._settle(ZygoteFailed("zygote_failed", "the zygote ended before it was ready", why="its control socket closed"))
+                self._settle(
+                    ZygoteFailed(
+                        "zygote_failed", "the zygote ended before it was ready", why="its control socket closed"
+                    )
+                )
                 self._lose()
 
     def _settle(self, problem: ZygoteFailed | None) -> None:

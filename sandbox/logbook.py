@@ -28,7 +28,9 @@ class Logbook:
         kept = text[:room]
         self._bytes += len(kept)
         words = kept.decode("utf-8", "ignore" if len(kept) < len(text) else "replace")
-        line = LogLine(LEVELS[level] if level < len(LEVELS) else "info", words + _CUT if len(kept) < len(text) else words, us)
+        line = LogLine(
+            LEVELS[level] if level < len(LEVELS) else "info", words + _CUT if len(kept) < len(text) else words, us
+        )
         self._lines.append(line)
         return line
 

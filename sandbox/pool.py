@@ -1,7 +1,7 @@
 """Keeps locked, warm workers ready and runs each job in one of its own: ``report = await pool.run(job, host)``.
 
-The pool asks for the next worker only when one has said that it is ready, and never lets more warm up than there are cores: unbounded refill
-looks best in throughput and ruins the p99. The oldest ready worker goes first, because a fork is not warm before its ready frame.
+The pool asks for the next worker only when one has said that it is ready, and never lets more warm up than there are cores: unbounded
+refill looks best in throughput and ruins the p99. The oldest ready worker goes first: a fork is not warm before its ready frame.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from lodger.sandbox import frames, prescan, verdict
 from lodger.sandbox.attempt import Attempt, NeverArmed
@@ -18,6 +19,7 @@ from lodger.sandbox.doctor import Doctor
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.launcher import WorkerEnd, Zygote, zygote_settings
+from lodger.sandbox.runtimes import artefact
 from lodger.sandbox.verdict import Verdict
 
 _READY = frames.HEAD.pack(0, frames.READY)
@@ -39,7 +41,8 @@ class Pool:
 
     Args:
         runtime: name of a module in ``lodger.sandbox.runtimes``.
-        settings: what the runtime's ``prepare`` is told, and for tests ``without`` (walls to take away) and ``runtime_path``.
+        settings: what the runtime's ``prepare`` is told; for ``quickjs`` the baked realm is found or made when it is not named
+            here. For tests only: ``without`` (walls to take away) and ``runtime_path``.
         size: ready workers to keep; 8 per core unless told.
         cores: how many may warm up at once.
         profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
@@ -56,7 +59,9 @@ class Pool:
         profile: str = "untrusted",
         now_us: Callable[[], int] = _now_us,
     ) -> None:
-        self._settings = zygote_settings(runtime, settings or {})
+        self._runtime = runtime
+        self._told = settings or {}
+        self._settings: dict[str, str] = {}
         self._cores = cores or len(os.sched_getaffinity(0))
         self._size = size or 8 * self._cores
         self._profile = profile
@@ -93,6 +98,7 @@ class Pool:
                 return
             self._open = True
             try:
+                self._settings = zygote_settings(self._runtime, await self._complete())
                 await self._bring_up()
                 self._give_back(await self._take())
             except BaseException:
@@ -146,7 +152,9 @@ class Pool:
             async with asyncio.timeout(_TAKE_S):
                 return await waiter
         except TimeoutError:
-            raise ZygoteFailed("no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s") from None
+            raise ZygoteFailed(
+                "no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s"
+            ) from None
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._give_back(waiter.result())  # it came in the moment of the cancellation, untouched
@@ -206,7 +214,9 @@ class Pool:
         worker.kill()
         worker.close()
         self._failures += 1
-        self._last_words = said[frames.HEAD.size + 5 :].decode("utf-8", "replace") or "it ended without a word while warming up"
+        self._last_words = (
+            said[frames.HEAD.size + 5 :].decode("utf-8", "replace") or "it ended without a word while warming up"
+        )
         if self._failures >= _HOPELESS:
             self._despair(ZygoteFailed("no_worker", "workers die while warming up", why=self._last_words))
         back_off = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S) - 1)]
@@ -220,12 +230,18 @@ class Pool:
 
     # the zygote
 
+    async def _complete(self) -> dict[str, str]:
+        if self._runtime != "quickjs" or "runtime_path" in self._told or "artefact" in self._told:
+            return self._told
+        realm = await asyncio.to_thread(artefact.ensure)  # seconds when it must be baked
+        return {**realm.settings(), **self._told}
+
     async def _bring_up(self) -> None:
         zygote = Zygote(self._adopt, self._lost)
         await zygote.start(self._settings)
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
         try:
-            Doctor.demand(self._profile, zygote.walls, taken_away=self._settings.get("without", ""))
+            Doctor.demand(self._profile, zygote.walls, taken_away=self._told.get("without", ""))
         except BaseException:
             await zygote.stop()
             raise
@@ -250,7 +266,7 @@ class Pool:
                 await self._bring_up()
             except ZygoteFailed as problem:
                 self._last_words = problem.why
-                _journal.error("the zygote did not come up: %s", problem.why)  # noqa: TRY400 - the reason is what matters, it is tried again
+                _journal.error("the zygote did not come up: %s", problem.why)
 
     def _forget_workers(self) -> None:
         loop = asyncio.get_running_loop()
@@ -288,7 +304,7 @@ def _drop(workers: Iterable[WorkerEnd]) -> None:
 
 def _resident_bytes(pid: int) -> int:
     try:
-        with open(f"/proc/{pid}/statm", "rb") as statm:
+        with Path(f"/proc/{pid}/statm").open("rb") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
@@ -301,7 +317,11 @@ def _refuse(job: Job) -> Verdict | None:
     if size > limits.source_bytes:
         return verdict.source_too_large(size, limits)
     try:
-        prescan.check(job.bundle.context.encode("utf-8", "surrogatepass"), max_bytes=limits.input_bytes, max_depth=limits.json_depth)
+        prescan.check(
+            job.bundle.context.encode("utf-8", "surrogatepass"),
+            max_bytes=limits.input_bytes,
+            max_depth=limits.json_depth,
+        )
         for name, source in job.bundle.modules.items():
             (name + source).encode()
     except prescan.JsonRefused as refused:

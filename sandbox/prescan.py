@@ -57,7 +57,7 @@ def check(data: bytes, *, max_bytes: int, max_depth: int) -> str:
     """Give the text if it is strict JSON; keys and the range of numbers are :func:`parse`'s to look at. Raises JsonRefused."""
     text = scan(data, max_bytes=max_bytes, max_depth=max_depth)
     try:
-        json.loads(text, parse_constant=_constant)
+        _SYNTAX.decode(text)
     except JsonRefused:
         raise
     except (ValueError, RecursionError):
@@ -81,3 +81,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise JsonRefused("duplicate_key", "an object holds one key twice")
     return found
+
+
+_SYNTAX = json.JSONDecoder(parse_constant=_constant)

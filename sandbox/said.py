@@ -16,7 +16,9 @@ _MAY_FAIL = {str(outcome): outcome for outcome in WORKER_MAY_REPORT - {Outcome.O
 def header(job: Job) -> bytes:
     """Give the numbers of a job, and nothing else of it."""
     other = {"fuel": job.fuel, "now_us": job.now_us}
-    return frames.LIMITS_WIRE.pack(*(other[name] if name in other else getattr(job.limits, name) for name in frames.HEADER_FIELDS))
+    return frames.LIMITS_WIRE.pack(
+        *(other[name] if name in other else getattr(job.limits, name) for name in frames.HEADER_FIELDS)
+    )
 
 
 def bundle(content: Bundle) -> bytes:

@@ -88,15 +88,24 @@ def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Ver
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return Verdict(Outcome.CRASHED, ScriptError("Crash", f"the worker ended without an answer (exit code {code})"))
-    number = signal.Signals(-code)
+    number = -code
     if number in (signal.SIGKILL, signal.SIGXCPU):
-        if number is signal.SIGXCPU or cpu_ms + _TICK_MS >= limits.cpu_ms:
+        if number == signal.SIGXCPU or cpu_ms + _TICK_MS >= limits.cpu_ms:
             return cpu_limit(limits)
         if peak_bytes >= limits.memory_bytes:
             return memory_limit(limits)
         return worker_lost("the worker was killed from outside")
-    if number is signal.SIGSYS:
-        return Verdict(Outcome.CRASHED, ScriptError("Crash", "denied system call: the wall seccomp stopped the worker (SIGSYS)"))
+    if number == signal.SIGSYS:
+        return Verdict(
+            Outcome.CRASHED, ScriptError("Crash", "denied system call: the wall seccomp stopped the worker (SIGSYS)")
+        )
     if number in _ENDED_BY_MEMORY and peak_bytes * 10 >= limits.memory_bytes * 9:
         return memory_limit(limits)
-    return Verdict(Outcome.CRASHED, ScriptError("Crash", f"the worker crashed ({number.name})"))
+    return Verdict(Outcome.CRASHED, ScriptError("Crash", f"the worker crashed ({_name(number)})"))
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

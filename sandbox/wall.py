@@ -1,5 +1,6 @@
 """What a wall is to people: its name, what it holds off, whether it can stand here, and how to get it when it cannot."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -39,27 +40,57 @@ def _landlock() -> str:
 
 
 def _uid() -> str:
-    import os
-
     return "" if os.geteuid() == 0 else "the engine is not root: workers share its uid"
 
 
+_EVERYWHERE = "nothing to do: every Linux has it"
+
 WALLS: tuple[Wall, ...] = (
-    Wall("no_new_privs", "gaining privileges through set-uid programs", "Linux 3.5 or newer", _always),
-    Wall("seccomp", "every system call but the few a script's engine needs", "a kernel with CONFIG_SECCOMP_FILTER, x86_64 or aarch64", _seccomp),
-    Wall("rlimits", "memory, files, processes and core dumps beyond the limits", "nothing to do: every Linux has them", _always),
-    Wall("cpu_timer", "CPU time beyond the limit, even when the parent is slow", "a kernel with POSIX timers", _always),
-    Wall("landlock", "opening any path, any TCP connection", "Linux 5.13 or newer with lsm=landlock,… on the kernel's command line", _landlock),
+    Wall("no_new_privs", "gaining privileges through set-uid programs", _EVERYWHERE, _always),
+    Wall(
+        "seccomp",
+        "every system call but the few that a script's engine needs",
+        "a kernel with CONFIG_SECCOMP_FILTER (4.14 or newer), on x86_64 or aarch64",
+        _seccomp,
+    ),
+    Wall("rlimits", "memory, files, processes and core dumps beyond the limits", _EVERYWHERE, _always),
+    Wall(
+        "cpu_timer",
+        "CPU time beyond the limit, even when the parent is slow",
+        "a kernel with CONFIG_POSIX_TIMERS",
+        _always,
+    ),
+    Wall(
+        "landlock",
+        "opening any path, any TCP connection",
+        "Linux 5.13 or newer with landlock among lsm=… on the kernel's command line",
+        _landlock,
+    ),
     Wall(
         "namespaces",
         "seeing other processes, the network, mounts, shared memory",
-        "allow user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0), or run the engine as root",
+        "allow user namespaces (sysctl user.max_user_namespaces above 0, kernel.apparmor_restrict_unprivileged_userns=0), or be root",
         namespaces_probe.missing,
     ),
-    Wall("root", "any file at all: the root is empty and read-only", "needs the mount namespace, see namespaces", namespaces_probe.no_mount),
-    Wall("uid", "touching what belongs to the engine's user", "run the engine as root: each zygote then gets a uid of its own", _uid),
-    Wall("undumpable", "reading a worker's memory from a process of the same user", "nothing to do: every Linux has it", _always),
-    Wall("death_signal", "a worker that outlives its zygote", "nothing to do: every Linux has it", _always),
+    Wall(
+        "root",
+        "any file at all: the root is empty and read-only",
+        "get the mount namespace: see namespaces",
+        namespaces_probe.no_mount,
+    ),
+    Wall(
+        "uid",
+        "touching what belongs to the engine's user",
+        "run the engine as root: each zygote then gets a uid of its own",
+        _uid,
+    ),
+    Wall("undumpable", "reading a worker's memory from a process of the same user", _EVERYWHERE, _always),
+    Wall("death_signal", "a worker that outlives its zygote", _EVERYWHERE, _always),
     Wall("oom", "the kernel taking the engine instead of a worker when memory is short", "a writable /proc", _always),
-    Wall("cgroup", "memory and CPU of all workers together", "delegate a cgroup v2 subtree to the engine (systemd: Delegate=yes)", cgroup.missing),
+    Wall(
+        "cgroup",
+        "memory and CPU of all workers together",
+        "delegate a cgroup v2 subtree to the engine (systemd: Delegate=yes)",
+        cgroup.missing,
+    ),
 )

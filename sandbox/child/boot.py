@@ -11,7 +11,23 @@ import select
 
 from lodger.sandbox.walls import cpu_timer, identity, landlock, namespaces, process, rlimits, seccomp
 
-WALLS = ("no_new_privs", "seccomp", "rlimits", "cpu_timer", "landlock", "namespaces", "root", "uid", "undumpable", "death_signal", "oom")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+WALLS = (
+    "no_new_privs",
+    "seccomp",
+    "rlimits",
+    "cpu_timer",
+    "landlock",
+    "namespaces",
+    "root",
+    "uid",
+    "undumpable",
+    "death_signal",
+    "oom",
+)
 
 
 class Boot:
@@ -24,6 +40,7 @@ class Boot:
     def __init__(self, settings: "dict[str, str]") -> None:
         self.report: dict[str, str] = {}
         self._without = set(settings.get("without", "").split())
+        self._runtime = settings["runtime"]
         self._uid = int(settings["uid"])
         self._stack_bytes = int(settings["stack_bytes"])
         self._data_bytes = int(settings["memory_max_bytes"])
@@ -35,7 +52,7 @@ class Boot:
         self.filter_a: seccomp.Filter | None = None
         self.filter_b: seccomp.Filter | None = None
 
-    def _raise(self, wall: str, *steps: "tuple") -> bool:
+    def _raise(self, wall: str, *steps: "tuple[Any, ...]") -> bool:
         """Carry out the steps of one wall and note how it went."""
         if wall in self._without:
             self.report[wall] = "taken away"
@@ -57,7 +74,7 @@ class Boot:
         os.setsid()
         self._raise("oom", (process.offer_to_oom_killer,))
 
-    def after_loading(self, extra_syscalls: "tuple[str, ...]", launcher: int, outer: "tuple[str, ...]") -> None:
+    def after_loading(self, launcher: int, outer: "tuple[str, ...]") -> None:
         """Everything that a fork inherits, when nothing needs to be read any more."""
         self._data_before = _data_bytes()
         self._enter_namespaces(launcher, outer)
@@ -71,7 +88,7 @@ class Boot:
         if not seccomp.available():
             self.report["seccomp"] = "the kernel or the architecture has no filter that kills the process"
         elif self._raise("seccomp"):
-            self.filter_a = seccomp.Filter(seccomp.first(extra=extra_syscalls))
+            self.filter_a = seccomp.Filter(seccomp.first(runtime=self._runtime))
             self.filter_b = seccomp.Filter(seccomp.second())
         self._raise("cpu_timer", (cpu_timer.create,))  # only to know that it can be made: each worker makes its own
         self._parent = os.getpid()
@@ -123,14 +140,21 @@ class Boot:
         if self.filter_a is not None:
             self.filter_a.install()
 
+    def rehearse(self) -> None:
+        """Walk the path of arming once, changing nothing: its page faults happen before a job waits for it."""
+        self._lower(self._cpu_ms_max, self._data_bytes)
+
     def in_armed_worker(self, cpu_ms: int, memory_bytes: int) -> None:
         """Lower the limits to the job's numbers and raise filter B: from here no limit, timer or filter can be touched."""
+        self._lower(cpu_ms, memory_bytes)
+        if self.filter_b is not None:
+            self.filter_b.install()
+
+    def _lower(self, cpu_ms: int, memory_bytes: int) -> None:
         if "rlimits" not in self._without:
             rlimits.bound_job(self._cpu_seconds(cpu_ms), self._data_before + memory_bytes + rlimits.DATA_SLACK_BYTES)
         if "cpu_timer" not in self._without:
             cpu_timer.arm(cpu_ms + self._grace_ms)
-        if self.filter_b is not None:
-            self.filter_b.install()
 
     def _cpu_seconds(self, cpu_ms: int) -> int:
         """RLIMIT_CPU knows whole seconds and counts the warm-up: the last line, never the first."""
@@ -147,5 +171,5 @@ def _check_alive(launcher: int) -> None:
 
 def _data_bytes() -> int:
     """Writable private memory of this process, what RLIMIT_DATA counts."""
-    with open("/proc/self/statm", "rb") as statm:
+    with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - pathlib would make every fork dearer
         return int(statm.read().split()[5]) * resource.getpagesize()

@@ -1,6 +1,7 @@
 """The worker's end of its socket, on the bare descriptor: whole frames out, exactly the bytes of one frame in."""
 
 import os
+import select
 
 from lodger.sandbox.frames import HEAD
 
@@ -16,6 +17,8 @@ class SocketChannel:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
 
     def send(self, kind: int, payload: bytes) -> None:
         """Send one frame; blocks while the parent does not read."""
@@ -27,6 +30,10 @@ class SocketChannel:
         """Wait for one frame. Raises Disconnected."""
         length, kind = HEAD.unpack(self._exactly(_HEAD_BYTES))
         return kind, self._exactly(length)
+
+    def wait(self, timeout_ms: int) -> bool:
+        """Say whether a frame came within that time."""
+        return bool(self._poll.poll(timeout_ms))
 
     def _exactly(self, count: int) -> bytes:
         chunk = os.read(self._descriptor, count) if count else b""

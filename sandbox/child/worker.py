@@ -17,6 +17,13 @@ _OUT_OF_MEMORY = b"\x0cmemory_limit" + b'{"name":"InternalError","message":"out 
 _NEVER_READY = b"\x04boot"
 
 
+_NO_NUMBERS = bytes(LIMITS_WIRE.size)
+
+
+def _numbers(payload: bytes) -> "dict[str, int]":
+    return dict(zip(HEADER_FIELDS, LIMITS_WIRE.unpack(payload), strict=True))
+
+
 def live(descriptor: int, boot: "Boot", runtime: "Runtime") -> "NoReturn":
     """Run in the fork to its end; never returns into the zygote's stack."""
     channel = SocketChannel(descriptor)
@@ -24,6 +31,9 @@ def live(descriptor: int, boot: "Boot", runtime: "Runtime") -> "NoReturn":
         try:
             boot.in_worker(descriptor)
             realm = runtime.fresh()
+            boot.rehearse()
+            _numbers(_NO_NUMBERS)
+            channel.wait(0)
         except Exception as problem:  # noqa: BLE001 - before any tenant byte: the operator may read why
             channel.send(FAIL, _NEVER_READY + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace"))
             os._exit(70)
@@ -31,7 +41,7 @@ def live(descriptor: int, boot: "Boot", runtime: "Runtime") -> "NoReturn":
         kind, numbers = channel.receive()
         if kind != HEADER or len(numbers) != LIMITS_WIRE.size:
             os._exit(71)
-        limits = dict(zip(HEADER_FIELDS, LIMITS_WIRE.unpack(numbers), strict=True))
+        limits = _numbers(numbers)
         realm.bound(limits)
         boot.in_armed_worker(limits["cpu_ms"], limits["memory_bytes"])
         channel.send(ARMED, b"")

@@ -1,10 +1,11 @@
 """The zygote: holds the prepared runtime and forks workers ahead of need. It never sees a tenant's byte nor a secret.
 
-Exec'ed by absolute path as ``python -I -S -E zygote.py CONTROL SANDBOX_FOLDER`` with an empty environment. It imports only what is cheap to fork;
-``tests/unit/sandbox/test_zygote_modules.py`` pins the list.
+Exec'ed by absolute path as ``python -I -S -E zygote.py CONTROL SANDBOX_FOLDER`` with an empty environment. It imports only what is cheap to
+fork; ``tests/unit/sandbox/test_zygote_modules.py`` pins the list.
 
 Control messages (SOCK_SEQPACKET). In: settings first, then ``s`` to spawn one; end of file ends the zygote and with it its workers.
-Out: ``Z`` + report when ready · ``W`` + PID with [socket, pidfd] for a fork · ``D`` + DEATH for a reaped one · ``F`` + text when it gives up.
+Out: ``Z`` + report when ready · ``W`` + PID with [socket, pidfd] for a fork · ``D`` + DEATH for a reaped one · ``F`` + text when it gives
+up.
 """
 
 import sys
@@ -14,14 +15,13 @@ if __name__ == "__main__":  # no site, no path entry of the platform's: only the
     _lodger.__path__ = [sys.argv[2].rpartition("/")[0]]
     sys.modules["lodger"] = _lodger
 
+import _socket
 import gc
 import os
 import resource
 import select
 import struct
 import time
-
-import _socket
 
 from lodger.sandbox.child import launch, settings, worker
 from lodger.sandbox.child.boot import Boot
@@ -41,7 +41,7 @@ def load_runtime(told: "dict[str, str]") -> "Runtime":
     path = told.get("runtime_path")
     if path:
         module = type(sys)("runtime_under_test")
-        with open(path, "rb") as source:
+        with open(path, "rb") as source:  # noqa: PTH123 - pathlib would make every fork dearer
             exec(compile(source.read(), path, "exec"), module.__dict__)  # noqa: S102 - the operator's own file, before any tenant
     else:
         module = __import__(f"lodger.sandbox.runtimes.{told['runtime']}", fromlist=["Runtime"])
@@ -108,7 +108,7 @@ def main() -> None:
         boot.before_loading((control.fileno(), launcher))
         runtime = load_runtime(told)
         runtime.prepare(told)
-        boot.after_loading(tuple(getattr(runtime, "syscalls", ())), launcher, outer)
+        boot.after_loading(launcher, outer)
         zygote = Zygote(control, boot, runtime)
     except BaseException as problem:  # noqa: BLE001 - whatever it is, the operator must read it
         control.send(b"F" + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace")[:4000])

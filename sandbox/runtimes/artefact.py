@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
@@ -24,7 +24,21 @@ from lodger.sandbox.runtimes.guest import GUEST_SHA256
 from lodger.sandbox.runtimes.libwasmtime import settings
 
 #: The files of stdlib/js in their order; capability files (cap-*.js) follow by name.
-GLOBALS = ("bootstrap.js", "inspect.js", "console.js")
+GLOBALS = (
+    "bootstrap.js",
+    "inspect.js",
+    "console.js",
+    "timer.js",
+    "event.js",
+    "signal.js",
+    "text.js",
+    "clone.js",
+    "search.js",
+    "host.js",
+    "url.js",
+    "digest.js",
+    "crypto.js",
+)
 
 _BAKE_SECONDS = 120
 _FORMAT = "1"
@@ -41,10 +55,12 @@ class Artefact:
     library: Path
     module: Path
     numbers: str
+    metered: Path | None = None
 
     def settings(self) -> dict[str, str]:
         """Give what :meth:`lodger.sandbox.runtime.Runtime.prepare` of ``quickjs`` wants."""
-        return {"library": str(self.library), "artefact": str(self.module), "numbers": self.numbers}
+        told = {"library": str(self.library), "artefact": str(self.module), "numbers": self.numbers}
+        return told | ({"fuel_artefact": str(self.metered)} if self.metered else {})
 
 
 def find_library() -> Path:
@@ -62,7 +78,9 @@ def _package(name: str) -> Path:
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise RealmUnavailable(
-            "package_missing", f"the package {name} is not installed", fix="pip install lodger again, into the same environment"
+            "package_missing",
+            f"the package {name} is not installed",
+            fix="pip install lodger again, into the same environment",
         )
     return Path(next(iter(spec.submodule_search_locations)))
 
@@ -72,16 +90,25 @@ def read_sources(capabilities: Mapping[str, str] | None = None) -> list[tuple[st
     folder = files("lodger.stdlib") / "js"
     sources = [(name, (folder / name).read_text("utf-8")) for name in GLOBALS]
     if capabilities is None:
-        names = sorted(each.name for each in folder.iterdir() if each.name.startswith("cap-") and each.name.endswith(".js"))
+        names = sorted(
+            each.name for each in folder.iterdir() if each.name.startswith("cap-") and each.name.endswith(".js")
+        )
         capabilities = {name: (folder / name).read_text("utf-8") for name in names}
     return sources + sorted(capabilities.items())
 
 
 def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
     """Name everything that the artefact depends on: guest, wasmtime, engine settings, host functions, standard library, CPU."""
-    parts = [_FORMAT, GUEST_SHA256, version("wasmtime"), settings(fuel=fuel), platform.machine(), _processor()]
-    for module in ("bake", "guest", "libwasmtime"):
-        parts.append((files("lodger.sandbox.runtimes") / f"{module}.py").read_text("utf-8"))
+    parts = [
+        _FORMAT,
+        GUEST_SHA256,
+        version("wasmtime"),
+        settings(fuel=fuel),
+        platform.machine(),
+        _processor(),
+    ]
+    ours = files("lodger.sandbox.runtimes")
+    parts += [(ours / f"{module}.py").read_text("utf-8") for module in ("bake", "guest", "machine", "libwasmtime")]
     parts += [f"{name}\0{text}" for name, text in sources]
     return hashlib.sha256("\0\0".join(parts).encode()).hexdigest()[:32]
 
@@ -90,7 +117,10 @@ def _processor() -> str:
     # The compiler uses what this CPU has; a cache on a shared home must not carry AVX to a machine without it.
     try:
         with Path("/proc/cpuinfo").open() as lines:
-            return next((line.partition(":")[2].strip() for line in lines if line.startswith(("flags", "Features"))), "")
+            return next(
+                (line.partition(":")[2].strip() for line in lines if line.startswith(("flags", "Features"))),
+                "",
+            )
     except OSError:
         return platform.processor()
 
@@ -125,12 +155,32 @@ def ensure(
     capabilities: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Artefact:
-    """Give the baked realm, from the cache or baked now (about two seconds; ``progress`` hears what is going on).
+    """Give the baked realm, from the cache or baked now (about a second; ``progress`` hears what is going on).
+
+    Args:
+        folder: the cache; by default ``lodger`` below XDG_CACHE_HOME or ~/.cache, then a private folder below the temporary one.
+        fuel: also bake the metered variant, for runs with a deterministic ceiling.
+        capabilities: sources by file name instead of the installed cap-*.js.
+        progress: hears one sentence when a bake begins.
 
     Raises:
         RealmUnavailable: no folder can be written, or the baker failed.
     """
     sources = read_sources(capabilities)
+    plain = _ensure(folder, sources, progress, fuel=False)
+    if not fuel:
+        return plain
+    metered = _ensure(folder, sources, progress, fuel=True)
+    if metered.numbers != plain.numbers:
+        raise RealmUnavailable(
+            "bake_differs", "two bakes of one realm differ", fix="delete the cache folder and report this"
+        )
+    return replace(plain, metered=metered.module)
+
+
+def _ensure(
+    folder: Path | None, sources: list[tuple[str, str]], progress: Callable[[str], None] | None, *, fuel: bool
+) -> Artefact:
     key = realm_key(sources, fuel=fuel)
     tried = []
     for cache in candidates(folder):
@@ -160,7 +210,10 @@ def ensure(
             return found
         tried.append(f"{cache}: what was baked could not be read back")
     raise RealmUnavailable(
-        "no_cache_folder", "there is no place for the baked realm", why="; ".join(tried), fix="set XDG_CACHE_HOME to a folder of yours"
+        "no_cache_folder",
+        "there is no place for the baked realm",
+        why="; ".join(tried),
+        fix="set XDG_CACHE_HOME to a folder of yours",
     )
 
 
@@ -182,9 +235,21 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
     try:
         root = Path(lodger.sandbox.__file__).parent.parent.parent
         code = f"import sys; sys.path.insert(0, {str(root)!r}); from lodger.sandbox.runtimes.bake import main; main()"
-        command = [sys.executable, "-I", "-S", "-c", code, str(find_library()), str(find_guest()), str(work), "fuel" if fuel else "plain"]
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            code,
+            str(find_library()),
+            str(find_guest()),
+            str(work),
+            "fuel" if fuel else "plain",
+        ]
         text = "\0".join(part for pair in sources for part in pair)
-        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=_BAKE_SECONDS, check=False, cwd="/")  # noqa: S603 - our own interpreter and module
+        done = subprocess.run(  # noqa: S603 - our own interpreter and module
+            command, input=text.encode(), capture_output=True, timeout=_BAKE_SECONDS, check=False, cwd="/"
+        )
         if done.returncode:
             last = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise RealmUnavailable(

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lodger.sandbox.runtimes.guest import GUEST_SHA256, Guest, Host, Machine
+from lodger.sandbox.runtimes.guest import GUEST_SHA256, Guest, Host
+from lodger.sandbox.runtimes.machine import Machine
 
 _OPERATIONS = b"saldethr"  # the host functions that bootstrap.js takes over
 _MEMBERS = ("start", "settle", "tick", "stuck", "halted", "touch")
@@ -42,7 +43,7 @@ def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tup
         key = guest.give(b"$" + bytes((letter,)), 0)
         guest.call("set_prop", world, key, 2, function)
     glue = 0
-    for name, text in sources:
+    for file, text in sources:
         source = text.encode()
         if not glue:
             glue = guest.evaluate(source, scratch)
@@ -52,7 +53,7 @@ def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tup
         try:
             guest.evaluate(b'(function ($) { "use strict";' + source + b"\n})(globalThis.$lodger)", scratch)
         except Exception as error:
-            raise RuntimeError(f"{name}: {error}") from error
+            raise RuntimeError(f"{file}: {error}") from error
     guest.evaluate(b"delete globalThis.$lodger", scratch)
     while guest.jobs():
         pass
@@ -69,7 +70,9 @@ def _leb(value: int, *, signed: bool = False) -> bytes:
     while True:
         byte = value & 0x7F
         value >>= 7
-        if (not signed and value == 0) or (signed and ((value == 0 and not byte & 0x40) or (value == -1 and byte & 0x40))):
+        if (not signed and value == 0) or (
+            signed and ((value == 0 and not byte & 0x40) or (value == -1 and byte & 0x40))
+        ):
             return bytes(out) + bytes((byte,))
         out.append(byte | 0x80)
 

@@ -8,6 +8,10 @@ arguments before anything else runs and the caller reads the result at once.
 import ctypes
 from ctypes import PYFUNCTYPE, c_bool, c_char_p, c_int64, c_size_t, c_ubyte, c_uint32, c_uint64, c_void_p
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 #: Traps that mean something to us (wasmtime/trap.h).
 TRAP_STACK_OVERFLOW = 0
 TRAP_UNREACHABLE = 9
@@ -19,7 +23,7 @@ WASM_STACK_BYTES = 2 << 20
 Callback = PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
 
 _P = c_void_p
-_TABLE = {
+_TABLE: "dict[str, tuple[Any, Any]]" = {
     "wasm_config_new": (_P, ()),
     "wasm_engine_new_with_config": (_P, (_P,)),
     "wasm_engine_delete": (None, (_P,)),
@@ -85,13 +89,13 @@ class WasmFault(Exception):
 class ByteVec(ctypes.Structure):
     """wasm_byte_vec_t, and by layout every other vector of the C API."""
 
-    _fields_ = (("size", c_size_t), ("data", c_void_p))
+    _fields_ = [("size", c_size_t), ("data", c_void_p)]
 
 
 class Extern(ctypes.Structure):
     """wasmtime_extern_t with the union as raw words; ``of`` is what the func, memory and global calls take."""
 
-    _fields_ = (("kind", c_ubyte), ("of", c_uint64 * 3))
+    _fields_ = [("kind", c_ubyte), ("of", c_uint64 * 3)]
 
 
 class Library:

@@ -1,20 +1,21 @@
 """Control groups: only looked at. A delegated cgroup v2 subtree would bound all workers together; the limits of one stand without it."""
 
 import os
+from pathlib import Path
 
 
 def missing() -> str:
     """Give "" when this process may make a child group with memory and pids controllers, otherwise why not."""
     try:
-        with open("/proc/self/cgroup") as groups:
+        with Path("/proc/self/cgroup").open() as groups:
             path = next((line.strip()[3:] for line in groups if line.startswith("0::")), None)
     except OSError:
         return "no /proc/self/cgroup"
     if path is None:
         return "no cgroup v2"
-    folder = "/sys/fs/cgroup" + path.rstrip("/")
+    folder = Path("/sys/fs/cgroup" + path.rstrip("/"))
     try:
-        with open(folder + "/cgroup.controllers") as controllers:
+        with (folder / "cgroup.controllers").open() as controllers:
             lacking = {"memory", "pids"} - set(controllers.read().split())
     except OSError:
         return "cgroup v2 is not mounted at /sys/fs/cgroup"

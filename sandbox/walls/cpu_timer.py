@@ -30,4 +30,4 @@ def arm(milliseconds: int) -> None:
     """Let it fire after that much more CPU time; replaces an earlier arming. Raises OSError."""
     seconds, rest = divmod(milliseconds, 1000)
     struct.pack_into("=4q", _spec, 0, 0, 0, seconds, rest * 1_000_000)
-    syscall(_SETTIME, int.from_bytes(_id.raw, "little", signed=True), 0, _SPEC, None)
+    syscall(_SETTIME, int.from_bytes(_id.raw, "little", signed=True), 0, _SPEC)

@@ -3,7 +3,7 @@
 import os
 import struct
 
-from lodger.sandbox.walls.libc import buffer, syscall
+from lodger.sandbox.walls.libc import address, buffer, syscall
 from lodger.sandbox.walls.process import drop_bounding_set, keep_capabilities
 from lodger.sandbox.walls.syscalls import NUMBER
 
@@ -22,5 +22,6 @@ def drop_capabilities() -> None:
     """Empty every capability set."""
     drop_bounding_set()
     header = buffer(struct.pack("=Ii", _VERSION_3, 0))
-    syscall(NUMBER["capset"], header, buffer(bytes(24)))
+    nothing = buffer(bytes(24))
+    syscall(NUMBER["capset"], address(header), address(nothing))
     keep_capabilities(False)

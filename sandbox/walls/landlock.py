@@ -3,7 +3,7 @@
 import os
 import struct
 
-from lodger.sandbox.walls.libc import buffer, syscall
+from lodger.sandbox.walls.libc import address, buffer, syscall
 from lodger.sandbox.walls.syscalls import NUMBER
 
 _CREATE = NUMBER["landlock_create_ruleset"]
@@ -14,7 +14,7 @@ _VERSION = 1
 def abi() -> int:
     """Give the kernel's Landlock ABI, 0 without Landlock."""
     try:
-        return syscall(_CREATE, None, 0, _VERSION)
+        return syscall(_CREATE, 0, 0, _VERSION)
     except OSError:
         return 0
 
@@ -35,8 +35,8 @@ def ruleset(version: int) -> bytes:
 def restrict() -> int:
     """Deny it all to this process and its children; gives the ABI used. Needs no_new_privs. Raises OSError."""
     version = abi()
-    attribute = ruleset(version)
-    rules = syscall(_CREATE, buffer(attribute), len(attribute), 0)
+    attribute = buffer(ruleset(version))
+    rules = syscall(_CREATE, address(attribute), len(attribute))
     try:
         syscall(_RESTRICT, rules, 0)
     finally:

@@ -3,17 +3,17 @@
 import ctypes
 import os
 
-_libc = ctypes.CDLL(None, use_errno=True)
+_libc = ctypes.PyDLL(None, use_errno=True)
 _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
+_syscall.argtypes = [ctypes.c_long] * 6
 _mount = _libc.mount
 _umount2 = _libc.umount2
 
 
-def syscall(number: int, *arguments: "int | ctypes.Array[ctypes.c_char] | bytes | None") -> int:
-    """Make one system call by number; integers go as 64 bits, bytes and buffers as pointers. Raises OSError."""
-    words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
-    answer: int = _syscall(ctypes.c_long(number), *words)
+def syscall(number: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, e: int = 0) -> int:
+    """Make one system call by number; memory is given by its :func:`address`. Raises OSError."""
+    answer: int = _syscall(number, a, b, c, d, e)
     if answer == -1:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

@@ -6,7 +6,7 @@ loads its files (in a user namespace root's right to read foreign files is gone)
 
 import os
 
-from lodger.sandbox.walls.libc import mount, syscall, unmount_lazily
+from lodger.sandbox.walls.libc import address, buffer, mount, syscall, unmount_lazily
 from lodger.sandbox.walls.syscalls import NUMBER
 
 #: CLONE_NEW* by the name that reports use.
@@ -67,7 +67,7 @@ def _write(path: str, content: bytes) -> None:
 def empty_root() -> None:
     """Make an empty, read-only, tiny file system the root; what is mapped in memory stays. Needs a mount namespace. Raises OSError."""
     mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
-    for place in (b"/tmp", b"/run", b"/mnt", b"/dev", b"/proc"):  # noqa: S108 - only a mount point, nothing is stored there
+    for place in (b"/tmp", b"/run", b"/mnt", b"/dev", b"/proc"):
         try:
             mount(b"lodger", place, b"tmpfs", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, b"size=4k,nr_inodes=2,mode=555")
         except OSError:
@@ -76,7 +76,8 @@ def empty_root() -> None:
     else:
         raise OSError("no folder to mount an empty root on")
     os.chdir(place)
-    syscall(NUMBER["pivot_root"], b".", b".")
+    here = buffer(b".\0")
+    syscall(NUMBER["pivot_root"], address(here), address(here))
     unmount_lazily(b".")
     os.chdir("/")
     mount(b"lodger", b"/", None, _MS_REMOUNT | _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, None)

@@ -22,6 +22,8 @@ _SET_MODE_FILTER = 1
 PLAIN = (
     "read",
     "write",
+    "poll",
+    "ppoll",
     "futex",
     "madvise",
     "munmap",
@@ -38,6 +40,8 @@ PLAIN = (
     "exit",
     "exit_group",
 )
+#: What a runtime needs beyond the plain ones, by its name; it stands here, because a runtime may not widen its own wall.
+ADDED: "dict[str, tuple[str, ...]]" = {}
 #: Allowed while argument 2 (protection) has no PROT_EXEC.
 NEVER_EXECUTABLE = ("mprotect", "mmap")
 #: Refused with EPERM, see above.
@@ -72,16 +76,18 @@ def _when(number: int, body: bytes) -> bytes:
 def _argument_is(index: int, value: int) -> bytes:
     low, high = _ARGUMENTS + 8 * index, _ARGUMENTS + 8 * index + 4
     return b"".join(
-        _op(_LOAD, offset) + _op(_EQUAL, word, 1, 0) + _return(KILL) for offset, word in ((low, value & 0xFFFFFFFF), (high, value >> 32))
+        _op(_LOAD, offset) + _op(_EQUAL, word, 1, 0) + _return(KILL)
+        for offset, word in ((low, value & 0xFFFFFFFF), (high, value >> 32))
     )
 
 
-def first(machine: str = MACHINE, extra: "tuple[str, ...]" = ()) -> bytes:
-    """Filter A for a machine; ``extra`` are the names a runtime adds to the plain ones."""
+def first(machine: str = MACHINE, runtime: str = "") -> bytes:
+    """Filter A for a machine and a runtime."""
     numbers = table(machine)
     program = _guard(machine)
-    for name in (*PLAIN, *extra):
-        program += _when(numbers[name], _return(ALLOW))
+    for name in (*PLAIN, *ADDED.get(runtime, ())):
+        if numbers[name] >= 0:
+            program += _when(numbers[name], _return(ALLOW))
     for name in NEVER_EXECUTABLE:
         test = _op(_LOAD, _ARGUMENTS + 16) + _op(_ANY_BIT, _PROT_EXEC, 0, 1) + _return(KILL) + _return(ALLOW)
         program += _when(numbers[name], test)
@@ -119,6 +125,7 @@ def available() -> bool:
     if MACHINE not in AUDIT:
         return False
     try:
-        return syscall(NUMBER["seccomp"], 2, 0, buffer(struct.pack("=I", KILL))) == 0
+        action = buffer(struct.pack("=I", KILL))
+        return syscall(NUMBER["seccomp"], 2, 0, address(action)) == 0
     except OSError:
         return False

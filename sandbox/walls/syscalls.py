@@ -5,10 +5,11 @@ import os
 #: AUDIT_ARCH_* of linux/audit.h: what seccomp_data.arch holds.
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
-# name: (x86_64, aarch64), from the kernel's syscall_64.tbl and asm-generic/unistd.h
+# name: (x86_64, aarch64), -1 where the architecture has no such call; from the kernel's syscall_64.tbl and asm-generic/unistd.h
 _NUMBERS = {
     "read": (0, 63),
     "write": (1, 64),
+    "poll": (7, -1),
     "mmap": (9, 222),
     "mprotect": (10, 226),
     "munmap": (11, 215),
@@ -36,6 +37,7 @@ _NUMBERS = {
     "exit_group": (231, 94),
     "tgkill": (234, 131),
     "unshare": (272, 97),
+    "ppoll": (271, 73),
     "prlimit64": (302, 261),
     "seccomp": (317, 277),
     "getrandom": (318, 278),
@@ -54,6 +56,6 @@ NUMBER = {name: row[_COLUMN] for name, row in _NUMBERS.items()}
 
 
 def table(machine: str) -> "dict[str, int]":
-    """Give the numbers of one architecture by name."""
+    """Give the numbers of one architecture by name, -1 for what it lacks."""
     column = list(AUDIT).index(machine)
     return {name: row[column] for name, row in _NUMBERS.items()}

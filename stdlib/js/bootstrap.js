@@ -35,7 +35,6 @@
   const { trunc, max } = Math;
   const now = Date.now;
   const text = String;
-  const then = uncurry(Promise.prototype.then);
   const slice = uncurry(String.prototype.slice);
   const indexOf = uncurry(String.prototype.indexOf);
   const lastIndexOf = uncurry(String.prototype.lastIndexOf);
@@ -47,10 +46,12 @@
   const mapHas = uncurry(Map.prototype.has);
   const mapDelete = uncurry(Map.prototype.delete);
   const mapForEach = uncurry(Map.prototype.forEach);
+  const functionText = uncurry(Function.prototype.toString);
   const exec = uncurry(RegExp.prototype.exec);
   const isError = Error.isError;
 
   const OURS = "(eval_script"; // the guest's name for every file of this folder
+  const MISSING = /^Error loading module '(.*)'$/;
   const PLACE = /([^\s()]+):(\d+):(\d+)\)?$/;
 
   // -- one job's state; `start` fills it --
@@ -88,6 +89,7 @@
       let line = slice(stack, from, end);
       from = end + 1;
       if (indexOf(line, OURS) >= 0 || line === "") continue;
+      if (indent > 0 && startsWith(line, "    at default (")) line = "    at <top level> (" + slice(line, 16);
       const found = exec(PLACE, line);
       if (found !== null) {
         const row = +found[2];
@@ -119,6 +121,8 @@
     if (object && (isError(thrown) || member(thrown, "message") !== "" || member(thrown, "stack") !== "")) {
       about.name = slice(member(thrown, "name"), 0, 200) || "Error";
       about.message = slice(member(thrown, "message"), 0, 4096);
+      const missing = about.name === "ReferenceError" ? exec(MISSING, about.message) : null;
+      if (missing !== null) about.message = "cannot find module '" + missing[1] + "'; this script has " + limits.names;
       const { stack, place } = frames(member(thrown, "stack"));
       about.stack = stack;
       if (place !== null) {
@@ -141,10 +145,17 @@
     return about;
   }
 
-  function fail(outcome, thrown) {
+  function say(outcome, about) {
+    // Written piece by piece: the guest's JSON.stringify pushes objects on an array that a setter on Array.prototype can see.
     if (over) return;
+    let json = "";
+    for (const name in about) json += (json === "" ? "" : ",") + stringify(name) + ":" + stringify(about[name]);
     over = true;
-    host.fail(dropped + " " + outcome + " " + stringify(describe(thrown)));
+    host.fail(dropped + " " + outcome + " {" + json + "}");
+  }
+
+  function fail(outcome, thrown) {
+    if (!over) say(outcome, describe(thrown));
   }
 
   function fault(message, name) {
@@ -320,7 +331,7 @@
     }
     if (json === undefined) json = "null";
     if (json.length > limits.result)
-      return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "OutputLimit"));
+      return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "LimitExceeded"));
     answer = json;
     settled = true;
     if (open === 0) end();
@@ -337,12 +348,8 @@
 
   function crash(error) {
     const why = blame(error);
-    if (why === "memory_limit") return fail(why, fault("the script needs more memory than it may hold", "MemoryLimit"));
-    if (why === "null") {
-      over = true;
-      return host.fail(dropped + " null " + stringify(describe(error)));
-    }
-    return fail("script_error", error);
+    if (why === "memory_limit") return fail(why, fault("the script needs more memory than it may hold", "LimitExceeded"));
+    return fail(why, error); // "null": the host knows whether memory was short
   }
 
   let began = false; // some line of the tenant may have run: from here a SyntaxError is its own doing
@@ -351,7 +358,7 @@
     for (const name of keys(factories)) lazily(globalThis, name, false);
   }
 
-  function attempt(way) {
+  async function attempt(way) {
     // way: module (has a default export), body (a snippet as a function's body), plain (a module without default export)
     indent = way === "body" ? limits.indent : 0;
     if (way !== "module") scope();
@@ -362,25 +369,29 @@
         delete globalThis.$begin;
       },
     });
-    return then(
-      import("lodger:" + way),
-      (namespace) => {
-        const run = namespace.default;
-        if (way === "plain") return finish(undefined);
-        if (typeof run !== "function") {
-          const kind = run === null ? "null" : typeof run;
-          return fail("script_error", fault("the default export of " + entry + " is " + kind + "; export a function, it is called once per run", "TypeError"));
-        }
-        let result;
-        try {
-          result = run(members());
-        } catch (error) {
-          return crash(error);
-        }
-        return then(PromiseClass.resolve(result), finish, crash);
-      },
-      (error) => misread(way, error),
-    );
+    let namespace;
+    try {
+      namespace = await import("lodger:" + way);
+    } catch (error) {
+      return misread(way, error);
+    }
+    let value;
+    try {
+      if (way !== "plain") value = await entered(namespace.default);
+    } catch (error) {
+      return crash(error);
+    }
+    finish(value);
+  }
+
+  function entered(run) {
+    if (typeof run !== "function") {
+      const kind = run === null ? "null" : typeof run;
+      throw fault("the default export of " + entry + " is " + kind + "; export a function, it is called once per run", "TypeError");
+    }
+    if (startsWith(functionText(run), "class"))
+      throw fault("the default export of " + entry + " is a class; export a function, it is called once per run", "TypeError");
+    return run(members());
   }
 
   let firstError = null;
@@ -390,9 +401,7 @@
     const message = member(error, "message");
     if (way === "module" && message === "Could not find export 'default' in module '" + entry + "'") return attempt("plain");
     if (member(error, "name") !== "SyntaxError") {
-      const missing = exec(/^Error (?:loading|resolving) module '(.*)'$/, message) || exec(/^Error resolving module '(.*)' from /, message);
-      if (missing !== null) return fail("compile_error", fault("cannot find module '" + missing[1] + "'; this script has " + limits.names, "ReferenceError"));
-      return crash(error);
+      return exec(MISSING, message) === null ? crash(error) : fail("compile_error", error);
     }
     const { place } = frames(member(error, "stack"));
     if (place !== null && place.file !== entry) return refuseSource(error);
@@ -414,8 +423,7 @@
     about.column = null; // the guest's parser reports columns wrongly
     if (about.line !== null && about.line > limits.rows) about.line = limits.rows;
     about.stack = about.file === null ? "" : "    at " + about.file + ":" + about.line;
-    over = true;
-    host.fail(dropped + " compile_error " + stringify(about));
+    say("compile_error", about);
   }
 
   function start(message) {
@@ -439,7 +447,7 @@
     entry = slice(message, first + 1, second);
     context = parse(slice(message, third + 1));
     if (factories.action === undefined) factories.action = (all) => all.action;
-    attempt(numbers[5] === 1 ? "module" : "body");
+    void attempt(numbers[5] === 1 ? "module" : "body");
   }
 
   function stuck() {
@@ -452,7 +460,9 @@
   function halted() {
     // Called from inside the interrupted loop: the frames below ours are where the script is.
     const { stack, place } = frames(new ErrorClass("").stack);
-    host.halt(dropped + " " + stringify({ __proto__: null, stack: wellFormed(stack), ...place }));
+    const known = place !== null && !(indent > 0 && place.line === 1 && place.column === 1); // there our wrapper begins, not the loop
+    const where = known ? ',"file":' + stringify(place.file) + ',"line":' + place.line + ',"column":' + place.column : "";
+    host.halt(dropped + ' {"stack":' + stringify(wellFormed(stack)) + where + "}");
   }
 
   // -- what files of this folder get --
@@ -477,7 +487,7 @@
     for (let index = 0; index < count; index++) bytes[index] = toInteger(slice(hex, 2 * index, 2 * index + 2), 16);
     return bytes;
   };
-  $.primordials = { __proto__: null, parse, stringify, defineProperty, create, keys, uncurry, then, slice, indexOf, push, exec, isError, mapGet, mapSet, mapHas, mapDelete, wellFormed };
+  $.primordials = { __proto__: null, parse, stringify, defineProperty, create, keys, uncurry, slice, indexOf, push, exec, isError, mapGet, mapSet, mapHas, mapDelete, wellFormed };
 
   $.host = { start, settle, tick, stuck, halted, touch: () => stringify(parse('{"a":[1,"b",{"c":null}]}')).length };
   return $;

@@ -1,1 +1,190 @@
-// How a value looks in a log line.
+// How a value looks to people in a log line: one line when it is short, one entry per line when it is long.
+// Nothing of a value is called: getters are named, not run. A Proxy's traps can run; what they throw is shown as unreadable.
+const { uncurry, primordials: p } = $;
+const { keys } = p;
+const describe = Object.getOwnPropertyDescriptor;
+const prototypeOf = Object.getPrototypeOf;
+const isArray = Array.isArray;
+const isView = ArrayBuffer.isView;
+const tagOf = uncurry(Object.prototype.toString);
+const text = String;
+const { min } = Math;
+const iso = uncurry(Date.prototype.toISOString);
+const time = uncurry(Date.prototype.getTime);
+const regexpText = uncurry(RegExp.prototype.toString);
+const functionText = uncurry(Function.prototype.toString);
+const symbolText = uncurry(Symbol.prototype.toString);
+const mapForEach = uncurry(Map.prototype.forEach);
+const setForEach = uncurry(Set.prototype.forEach);
+const mapSize = uncurry(describe(Map.prototype, "size").get);
+const setSize = uncurry(describe(Set.prototype, "size").get);
+const bufferSize = uncurry(describe(ArrayBuffer.prototype, "byteLength").get);
+const viewLength = uncurry(describe(prototypeOf(Uint8Array.prototype), "length").get);
+const unbox = { Number: uncurry(Number.prototype.valueOf), String: uncurry(String.prototype.valueOf), Boolean: uncurry(Boolean.prototype.valueOf) };
+const { slice, indexOf, exec, stringify, isError } = p;
+const join = uncurry(Array.prototype.join);
+const push = uncurry(Array.prototype.push);
+const includes = uncurry(Array.prototype.includes);
+const replaceAll = uncurry(String.prototype.replaceAll);
+const startsWith = uncurry(String.prototype.startsWith);
+
+const DEEPEST = 5;
+const MOST = 100; // entries of one container
+const WIDE = 76;
+const PLAIN_KEY = /^[A-Za-z_$][\w$]*$/;
+
+function quote(string, room) {
+  const cut = string.length > room ? slice(string, 0, room) + "…" : string;
+  const json = stringify(cut);
+  if (indexOf(cut, "'") >= 0) return json;
+  return "'" + replaceAll(slice(json, 1, -1), '\\"', '"') + "'";
+}
+
+function constructorName(value) {
+  // The class as declared; nothing is read through a getter.
+  let holder = value;
+  for (let hop = 0; hop < 20 && holder !== null; hop++) {
+    const found = describe(holder, "constructor");
+    if (found !== undefined) {
+      if (typeof found.value !== "function") return "";
+      const name = describe(found.value, "name");
+      return name !== undefined && typeof name.value === "string" ? name.value : "";
+    }
+    holder = prototypeOf(holder);
+  }
+  return "null prototype";
+}
+
+function errorText(error) {
+  const about = $.describe(error);
+  const head = about.name + (about.message === "" ? "" : ": " + about.message);
+  return about.stack === "" ? head : head + "\n" + about.stack;
+}
+
+function showFunction(value) {
+  const found = describe(value, "name");
+  const name = found !== undefined && typeof found.value === "string" && found.value !== "" ? found.value : "";
+  const kind = startsWith(functionText(value), "class") ? "class" : "Function";
+  return "[" + kind + (name === "" ? (kind === "class" ? " (anonymous)" : " (anonymous)") : (kind === "class" ? " " : ": ") + name) + "]";
+}
+
+function wrap(head, open, entries, close, depth) {
+  if (entries.length === 0) return head + open + close;
+  let wide = head.length + 4;
+  let broken = false;
+  for (let index = 0; index < entries.length; index++) {
+    wide += entries[index].length + 2;
+    if (indexOf(entries[index], "\n") >= 0) broken = true;
+  }
+  if (!broken && wide <= WIDE) return head + open + " " + join(entries, ", ") + " " + close;
+  let pad = "\n";
+  for (let level = 0; level < depth; level++) pad += "  ";
+  return head + open + pad + "  " + join(entries, "," + pad + "  ") + pad + close;
+}
+
+function members(value, entries, state, depth, indexed) {
+  // Own enumerable properties; `indexed` leaves out those that were shown as elements.
+  const names = keys(value);
+  let shown = 0;
+  for (let index = 0; index < names.length && state.room > 0; index++) {
+    const name = names[index];
+    if (indexed && exec(/^\d+$/, name) !== null) continue;
+    if (shown++ === MOST) {
+      push(entries, "… " + (names.length - index) + " more");
+      break;
+    }
+    const found = describe(value, name);
+    if (found === undefined) continue;
+    const key = exec(PLAIN_KEY, name) !== null ? name : quote(name, 200);
+    const one = "value" in found ? show(found.value, state, depth + 1) : found.get ? "[Getter]" : "[Setter]";
+    state.room -= key.length + one.length;
+    push(entries, key + ": " + one);
+  }
+}
+
+function showObject(value, state, depth) {
+  const tag = slice(tagOf(value), 8, -1);
+  if (isError(value)) return errorText(value);
+  const list = isArray(value);
+  if (depth > DEEPEST || state.room <= 0) return list ? "[Array]" : "[Object]";
+  if (includes(state.path, value)) return "[Circular]";
+  push(state.path, value);
+  try {
+    const entries = [];
+    if (list || isView(value)) {
+      const length = list ? describe(value, "length").value : tag === "DataView" ? 0 : viewLength(value);
+      for (let index = 0; index < min(length, MOST) && state.room > 0; index++) {
+        const found = describe(value, index);
+        const one = found === undefined ? "<empty>" : "value" in found ? show(found.value, state, depth + 1) : "[Getter]";
+        state.room -= one.length;
+        push(entries, one);
+      }
+      if (length > MOST) push(entries, "… " + (length - MOST) + " more");
+      if (list) members(value, entries, state, depth, true);
+      return wrap(list ? "" : constructorName(value) + "(" + length + ") ", "[", entries, "]", depth);
+    }
+    const name = constructorName(value);
+    try {
+      if (tag === "Date") {
+        const at = time(value);
+        return at === at ? iso(value) : "Invalid Date";
+      }
+      if (tag === "RegExp") return regexpText(value);
+      if (tag === "Map") {
+        const size = mapSize(value);
+        mapForEach(value, (item, key) => {
+          if (entries.length < MOST && state.room > 0) push(entries, show(key, state, depth + 1) + " => " + show(item, state, depth + 1));
+        });
+        if (size > entries.length) push(entries, "… " + (size - entries.length) + " more");
+        return wrap("Map(" + size + ") ", "{", entries, "}", depth);
+      }
+      if (tag === "Set") {
+        const size = setSize(value);
+        setForEach(value, (item) => {
+          if (entries.length < MOST && state.room > 0) push(entries, show(item, state, depth + 1));
+        });
+        if (size > entries.length) push(entries, "… " + (size - entries.length) + " more");
+        return wrap("Set(" + size + ") ", "{", entries, "}", depth);
+      }
+      if (tag === "ArrayBuffer") return "ArrayBuffer { byteLength: " + bufferSize(value) + " }";
+      if (tag === "Number" || tag === "String" || tag === "Boolean") return "[" + tag + ": " + show(unbox[tag](value), state, depth) + "]";
+    } catch {
+      // a liar's toStringTag: shown as the plain object that it is
+    }
+    members(value, entries, state, depth, false);
+    const head = name === "Object" || name === "" ? "" : name === "null prototype" ? "[Object: null prototype] " : name + " ";
+    return wrap(head, "{", entries, "}", depth);
+  } finally {
+    state.path.length -= 1;
+  }
+}
+
+function show(value, state, depth) {
+  switch (typeof value) {
+    case "string":
+      return quote(value, 10000);
+    case "symbol":
+      return symbolText(value);
+    case "bigint":
+      return text(value) + "n";
+    case "number":
+      return value === 0 && 1 / value < 0 ? "-0" : text(value);
+    case "function":
+      try {
+        return showFunction(value);
+      } catch {
+        return "[unreadable]";
+      }
+    case "object":
+      if (value === null) return "null";
+      try {
+        return showObject(value, state, depth);
+      } catch {
+        return "[unreadable]";
+      }
+    default:
+      return text(value);
+  }
+}
+
+$.inspect = (value) => show(value, { room: 20000, path: [] }, 0);

@@ -60,7 +60,9 @@ class Realm:
             "marks": self.marks,
             "done": lambda text: channel.send(DONE, text.encode()),
             "log": lambda text, level=1: channel.send(LOG, bytes((level,)) + text.encode()),
-            "fail": lambda outcome, text="{}": channel.send(FAIL, bytes((len(outcome),)) + outcome.encode() + text.encode()),
+            "fail": lambda outcome, text="{}": channel.send(
+                FAIL, bytes((len(outcome),)) + outcome.encode() + text.encode()
+            ),
             "ask": lambda number, name, text: channel.send(
                 CALL, CALL_ID.pack(number) + bytes((len(name),)) + name.encode() + text.encode()
             ),
@@ -78,7 +80,6 @@ def _reply(channel):
 
 class Runtime:
     name = "probe"
-    syscalls = ()
 
     def prepare(self, settings):
         self.settings = dict(settings)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.escape.probing import PROBE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +24,9 @@ def ordinary_python() -> str:
     for candidate in (sys.executable, *(f"{folder}/{name}" for folder in folders for name in names)):
         test = "import sys, ctypes; sys.exit(sys.version_info < (3, 11))"
         try:
-            done = subprocess.run([candidate, "-c", test], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True)
+            done = subprocess.run(
+                [candidate, "-c", test], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True
+            )
         except OSError:
             continue
         if done.returncode == 0:
@@ -34,7 +35,9 @@ def ordinary_python() -> str:
 
 
 @contextmanager
-def standing(user: str, without: str = "", code: str | None = None) -> Iterator[tuple[dict[str, Any], subprocess.Popen[str]]]:
+def standing(
+    user: str, without: str = "", code: str | None = None
+) -> Iterator[tuple[dict[str, Any], subprocess.Popen[str]]]:
     """Give what the process said of itself; ``user`` is root, ordinary or own."""
     if user in ("root", "ordinary") and os.geteuid() != 0:
         pytest.skip("needs root to choose the user")
@@ -43,7 +46,9 @@ def standing(user: str, without: str = "", code: str | None = None) -> Iterator[
         python, identity = ordinary_python(), {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     settings = json.dumps({"runtime_path": PROBE, "without": without})
     command = [python, "-B", str(SCRIPT), str(ROOT / ".dev"), settings, *([code] if code else [])]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", env={}, **identity)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", env={}, **identity
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     try:

@@ -36,13 +36,20 @@ async def main() -> None:
     job = Job(Bundle({"main.js": code}), Limits(wall_ms=60_000, cpu_ms=30_000))
     running = asyncio.create_task(pool.run(job, host))
     await host.reached.wait()
-    while not pool.ready:
+    while not pool.ready:  # noqa: ASYNC110 - the pool announces readiness to run() only
         await asyncio.sleep(0.005)
     assert pool.zygote is not None
     launcher = pool.zygote.launcher_pid
-    children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
-    said = {"armed": oldest, "ready": pool.ready[0], "launcher": launcher, "zygote": int(children[0]), "walls": pool.walls}
-    print(json.dumps(said), flush=True)
+    children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()  # noqa: ASYNC240 - procfs does not block
+    said = {
+        "armed": oldest,
+        "ready": pool.ready[0],
+        "launcher": launcher,
+        "zygote": int(children[0]),
+        "walls": pool.walls,
+    }
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
     loop.add_reader(0, lambda: ended.done() or ended.set_result(None))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.escape.standing import NOBODY, descriptors, limits, namespace, session, standing, status
 
 NAMESPACES = ("user", "pid", "net", "mnt", "ipc", "uts")
@@ -57,7 +56,13 @@ def test_uid_is_its_own(told: dict[str, Any], pid: int) -> None:
 
 def test_limits(told: dict[str, Any], pid: int) -> None:
     facts = limits(pid)
-    for name, most in (("Max processes", 0), ("Max file size", 0), ("Max core file size", 0), ("Max open files", 4), ("Max locked memory", 0)):
+    for name, most in (
+        ("Max processes", 0),
+        ("Max file size", 0),
+        ("Max core file size", 0),
+        ("Max open files", 4),
+        ("Max locked memory", 0),
+    ):
         assert facts[name] == (str(most), str(most)), name
     data = facts["Max data size"]
     assert data[0] == data[1]
@@ -111,7 +116,10 @@ def test_zygote_is_small_and_alone(told: dict[str, Any]) -> None:
 
 def test_taken_away_walls_are_seen() -> None:
     """The same looks on a worker without these walls: they would fail there."""
-    with standing("root", "no_new_privs seccomp landlock rlimits oom uid root namespaces undumpable cpu_timer") as (said, _):
+    with standing("root", "no_new_privs seccomp landlock rlimits oom uid root namespaces undumpable cpu_timer") as (
+        said,
+        _,
+    ):
         facts = status(said["armed"])
         assert facts["NoNewPrivs"] == "0"
         assert facts["Seccomp"] == "0"

@@ -1,0 +1,145 @@
+"""An engine with the guest's compiled module and our imports behind it: thirteen functions, no WASI, nothing of the host to name."""
+
+from ctypes import byref, c_void_p
+
+from lodger.sandbox.runtimes.guest import Guest
+from lodger.sandbox.runtimes.libwasmtime import Callback, Library, WasmFault, slots
+
+_MASK = 0xFFFFFFFF
+_BAD_DESCRIPTOR = 8  # WASI errno EBADF
+
+# module, name, parameters, results: i is i32, I is i64
+_IMPORTS = (
+    ("env", "host_call", "iiiii", "i"),
+    ("env", "host_interrupt", "", "i"),
+    ("env", "host_module_normalize", "iiiii", "i"),
+    ("env", "host_module_load", "iii", "i"),
+    ("wasi_snapshot_preview1", "random_get", "ii", "i"),
+    ("wasi_snapshot_preview1", "environ_get", "ii", "i"),
+    ("wasi_snapshot_preview1", "environ_sizes_get", "ii", "i"),
+    ("wasi_snapshot_preview1", "clock_time_get", "iIi", "i"),
+    ("wasi_snapshot_preview1", "fd_close", "i", "i"),
+    ("wasi_snapshot_preview1", "fd_fdstat_get", "ii", "i"),
+    ("wasi_snapshot_preview1", "fd_seek", "iIii", "i"),
+    ("wasi_snapshot_preview1", "fd_write", "iiii", "i"),
+    ("wasi_snapshot_preview1", "proc_exit", "i", ""),
+)
+
+
+class Machine:
+    """An engine with the guest's compiled module and our imports: made once, held by the zygote."""
+
+    def __init__(self, library: str, *, fuel: bool = False) -> None:
+        self.lib = Library(library)
+        self.fuel = fuel
+        self.engine = self.lib.engine(fuel=fuel)
+        self.guest: Guest | None = None
+        self._pre = c_void_p()
+        self._callbacks: list[object] = []
+        self.fault: BaseException | None = None
+
+    def load(self, artefact: str) -> None:
+        """Map a compiled module from a file that the caller knows to be ours."""
+        module = c_void_p()
+        name = artefact.encode("utf-8", "surrogateescape")
+        self.lib.check(self.lib.at["wasmtime_module_deserialize_file"](self.engine, name, byref(module)))
+        self._link(module)
+
+    def take(self, wasm: bytes) -> None:
+        """Compile a module from its bytes; only the baker does this."""
+        module = c_void_p()
+        self.lib.check(self.lib.at["wasmtime_module_new"](self.engine, wasm, len(wasm), byref(module)))
+        self._link(module)
+
+    def _link(self, module: c_void_p) -> None:
+        at = self.lib.at
+        linker = at["wasmtime_linker_new"](self.engine)
+        for space, name, parameters, results in _IMPORTS:
+            kind = self.lib.functype(parameters, results)
+            callback = self._callback(getattr(self, f"_{name}", self._refuse), len(parameters), bool(results))
+            self._callbacks.append(callback)
+            at_space, at_name = space.encode(), name.encode()
+            self.lib.check(
+                at["wasmtime_linker_define_func_unchecked"](
+                    linker, at_space, len(at_space), at_name, len(at_name), kind, callback, None, None
+                )
+            )
+            at["wasm_functype_delete"](kind)
+        self.lib.check(at["wasmtime_linker_instantiate_pre"](linker, module, byref(self._pre)))
+
+    def instance(self, memory_bytes: int) -> "Guest":
+        """Make a fresh guest whose memory cannot grow past that bound; a metered one starts with fuel for our own calls."""
+        return Guest(self, self._pre, memory_bytes)
+
+    def _callback(self, function, count: int, answers: bool):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - ctypes' own types
+        trap = self.lib.at["wasmtime_trap_new"]
+
+        def enter(_env: int, _caller: int, address: int, _size: int) -> int | None:
+            try:
+                values = slots(address, count or 1)
+                answer = function(*[values[2 * index] for index in range(count)])
+                if answers:
+                    values[0] = answer & _MASK
+            except BaseException as error:  # noqa: BLE001 - nothing may unwind through native frames
+                self.fault = error
+                return trap(b"stop", 4)  # type: ignore[no-any-return]
+            return None
+
+        return Callback(enter)
+
+    # -- the imports, one method each --
+
+    def _refuse(self, *_arguments: int) -> int:
+        return _BAD_DESCRIPTOR
+
+    def _proc_exit(self, _code: int) -> None:
+        raise WasmFault("the guest gave up")
+
+    def _environ_get(self, _table: int, _text: int) -> int:
+        return 0
+
+    def _environ_sizes_get(self, count: int, size: int) -> int:
+        guest = self._running()
+        guest.poke(count & _MASK, bytes(4))
+        guest.poke(size & _MASK, bytes(4))
+        return 0
+
+    def _clock_time_get(self, _clock: int, _precision: int, out: int) -> int:
+        guest = self._running()
+        guest.poke(out & _MASK, (guest.host.clock_us() * 1000).to_bytes(8, "little"))
+        return 0
+
+    def _random_get(self, out: int, count: int) -> int:
+        guest = self._running()
+        guest.poke(out & _MASK, guest.host.random(min(count & _MASK, 65536)))
+        return 0
+
+    def _host_interrupt(self) -> int:
+        return int(self._running().host.interrupted())
+
+    def _host_module_normalize(self, base: int, base_size: int, wanted: int, wanted_size: int, out: int) -> int:
+        guest = self._running()
+        name = guest.host.resolve(
+            guest.peek(base & _MASK, base_size & _MASK), guest.peek(wanted & _MASK, wanted_size & _MASK)
+        )
+        return guest.give(name, out & _MASK)
+
+    def _host_module_load(self, name: int, size: int, out: int) -> int:
+        guest = self._running()
+        return guest.give(guest.host.source(guest.peek(name & _MASK, size & _MASK)), out & _MASK)
+
+    def _host_call(self, name: int, _size: int, _this: int, count: int, arguments: int) -> int:
+        guest = self._running()
+        operation = guest.peek(name & _MASK, 1)[0]
+        text: bytes | None = b""
+        if count & _MASK:
+            text = guest.text(int.from_bytes(guest.peek(arguments & _MASK, 4), "little"))
+        answer = guest.host.call(operation, text)
+        if answer is None:
+            return guest.undefined()
+        return guest.string(answer)
+
+    def _running(self) -> "Guest":
+        if self.guest is None:
+            raise WasmFault("an import was called outside any guest")
+        return self.guest

@@ -1,0 +1,77 @@
+// AbortController and AbortSignal.
+const { Event, EventTarget } = $;
+const Refusal = DOMException;
+let making = false;
+
+class AbortSignal extends EventTarget {
+  #aborted = false;
+  #reason = undefined;
+  onabort = null;
+  constructor() {
+    if (!making) throw new TypeError("an AbortSignal comes from an AbortController");
+    super();
+  }
+  get aborted() {
+    return this.#aborted;
+  }
+  get reason() {
+    return this.#reason;
+  }
+  throwIfAborted() {
+    if (this.#aborted) throw this.#reason;
+  }
+  static _abort(signal, reason) {
+    if (signal.#aborted) return;
+    signal.#aborted = true;
+    signal.#reason = reason === undefined ? new Refusal("the operation was aborted", "AbortError") : reason;
+    const event = new Event("abort");
+    if (typeof signal.onabort === "function") signal.onabort(event);
+    signal.dispatchEvent(event);
+  }
+  static abort(reason) {
+    const signal = make();
+    abort(signal, reason);
+    return signal;
+  }
+  static timeout(milliseconds) {
+    const signal = make();
+    $.later(milliseconds, () => abort(signal, new Refusal("the operation took longer than " + milliseconds + " ms", "TimeoutError")));
+    return signal;
+  }
+  static any(signals) {
+    const signal = make();
+    const all = [...signals];
+    for (const each of all) {
+      if (each.aborted) {
+        abort(signal, each.reason);
+        return signal;
+      }
+    }
+    for (const each of all) each.addEventListener("abort", () => abort(signal, each.reason), { once: true });
+    return signal;
+  }
+}
+const abort = AbortSignal._abort;
+delete AbortSignal._abort;
+
+function make() {
+  making = true;
+  try {
+    return new AbortSignal();
+  } finally {
+    making = false;
+  }
+}
+
+class AbortController {
+  #signal = make();
+  get signal() {
+    return this.#signal;
+  }
+  abort(reason) {
+    abort(this.#signal, reason);
+  }
+}
+
+$.global("AbortSignal", AbortSignal);
+$.global("AbortController", AbortController);

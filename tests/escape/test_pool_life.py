@@ -1,0 +1,323 @@
+"""The pool's life: start and stop twice, cancel, deaths of worker, zygote and engine, and nothing left behind."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.escape.probing import Echo, probe, probe_job, probe_pool
+from tests.escape.standing import standing
+
+from lodger.sandbox import Outcome, Pool
+from lodger.sandbox.errors import WallUnavailable, ZygoteFailed
+from lodger.sandbox.job import LogLine, Reply
+
+LEFT_OVER_S = 5.0  # promised are 0.5; a loaded machine gets ten times that
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def zygote_pid(pool: Pool) -> int:
+    assert pool.zygote is not None
+    return children_of(pool.zygote.launcher_pid)[0]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def wait_gone(*pids: int) -> None:
+    """Wait by pidfd, not by the clock."""
+    for pid in pids:
+        try:
+            pidfd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        try:
+            import select
+
+            poll = select.poll()
+            poll.register(pidfd, select.POLLIN)
+            assert poll.poll(LEFT_OVER_S * 1000), f"{pid} is still there"
+        finally:
+            os.close(pidfd)
+
+
+class Signals(Echo):
+    """Says when the script has reached a call, and holds it there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = asyncio.Event()
+        self.let_go = asyncio.Event()
+
+    async def call(self, name: str, arguments: str) -> Reply:
+        self.reached.set()
+        await self.let_go.wait()
+        return await super().call(name, arguments)
+
+    def log(self, line: LogLine) -> None:
+        self.reached.set()
+
+
+HOLD = 'ask(1, "a", "[]"); hear(); done("1")'
+
+
+def test_start_and_stop_twice() -> None:
+    async def go() -> None:
+        pool = probe_pool()
+        await pool.stop()
+        await asyncio.gather(pool.start(), pool.start())
+        await pool.start()
+        zygote = zygote_pid(pool)
+        workers = pool.ready
+        assert workers
+        await asyncio.gather(pool.stop(), pool.stop())
+        await pool.stop()
+        assert all(gone(pid) for pid in (zygote, *workers))
+        await pool.start()
+        assert (await pool.run(probe_job('done("2")'), Echo())).result == "2"
+        await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_run_without_start_is_said() -> None:
+    with pytest.raises(ZygoteFailed, match="not started"):
+        asyncio.run(probe_pool().run(probe_job("1"), Echo()))
+
+
+def test_every_attempt_has_its_own_process() -> None:
+    code = 'marks["n"] = marks.get("n", 0) + 1\ndone("[%d, \\"%s\\"]" % (marks["n"], marks["seed"]))'
+
+    async def go() -> list[str | None]:
+        pool = probe_pool(size=4)
+        await pool.start()
+        try:
+            reports = await asyncio.gather(*(pool.run(probe_job(code), Echo()) for _ in range(40)))
+        finally:
+            await pool.stop()
+        return [report.result for report in reports]
+
+    answers = asyncio.run(go())
+    assert all(answer is not None and answer.startswith("[1,") for answer in answers)
+    assert len(set(answers)) == 40
+
+
+def test_nothing_is_left_after_an_attempt() -> None:
+    async def go() -> None:
+        pool = probe_pool(size=1)
+        await pool.start()
+        (first,) = pool.ready
+        assert (await pool.run(probe_job('done("1")'), Echo())).outcome is Outcome.OK
+        assert gone(first), "the report comes after the reaper's word"
+        await pool.stop()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("code", [HOLD, 'log("x")\nwhile True: pass'])
+def test_cancel_kills_the_worker(code: str) -> None:
+    async def go() -> None:
+        pool = probe_pool(size=1)
+        await pool.start()
+        (pid,) = pool.ready
+        host = Signals()
+        running = asyncio.create_task(pool.run(probe_job(code), host))
+        await host.reached.wait()
+        assert not gone(pid)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        wait_gone(pid)
+        assert (await pool.run(probe_job('done("1")'), Echo())).outcome is Outcome.OK
+        await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_cancel_while_waiting_for_a_worker_loses_none() -> None:
+    async def go() -> None:
+        pool = probe_pool(size=1)
+        await pool.start()
+        tasks = [asyncio.create_task(pool.run(probe_job('done("1")'), Echo())) for _ in range(6)]
+        await asyncio.sleep(0)
+        for task in tasks[1::2]:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [isinstance(result, asyncio.CancelledError) for result in results] == [False, True] * 3
+        await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_killed_worker_is_lost_not_blamed() -> None:
+    async def go() -> None:
+        pool = probe_pool(size=1)
+        await pool.start()
+        (pid,) = pool.ready
+        host = Signals()
+        running = asyncio.create_task(pool.run(probe_job(HOLD), host))
+        await host.reached.wait()
+        os.kill(pid, signal.SIGKILL)
+        report = await running
+        assert report.outcome is Outcome.WORKER_LOST
+        assert report.error is not None
+        await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_worker_killed_while_idle_is_replaced_in_silence() -> None:
+    async def go() -> None:
+        pool = probe_pool(size=2)
+        await pool.start()
+        for pid in pool.ready:
+            os.kill(pid, signal.SIGKILL)
+        reports = await asyncio.gather(*(pool.run(probe_job('done("1")'), Echo()) for _ in range(3)))
+        assert {report.outcome for report in reports} == {Outcome.OK}
+        await pool.stop()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("without", ["", "namespaces"])
+def test_zygote_dies_in_the_middle(without: str) -> None:
+    async def go() -> None:
+        pool = probe_pool(without.split(), size=2)
+        await pool.start()
+        oldest = pool.ready[0]
+        host = Signals()
+        running = asyncio.create_task(pool.run(probe_job(HOLD), host))
+        await host.reached.wait()
+        zygote = zygote_pid(pool)
+        others = pool.ready
+        os.kill(zygote, signal.SIGKILL)
+        report = await running
+        assert report.outcome is Outcome.WORKER_LOST
+        wait_gone(zygote, oldest, *others)
+        assert (await pool.run(probe_job('done("3")'), Echo())).result == "3", "a new zygote serves"
+        assert zygote_pid(pool) != zygote
+        await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_stop_in_the_middle_of_an_attempt() -> None:
+    async def go() -> None:
+        pool = probe_pool(size=1)
+        await pool.start()
+        (pid,) = pool.ready
+        host = Signals()
+        running = asyncio.create_task(pool.run(probe_job(HOLD), host))
+        await host.reached.wait()
+        await pool.stop()
+        assert (await running).outcome is Outcome.WORKER_LOST
+        assert gone(pid)
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("user", ["root", "ordinary"])
+@pytest.mark.parametrize("without", ["", "namespaces", "death_signal"])
+def test_killed_engine_leaves_nothing(user: str, without: str) -> None:
+    with standing(user, without, 'log("x")\nwhile True: pass') as (said, process):
+        process.kill()
+        process.wait(10)
+        wait_gone(said["launcher"], said["zygote"], said["armed"], said["ready"])
+
+
+@pytest.mark.root
+def test_death_signal_is_what_ends_a_spinning_worker_without_pid_namespace() -> None:
+    if os.geteuid():
+        pytest.skip("needs root")
+    with standing("root", "namespaces death_signal", 'log("x")\nwhile True: pass') as (said, process):
+        process.kill()
+        process.wait(10)
+        wait_gone(said["launcher"], said["zygote"])
+        assert not gone(said["armed"]), "nobody told it"
+        os.kill(said["armed"], signal.SIGKILL)
+        wait_gone(said["armed"])
+
+
+def test_failing_runtime_tells_the_operator_why() -> None:
+    async def go(**settings: str) -> None:
+        await probe_pool(settings=settings).start()
+
+    with pytest.raises(ZygoteFailed) as refused:
+        asyncio.run(go(fail_prepare="no such library"))
+    assert "no such library" in refused.value.why
+    with pytest.raises(ZygoteFailed) as refused:
+        asyncio.run(go(fail_fresh="no realm"))
+    assert "no realm" in refused.value.why
+    with pytest.raises(ZygoteFailed):
+        asyncio.run(go(runtime_path="/nonexistent"))
+
+
+def test_untrusted_profile_refuses_too_few_walls(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lodger.sandbox import doctor
+
+    report = probe('done("1")')
+    assert report.walls["seccomp"]
+    standing_walls = dict.fromkeys(report.walls, "")
+    doctor.Doctor.demand("untrusted", standing_walls)
+    with pytest.raises(WallUnavailable, match="seccomp"):
+        doctor.Doctor.demand("untrusted", {**standing_walls, "seccomp": "gone"})
+    with pytest.raises(WallUnavailable, match="only 3 of 6"):
+        doctor.Doctor.demand("untrusted", {**standing_walls, "landlock": "gone", "namespaces": "gone"})
+    doctor.Doctor.demand("trusted", {})
+
+
+def test_sources_and_inputs_are_refused_before_any_worker() -> None:
+    async def go() -> None:
+        pool = probe_pool(size=1)
+        await pool.start()
+        ready = pool.ready
+        large = await pool.run(probe_job("x" * 300_000), Echo())
+        assert large.outcome is Outcome.SOURCE_TOO_LARGE
+        for context in ("{", '"' + "x" * 300_000 + '"', "[" * 65 + "]" * 65, "NaN", '"\ud800"'):
+            refused = await pool.run(probe_job("1", context), Echo())
+            assert refused.outcome is Outcome.BAD_REQUEST, context[:20]
+        assert (await pool.run(probe_job("'\ud800'"), Echo())).outcome is Outcome.BAD_REQUEST
+        assert pool.ready == ready
+        await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_no_more_warm_up_than_cores() -> None:
+    async def go() -> None:
+        pool = probe_pool(size=12, cores=2)
+        most = 0
+        await pool.start()
+        while len(pool.ready) < 12:
+            most = max(most, len(children_of(zygote_pid(pool))) - len(pool.ready))
+            await asyncio.sleep(0.001)
+        assert most <= 2 + 1  # one more may have said ready since the look
+        await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_attempts_do_not_wait_for_each_other() -> None:
+    async def go() -> float:
+        pool = probe_pool(size=4)
+        await pool.start()
+        host = Signals()
+        held = [asyncio.create_task(pool.run(probe_job(HOLD), host)) for _ in range(8)]
+        started = time.monotonic()
+        assert (await pool.run(probe_job('done("1")'), Echo())).outcome is Outcome.OK
+        took = time.monotonic() - started
+        host.let_go.set()
+        assert {report.outcome for report in await asyncio.gather(*held)} == {Outcome.OK}
+        await pool.stop()
+        return took
+
+    assert asyncio.run(go()) < 2

@@ -1,0 +1,230 @@
+"""A worker that is somebody else's: whatever it writes on its socket, the parent answers with a verdict and keeps its own shape."""
+
+import json
+import random
+
+import pytest
+from tests.escape.probing import Echo, probe
+
+from lodger.sandbox import Outcome
+from lodger.sandbox.frames import ARMED, BUNDLE, CALL, DONE, FAIL, HEAD, HEADER, LOG, READY, REPLY
+from lodger.sandbox.job import Reply
+
+WRITE = "os.write(channel._descriptor, {!r})\nhear()"
+
+
+def frame(kind: int, payload: bytes = b"", length: int | None = None) -> bytes:
+    return HEAD.pack(len(payload) if length is None else length, kind) + payload
+
+
+BAD = {
+    "a length of four gigabytes": frame(CALL, length=0xFFFFFFFF),
+    "one byte too large": frame(LOG, length=(1 << 20) + 1),
+    "unknown kind": frame(255),
+    "kind zero": frame(0),
+    "ready again": frame(READY),
+    "armed again": frame(ARMED),
+    "a header of its own": frame(HEADER, b"x" * 120),
+    "a bundle of its own": frame(BUNDLE, b"x"),
+    "a reply of its own": frame(REPLY, b"\0\0\0\0\x01null"),
+    "a log line without level": frame(LOG),
+    "a call without name": frame(CALL, b"\0\0\0\0\0null"),
+    "a call with half a name": frame(CALL, b"\0\0\0\0\x09db"),
+    "a call without arguments": frame(CALL, b"\0\0\0\0\x02db"),
+    "a call with a name not of letters": frame(CALL, b"\0\0\0\0\x03d\0b[]"),
+    "an empty failure": frame(FAIL),
+    "an outcome of nobody": frame(FAIL, b"\x04nope{}"),
+    "an outcome that blames us": frame(FAIL, b"\x0bworker_lost{}"),
+    "ok by failure": frame(FAIL, b"\x02ok{}"),
+    "a wall limit of its own": frame(FAIL, b"\x0awall_limit{}"),
+    "an error that is not JSON": frame(FAIL, b"\x0cscript_error{"),
+    "an error that is a list": frame(FAIL, b"\x0cscript_error[]"),
+    "a result that is not JSON": frame(DONE, b"{"),
+    "a result that is not UTF-8": frame(DONE, b'"\xff"'),
+    "a result that is NaN": frame(DONE, b"NaN"),
+    "an empty result": frame(DONE),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_frames_end_the_worker(name: str) -> None:
+    report = probe(WRITE.format(BAD[name]))
+    assert report.outcome is Outcome.PROTOCOL_ERROR, report
+    assert report.result is None
+
+
+def test_size_is_refused_before_the_bytes_come() -> None:
+    report = probe(WRITE.format(frame(DONE, length=300_000)))
+    assert report.outcome is Outcome.OUTPUT_LIMIT
+    report = probe('done(chr(34) + "x" * 300000 + chr(34))')
+    assert report.outcome is Outcome.OUTPUT_LIMIT
+    assert report.error is not None
+    assert "300002" in report.error.message
+
+
+def test_depth_of_result_and_arguments() -> None:
+    assert probe('done("[" * 64 + "]" * 64)').outcome is Outcome.OK
+    assert probe('done("[" * 65 + "]" * 65)').outcome is Outcome.BAD_REQUEST
+    host = Echo()
+    report = probe(
+        'ask(1, "deep", "[" * 65 + "]" * 65)\nn, ok, text = hear()\ndone(text if not ok else "1")', host=host
+    )
+    assert report.result is not None
+    assert json.loads(report.result)["code"] == "bad_request"
+    assert not host.asked
+    assert report.usage.host_calls == 1
+
+
+def test_calls_are_answered_out_of_order() -> None:
+    class Last(Echo):
+        def __init__(self) -> None:
+            super().__init__()
+            self.second = __import__("asyncio").Event()
+
+        async def call(self, name: str, arguments: str) -> Reply:
+            if name == "first":
+                await self.second.wait()
+            else:
+                self.second.set()
+            return await super().call(name, arguments)
+
+    report = probe(
+        'ask(7, "first", "[]"); ask(8, "second", "[]"); done("[%d,%d]" % (hear()[0], hear()[0]))', host=Last()
+    )
+    assert report.result == "[8,7]"
+
+
+def test_call_number_in_use() -> None:
+    class Never(Echo):
+        async def call(self, name: str, arguments: str) -> Reply:
+            await __import__("asyncio").Event().wait()
+            raise AssertionError
+
+    report = probe('ask(7, "a", "[]"); ask(7, "b", "[]"); hear()', host=Never())
+    assert report.outcome is Outcome.PROTOCOL_ERROR
+
+
+def test_call_limit_counts_exactly() -> None:
+    code = 'for i in range({}):\n    ask(i, "a", "[]"); hear()\ndone("1")'
+    host = Echo()
+    assert probe(code.format(5), host=host, host_calls=5).outcome is Outcome.OK
+    assert len(host.asked) == 5
+    host = Echo()
+    report = probe(code.format(6), host=host, host_calls=5)
+    assert report.outcome is Outcome.CALL_LIMIT
+    assert len(host.asked) == 5
+    assert report.usage.host_calls == 5
+
+
+def test_pipelined_calls_are_all_answered() -> None:
+    code = 'for i in range(100): ask(i, "a", "[]")\nseen = sorted(hear()[0] for _ in range(100))\ndone(str(seen == [*range(100)]).lower())'
+    assert probe(code).result == "true"
+
+
+def test_a_worker_that_takes_no_replies_is_not_read() -> None:
+    class Big(Echo):
+        async def call(self, name: str, arguments: str) -> Reply:
+            await super().call(name, arguments)
+            return Reply(True, '"' + "x" * 500_000 + '"')
+
+    host = Big()
+    report = probe('for i in range(200): ask(i, "a", "[]")\nwhile True: pass', host=host, wall_ms=300, cpu_ms=5000)
+    assert report.outcome is Outcome.WALL_LIMIT
+    assert len(host.asked) < 40, "calls wait while the answers of earlier ones are not taken"
+
+
+def test_failing_host_is_our_fault_and_tells_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Echo):
+        async def call(self, name: str, arguments: str) -> Reply:
+            raise RuntimeError("password=hunter2 /srv/secret.py")
+
+    report = probe('ask(1, "a", "[]"); hear()', host=Broken())
+    assert report.outcome is Outcome.ENGINE_FAULT
+    assert report.error is not None
+    assert "hunter2" not in str(report.error)
+    assert "hunter2" in caplog.text, "the operator's log has it"
+
+
+def test_reply_too_large_is_an_error_for_the_script() -> None:
+    class Huge(Echo):
+        async def call(self, name: str, arguments: str) -> Reply:
+            return Reply(True, '"' + "x" * 10_000 + '"')
+
+    report = probe(
+        'ask(1, "a", "[]"); n, ok, text = hear(); done(text if not ok else "1")', host=Huge(), frame_bytes=4096
+    )
+    assert report.result is not None
+    assert json.loads(report.result)["code"] == "reply_too_large"
+
+
+def test_log_lines_are_bounded_and_marked() -> None:
+    report = probe('for i in range(30): log("line %d" % i)\ndone("1")', log_lines=10)
+    assert report.outcome is Outcome.OK
+    assert [line.text for line in report.logs[:10]] == [f"line {i}" for i in range(10)]
+    assert len(report.logs) == 11
+    assert "20 more lines dropped" in report.logs[-1].text
+    assert report.dropped_logs == 20
+
+
+def test_log_bytes_and_long_lines() -> None:
+    report = probe('log("é" * 5000); log("x" * 5000)\ndone("1")', log_line_bytes=101, log_bytes=151)
+    assert report.logs[0].text == "é" * 50 + "… [cut]"
+    assert report.logs[1].text == "x" * 50 + "… [cut]"
+    report = probe('log("a", 9)\nchannel.send(19, b"\\x02\\xff\\xfe")\ndone("1")')
+    assert [line.level for line in report.logs] == ["info", "warn"]
+
+
+def test_log_flood_of_a_worker_that_ignores_its_cap() -> None:
+    report = probe('while True: log("x")', cpu_ms=5000, wall_ms=20_000)
+    assert report.outcome is Outcome.PROTOCOL_ERROR
+    assert len(report.logs) == 1001
+
+
+def test_error_texts_are_bounded_and_plain() -> None:
+    error = {
+        "name": "N" * 999,
+        "message": "m" * 99_999,
+        "stack": "s" * 99_999,
+        "file": "main.js",
+        "line": 3,
+        "column": True,
+    }
+    report = probe(f"fail('script_error', {json.dumps(error)!r})")
+    assert report.outcome is Outcome.SCRIPT_ERROR
+    assert report.error is not None
+    assert (len(report.error.name), len(report.error.message), len(report.error.stack)) == (256, 8192, 16384)
+    assert (report.error.file, report.error.line, report.error.column) == ("main.js", 3, None)
+
+
+def test_python_texts_never_leave() -> None:
+    report = probe('raise ValueError("/secret/path")')
+    assert report.outcome is Outcome.CRASHED
+    assert "secret" not in str(report)
+    assert "Traceback" not in str(report)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_bytes(seed: int) -> None:
+    """Mutated frames: a verdict always, no exception, never a result that was not given."""
+    chance = random.Random(seed)
+    good = [
+        frame(CALL, b"\x01\0\0\0\x02db[]"),
+        frame(LOG, b"\x01text"),
+        frame(DONE, b"1"),
+        frame(FAIL, b"\x0cscript_error{}"),
+    ]
+    wire = bytearray(b"".join(chance.choice(good) for _ in range(20)))
+    for _ in range(chance.randrange(1, 12)):
+        wire[chance.randrange(len(wire))] = chance.randrange(256)
+    report = probe(WRITE.format(bytes(wire)), wall_ms=200)
+    assert report.outcome in {
+        Outcome.PROTOCOL_ERROR,
+        Outcome.OK,
+        Outcome.SCRIPT_ERROR,
+        Outcome.WALL_LIMIT,
+        Outcome.OUTPUT_LIMIT,
+        Outcome.CRASHED,
+    }
+    if report.outcome is Outcome.OK:
+        assert report.result is not None
+        json.loads(report.result)

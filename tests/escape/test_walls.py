@@ -1,0 +1,191 @@
+"""Each wall holds an attack off by itself, and the same attack succeeds when it is taken away too: the test can see.
+
+A case names the walls that would hold the attack off anyway; they are taken away in both runs, so that the one in question stands alone.
+Snippets answer in JSON from native code's point of view: a number is a system call's result, below zero an errno.
+"""
+
+import errno
+import os
+import platform
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.escape.probing import probe
+
+from lodger.sandbox import Outcome, Report
+from lodger.sandbox.walls.syscalls import NUMBER
+
+X86 = platform.machine() == "x86_64"
+SOCKET, CONNECT, KILL = (41, 42, 62) if X86 else (198, 203, 129)
+READV_OF = 310 if X86 else 270
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="a uid of its own needs an engine that is root")
+OPEN = 'import_error = None\ntry:\n    os.read(os.open("/etc/passwd", 0), 1)\n    done("0")\nexcept OSError as e:\n    done(str(-e.errno))'
+
+
+@dataclass(frozen=True)
+class Case:
+    wall: str
+    story: str
+    code: str
+    held: tuple[int, ...] | Outcome
+    broken: tuple[int, ...] = (0,)
+    also_without: tuple[str, ...] = ()
+    limits: dict[str, int] = field(default_factory=dict)
+
+
+CASES = (
+    Case(
+        "seccomp",
+        "make a socket",
+        f"done(str(min(0, syscall({SOCKET}, 1, 1, 0))))",
+        Outcome.CRASHED,
+    ),
+    Case(
+        "seccomp",
+        "make memory executable",
+        f"mine = ctypes.create_string_buffer(8192)\n"
+        f"done(str(syscall({NUMBER['mprotect']}, (ctypes.addressof(mine) + 4095) // 4096 * 4096, 4096, 7)))",
+        Outcome.CRASHED,
+    ),
+    Case(
+        "seccomp",
+        "raise the CPU timer after arming",
+        f"never = ctypes.create_string_buffer(32)\ndone(str(syscall({NUMBER['timer_settime']}, 0, 0, never, 0)))",
+        Outcome.CRASHED,
+    ),
+    Case(
+        "seccomp",
+        "put a filter of one's own",
+        f"done(str(syscall({NUMBER['seccomp']}, 1, 0, 0)))",
+        Outcome.CRASHED,
+        broken=(-errno.EFAULT,),
+    ),
+    Case("landlock", "open a file", OPEN, (-errno.EACCES,), also_without=("seccomp", "root")),
+    Case("root", "open a file", OPEN, (-errno.ENOENT,), also_without=("seccomp", "landlock")),
+    Case(
+        "rlimits",
+        "fork",
+        "try:\n    pid = os.fork()\n    if pid == 0:\n        os._exit(0)\n    os.waitpid(pid, 0)\n    done('0')\n"
+        "except OSError as e:\n    done(str(-e.errno))",
+        (-errno.EAGAIN,),
+        also_without=("seccomp",),
+    ),
+    Case(
+        "rlimits",
+        "hold many descriptors",
+        "try:\n    [os.dup(channel._descriptor) for _ in range(20)]\n    done('0')\nexcept OSError as e:\n    done(str(-e.errno))",
+        (-errno.EMFILE,),
+        also_without=("seccomp",),
+    ),
+    Case(
+        "rlimits",
+        "take memory beyond the limit",
+        "hold = bytearray(200 << 20)\ndone('0')",
+        Outcome.MEMORY_LIMIT,
+    ),
+    Case(
+        "namespaces",
+        "signal the engine by its pid",
+        f"done(str(syscall({KILL}, int(context), 0)))",
+        (-errno.ESRCH,),
+        also_without=("seccomp", "landlock", "uid", "root"),
+    ),
+    Case(
+        "undumpable",
+        "read the zygote's memory",
+        "text = ctypes.create_string_buffer(b'mine')\n"
+        "into = ctypes.create_string_buffer(4)\n"
+        "here = struct.pack('QQ', ctypes.addressof(into), 4)\nthere = struct.pack('QQ', ctypes.addressof(text) & ~4095, 4)\n"
+        f"done(str(min(0, syscall({READV_OF}, os.getppid(), here, 1, there, 1, 0))))",
+        (-errno.EPERM,),
+        also_without=("seccomp", "landlock", "uid"),  # a change of uid makes undumpable too
+    ),
+)
+
+
+def wanted(report: Report, answer: "tuple[int, ...] | Outcome") -> bool:
+    if isinstance(answer, Outcome):
+        return report.outcome is answer
+    return report.outcome is Outcome.OK and report.result is not None and int(report.result) in answer
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.wall}: {case.story}")
+def test_holds_alone_and_is_missed(case: Case) -> None:
+    context = str(os.getpid())
+    report = probe(case.code, case.also_without, context=context, **case.limits)
+    assert wanted(report, case.held), report
+    report = probe(case.code, (*case.also_without, case.wall), context=context, **case.limits)
+    assert wanted(report, case.broken), report
+
+
+@ROOT_ONLY
+def test_uid_of_its_own_reads_no_file_of_the_engine(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    secret.chmod(0o600)
+    for folder in (tmp_path, *tmp_path.parents):
+        if str(folder).startswith("/tmp/") and folder.stat().st_uid == os.geteuid():
+            folder.chmod(0o755)
+    code = OPEN.replace("/etc/passwd", str(secret))
+    others = ("seccomp", "landlock", "root", "namespaces")
+    held = probe(code, others)
+    assert held.result == str(-errno.EACCES), held
+    broken = probe(code, (*others, "uid"))
+    assert broken.result == "0", broken
+
+
+def test_network_namespace_has_no_way_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code = (
+            f"fd = syscall({SOCKET}, 2, 1, 0)\n"
+            f"address = struct.pack('=H', 2) + struct.pack('>H', {port}) + bytes((127, 0, 0, 1)) + bytes(8)\n"
+            f"done(str(syscall({CONNECT}, fd, address, 16)))"
+        )
+        others = ("seccomp", "landlock", "root", "uid")
+        held = probe(code, others)
+        assert held.result is not None
+        assert int(held.result) in (-errno.ENETUNREACH, -errno.ECONNREFUSED), held
+        broken = probe(code, (*others, "namespaces"))
+        assert broken.result == "0", broken
+        alone = probe(code, ("seccomp", "namespaces", "root", "uid"))
+        assert alone.result == str(-errno.EACCES), "Landlock alone refuses the connection too"
+
+
+def test_denied_call_names_the_wall() -> None:
+    report = probe('os.mkdir("/x")')
+    assert report.outcome is Outcome.CRASHED
+    assert report.error is not None
+    assert "seccomp" in report.error.message
+    assert "SIGSYS" in report.error.message
+
+
+def test_foreign_tables_are_killed() -> None:
+    """x32 shares the architecture mark: its bit in the number must not pass."""
+    for number in (0x40000000 | NUMBER["getpid"], 0xFFFFFFFF, 1 << 20):
+        assert probe(f"done(str(syscall({number})))").outcome is Outcome.CRASHED
+    assert probe(f"done(str(min(0, syscall({NUMBER['getpid']}))))").outcome is Outcome.OK
+
+
+def test_limits_of_others_cannot_be_touched_even_before_arming() -> None:
+    """Filter A lets prlimit64 through for the process itself only; filter B not at all."""
+    code = f"done(str(syscall({NUMBER['prlimit64']}, 0, 7, 0, ctypes.addressof(ctypes.create_string_buffer(16)))))"
+    assert probe(code).outcome is Outcome.CRASHED
+    assert probe(code, ("seccomp",)).result == "0"
+
+
+def test_hard_limits_never_rise() -> None:
+    code = (
+        "try:\n    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n    done('0')\n"
+        "except (OSError, ValueError):\n    done('-1')"
+    )
+    assert probe(code, ("seccomp",)).result == "-1"
+
+
+def test_abort_is_a_crash_of_its_own_kind() -> None:
+    report = probe("os.abort()")
+    assert report.outcome is Outcome.CRASHED
+    assert report.error is not None
+    assert "SIGSEGV" in report.error.message or "SIGTRAP" in report.error.message or "SIGABRT" in report.error.message

@@ -1,0 +1,182 @@
+"""A bare worker for tests of the runtime: a fork and a socket pair, no walls; the parent's part is a few lines."""
+
+import atexit
+import functools
+import json
+import os
+import select
+import shutil
+import socket
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lodger.sandbox import frames
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.runtimes.artefact import ensure
+from lodger.sandbox.runtimes.quickjs import Runtime
+
+CAPABILITY = """
+$.provide("echo", (context, call) => ({
+  ask: (value) => call("echo.ask", { value }),
+  now: (value) => $.callSync("echo.now", { value }),
+  plan: context.plan,
+}));
+"""
+
+Answer = Callable[[str, Any], tuple[bool, Any]]
+
+
+@functools.cache
+def prepared() -> Runtime:
+    """A runtime with one example capability, baked once per test run."""
+    folder = Path(tempfile.mkdtemp(prefix="lodger-realm-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    runtime = Runtime()
+    runtime.prepare(ensure(folder, fuel=True, capabilities={"cap-echo.js": CAPABILITY}).settings())
+    return runtime
+
+
+class SocketChannel:
+    """The worker's end, as the protocol in lodger.sandbox.runtime wants it."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+
+    def send(self, kind: int, payload: bytes) -> None:
+        self._end.sendall(frames.HEAD.pack(len(payload), kind) + payload)
+
+    def receive(self) -> tuple[int, bytes]:
+        size, kind = frames.HEAD.unpack(read(self._end, frames.HEAD.size))
+        return kind, read(self._end, size)
+
+    def wait(self, timeout_ms: int) -> bool:
+        poll = select.poll()
+        poll.register(self._end, select.POLLIN)
+        return bool(poll.poll(timeout_ms))
+
+
+def read(end: socket.socket, count: int) -> bytes:
+    parts = []
+    while count:
+        part = end.recv(count)
+        if not part:
+            raise EOFError
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+@dataclass
+class Told:
+    """Everything a worker said."""
+
+    outcome: str = ""
+    text: str = ""
+    logs: list[tuple[str, str]] = field(default_factory=list)
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    dropped: int = 0
+    status: int = 0
+
+    @property
+    def result(self) -> Any:
+        assert self.outcome == "ok", f"{self.outcome}: {self.text}"
+        return json.loads(self.text)
+
+    @property
+    def error(self) -> dict[str, Any]:
+        assert self.outcome not in {"ok", ""}, f"no error but {self.text} (exit {self.status})"
+        found = json.loads(self.text)
+        assert {"name", "message", "stack", "file", "line", "column"} <= set(found)
+        return found
+
+    @property
+    def lines(self) -> list[str]:
+        return [text for _, text in self.logs]
+
+
+def bundle(modules: str | Mapping[str, str | bytes], context: str) -> bytes:
+    named = {"main.js": modules} if isinstance(modules, str | bytes) else modules
+    wire = b""
+    for name, text in {"": context, **named}.items():
+        source = text.encode() if isinstance(text, str) else text
+        wire += frames.BUNDLE_PART.pack(len(name.encode()), len(source)) + name.encode() + source
+    return wire
+
+
+def run(
+    runtime: Runtime,
+    modules: Any,
+    *,
+    context: Any = None,
+    answer: Answer | None = None,
+    fuel: int = 0,
+    now_us: int = 0,
+    before: Callable[[], None] | None = None,
+    **limits: int,
+) -> Told:
+    """Fork a worker from this process, which plays the zygote, and see it through."""
+    ours, theirs = socket.socketpair()
+    numbers = asdict(Limits(**limits)) | {"fuel": fuel, "now_us": now_us}
+    wire = bundle(modules, json.dumps(context or {}))
+    sys.stdout.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # forking beside pytest-timeout's thread: the child touches neither
+        pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            ours.close()
+            if before is not None:
+                before()
+            realm = runtime.fresh()
+            realm.bound(numbers)
+            realm.run(wire, SocketChannel(theirs))
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    theirs.close()
+    told = Told()
+    try:
+        listen(ours, told, answer or (lambda name, arguments: (True, {"name": name, "arguments": arguments})))
+    finally:
+        ours.close()
+        told.status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return told
+
+
+def listen(end: socket.socket, told: Told, answer: Answer) -> None:
+    end.settimeout(30)
+    while True:
+        try:
+            size, kind = frames.HEAD.unpack(read(end, frames.HEAD.size))
+            payload = read(end, size)
+        except EOFError:
+            return
+        assert not told.outcome, "nothing may follow the answer"
+        if kind == frames.LOG:
+            told.logs.append((frames.LEVELS[payload[0]], payload[1:].decode()))
+        elif kind == frames.DROPPED:
+            told.dropped = frames.CALL_ID.unpack(payload)[0]
+        elif kind == frames.DONE:
+            told.outcome, told.text = "ok", payload.decode()
+        elif kind == frames.FAIL:
+            told.outcome, told.text = payload[1 : 1 + payload[0]].decode(), payload[1 + payload[0] :].decode()
+        elif kind == frames.CALL:
+            name = payload[5 : 5 + payload[4]].decode()
+            arguments = json.loads(payload[5 + payload[4] :])
+            told.calls.append((name, arguments))
+            ok, value = answer(name, arguments)
+            reply = payload[:4] + bytes((ok,)) + json.dumps(value).encode()
+            end.sendall(frames.HEAD.pack(len(reply), frames.REPLY) + reply)
+        else:
+            raise AssertionError(f"frame {kind}")

@@ -1,0 +1,108 @@
+"""Calls that leave the worker, through the example capability of the harness."""
+
+import pytest
+
+ASK = "export default async ({ echo }) => "
+
+
+def test_an_answer_is_a_value(run) -> None:
+    told = run(ASK + "(await echo.ask({ deep: [1, 'ä', null] })).arguments.value")
+    assert told.result == {"deep": [1, "ä", None]}
+    assert told.calls == [("echo.ask", {"value": {"deep": [1, "ä", None]}})]
+
+
+def test_the_context_reaches_the_factory(run) -> None:
+    assert run("export default ({ echo }) => echo.plan", context={"plan": "gold"}).result == "gold"
+
+
+def test_members_are_made_once_and_when_read(run) -> None:
+    assert run("export default (all) => [Object.keys(all), all.echo === all.echo]").result == [["echo", "action"], True]
+
+
+def test_the_default_action_is_the_contexts(run) -> None:
+    assert run("export default ({ action }) => action.id", context={"action": {"id": "a1"}}).result == "a1"
+
+
+def test_snippets_see_the_same_names(run) -> None:
+    assert run("return [(await echo.ask(1)).name, action]", context={"action": 7}).result == ["echo.ask", 7]
+    assert run("const echo = 5\nreturn echo").result == 5
+    assert run("export default () => typeof echo").result == "undefined"
+
+
+def test_calls_in_flight_together(run) -> None:
+    source = ASK + "(await Promise.all([1, 2, 3].map((n) => echo.ask(n)))).map((a) => a.arguments.value)"
+    assert run(source).result == [1, 2, 3]
+
+
+def test_a_synchronous_call(run) -> None:
+    source = "export default async ({ echo }) => { const p = echo.ask(1); const s = echo.now(2); return [s.arguments.value, (await p).arguments.value] }"
+    assert run(source).result == [2, 1]
+
+
+def refuse(name: str, arguments: object) -> tuple[bool, object]:
+    return False, {"code": "not_granted", "message": "no", "name": "Denied", "details": {"grant": "x"}}
+
+
+def test_a_refusal_is_an_error_with_the_callers_line(run) -> None:
+    told = run("export default async ({ echo }) => {\n  await echo.ask(1)\n}", answer=refuse)
+    error = told.error
+    assert told.outcome == "script_error"
+    assert (error["name"], error["message"], error["code"], error["line"]) == ("Denied", "no", "not_granted", 2)
+
+
+def test_a_refusal_can_be_caught(run) -> None:
+    source = (
+        ASK + "{ try { await echo.ask(1) } catch (e) { return [e.code, e.name, e instanceof Error, e.details.grant] } }"
+    )
+    assert run(source, answer=refuse).result == ["not_granted", "Denied", True, "x"]
+    source = ASK + "{ try { echo.now(1) } catch (e) { return e.code } }"
+    assert run(source, answer=refuse).result == "not_granted"
+
+
+def test_call_limit_ends_the_run_whatever_the_script_catches(run) -> None:
+    source = ASK + "{ for (;;) { try { await echo.ask(1) } catch {} } }"
+    told = run(source, answer=lambda name, arguments: (False, {"code": "call_limit", "message": "200 calls"}))
+    assert told.outcome == "call_limit"
+    assert len(told.calls) == 1
+
+
+def test_a_forgotten_await_still_counts(run) -> None:
+    told = run("export default ({ echo }) => {\n  echo.ask(1)\n  return 2\n}", answer=refuse)
+    assert told.outcome == "script_error"
+    assert told.error["line"] == 2
+    assert run("export default ({ echo }) => { echo.ask(1); return 2 }").result == 2
+
+
+@pytest.mark.parametrize("handling", [".catch(() => {})", ".then(null, () => {})"])
+def test_a_handled_failure_is_none(run, handling: str) -> None:
+    assert run(f"export default ({{ echo }}) => {{ echo.ask(1){handling}; return 2 }}", answer=refuse).result == 2
+
+
+@pytest.mark.parametrize("value", ["10n", "(() => { const a = {}; a.a = a; return a })()"])
+def test_arguments_that_are_no_json(run, value: str) -> None:
+    told = run(ASK + f"echo.ask({value})")
+    assert told.outcome == "script_error"
+    assert told.calls == []
+
+
+def test_arguments_beyond_a_frame(run) -> None:
+    told = run(ASK + "echo.ask('x'.repeat(5000))", frame_bytes=4096)
+    assert told.outcome == "script_error"
+    assert "4096" in told.error["message"]
+    assert run(ASK + "echo.ask('ä'.repeat(3000))", frame_bytes=4096).outcome == "output_limit"
+
+
+def test_keys_of_answers_are_data(run) -> None:
+    source = ASK + "{ const v = await echo.ask(1); return [Object.keys(v), ({}).x === undefined] }"
+    assert run(source, answer=lambda name, arguments: (True, {"__proto__": {"x": 1}, "constructor": 2})).result == [
+        ["__proto__", "constructor"],
+        True,
+    ]
+
+
+def test_a_call_waits_in_an_await_while_timers_run(run) -> None:
+    source = (
+        ASK
+        + "{ const seen = []; setTimeout(() => seen.push('t'), 1); await echo.ask(1); await new Promise((r) => setTimeout(r, 5)); return seen }"
+    )
+    assert run(source).result == ["t"]

@@ -1,0 +1,145 @@
+"""Each limit ends the run with its own outcome; without the limit the same script does something else."""
+
+import time
+
+import pytest
+
+SECOND = 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for (;;);",
+        "try { for (;;); } finally { for (;;); }",
+        "for (;;) { try { for (;;); } catch {} }",
+        "const f = async () => { for (;;) await null }; await f()",
+        "return { toJSON() { for (;;); } }",
+        "throw { get message() { for (;;); } }",
+        "throw new Proxy({}, { get() { for (;;); } })",
+        "/(a+)+$/.test('a'.repeat(40) + 'b')",
+        "Array.from({ length: 1e12 }, () => 1)",
+    ],
+)
+def test_cpu(run, source: str) -> None:
+    start = time.monotonic_ns()
+    told = run("console.log('before')\n" + source, cpu_ms=50, memory_bytes=256 << 20)
+    assert told.outcome == "cpu_limit"
+    assert "50 ms" in told.error["message"]
+    assert told.lines == ["before"]
+    assert time.monotonic_ns() - start < 20 * SECOND
+
+
+def test_cpu_says_where_and_what_came_last(run) -> None:
+    told = run(
+        "async function spin(echo) {\n  await echo.ask(1)\n  for (;;) Math.abs(1)\n}\nexport default ({ echo }) => spin(echo)",
+        cpu_ms=50,
+    )
+    assert "spin" in told.error["stack"]
+    assert "echo.ask" in told.error["message"]
+    assert told.error["line"] == 3
+
+
+def test_a_quick_script_is_not_stopped(run) -> None:
+    assert run("let n = 0; for (let i = 0; i < 1e5; i++) n += i; return n", cpu_ms=2000).result == 4999950000
+
+
+def test_fuel(run) -> None:
+    loop = "let n = 0; for (let i = 0; i < 100000; i++) n += i; return n"
+    assert run(loop, fuel=10_000_000).outcome == "cpu_limit"
+    assert run(loop, fuel=10_000_000_000).result == 4999950000
+
+
+def test_fuel_stops_a_built_in_that_never_polls(run) -> None:
+    told = run("Array.prototype.reverse.call({ length: 2 ** 53 - 1 })", fuel=50_000_000, cpu_ms=20_000)
+    assert told.outcome == "cpu_limit"
+
+
+def test_fuel_is_deterministic(run) -> None:
+    source = "for (let i = 0; ; i++) console.log(i)"
+    lengths = {
+        len(run(source, fuel=20_000_000, now_us=SECOND, log_lines=100_000, log_bytes=1 << 22).logs) for _ in range(3)
+    }
+    assert len(lengths) == 1
+    assert lengths.pop() > 10
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "const a = []; for (;;) a.push({ a: [1, 2, 3] })",
+        "const a = []; for (;;) a.push(new ArrayBuffer(1e6))",
+        "const a = []; for (;;) a.push('x'.repeat(1e6) + a.length)",
+        "const m = new Map(); for (let i = 0; ; i++) m.set(i, {})",
+        "return 'x'.repeat(20e6)",
+        "const a = []; try { for (;;) a.push(new ArrayBuffer(1e5)) } catch {} ; for (;;) a.push({})",
+    ],
+)
+def test_memory(run, source: str) -> None:
+    told = run(source, memory_bytes=24 << 20, cpu_ms=20_000)
+    assert told.outcome in {"memory_limit", "output_limit" if "repeat(20e6)" in source else ""}
+    assert told.status == 0
+
+
+def test_memory_below_the_limit(run) -> None:
+    source = "const a = []; for (let i = 0; i < 40; i++) a.push(new ArrayBuffer(1e6)); return a.length"
+    assert run(source, memory_bytes=64 << 20).result == 40
+    assert run(source, memory_bytes=24 << 20).outcome == "memory_limit"
+
+
+def test_memory_can_be_caught_and_the_run_goes_on(run) -> None:
+    told = run("try { new ArrayBuffer(1e9) } catch (e) { return e.message }")
+    assert told.result == "out of memory"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "const f = () => f() + 1; f()",
+        "const f = async () => { await f() }; await f()",
+        "JSON.parse('['.repeat(1e6))",
+        "new Function('return ' + '('.repeat(1e5))",
+        "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
+        "const o = { get x() { return this.x } }; o.x",
+    ],
+)
+def test_stack(run, source: str) -> None:
+    told = run(source, cpu_ms=20_000)
+    assert told.outcome == "stack_limit"
+    assert "nested" in told.error["message"]
+
+
+def test_a_deep_but_finite_recursion(run) -> None:
+    assert run("const f = (n) => (n === 0 ? 0 : 1 + f(n - 1)); return f(500)").result == 500
+
+
+def test_log_lines(run) -> None:
+    told = run("for (let i = 0; i < 500; i++) console.log(i)", log_lines=3)
+    assert told.lines == ["0", "1", "2"]
+    assert told.dropped == 497
+    assert run("console.log(1)", log_lines=3).dropped == 0
+
+
+def test_log_lines_before_an_error_are_counted_too(run) -> None:
+    told = run("for (let i = 0; i < 5; i++) console.log(i); throw new Error('x')", log_lines=2)
+    assert (len(told.logs), told.dropped) == (2, 3)
+    told = run("for (let i = 0; i < 5; i++) console.log(i); for (;;);", log_lines=2, cpu_ms=50)
+    assert (len(told.logs), told.dropped) == (2, 3)
+
+
+def test_log_line_bytes(run) -> None:
+    (line,) = run("console.log('ä'.repeat(1000))", log_line_bytes=101).lines
+    assert len(line.encode()) <= 101
+    assert line.endswith("…")
+    assert run("console.log('ä'.repeat(50))", log_line_bytes=101).lines == ["ä" * 50]
+
+
+def test_log_bytes(run) -> None:
+    told = run("for (let i = 0; i < 50; i++) console.log('x'.repeat(100))", log_bytes=1000)
+    assert (len(told.logs), told.dropped) == (10, 40)
+
+
+def test_a_huge_log_line_does_not_hurt(run) -> None:
+    told = run("console.log('x'.repeat(20e6)); return 1", cpu_ms=20_000)
+    assert told.result == 1
+    assert len(told.lines[0]) < 10_000

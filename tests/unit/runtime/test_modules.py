@@ -1,0 +1,71 @@
+"""A script's own modules, and nothing else, can be imported."""
+
+import pytest
+
+
+def test_relative_names(run) -> None:
+    modules = {
+        "main.js": "import { a } from './lib/a.js'; import b from './b.js'; export default () => [a, b]",
+        "lib/a.js": "import { c } from '../c.js'; export const a = 'a' + c",
+        "b.js": "export default 'b'",
+        "c.js": "export const c = 'c'",
+    }
+    assert run(modules).result == ["ac", "b"]
+
+
+def test_a_snippet_may_import(run) -> None:
+    assert run({"main.js": "import { n } from './n.js'\nconsole.log(n)", "n.js": "export const n = 42"}).lines == ["42"]
+    assert (
+        run({"main.js": "const { n } = await import('./n.js')\nreturn n", "n.js": "export const n = 42"}).result == 42
+    )
+
+
+def test_cycles_and_unicode_names(run) -> None:
+    modules = {
+        "main.js": "import { even } from './gerade.js'; export default () => even(10)",
+        "gerade.js": "import { odd } from './ungeräde.js'; export const even = (n) => n === 0 || odd(n - 1)",
+        "ungeräde.js": "import { even } from './gerade.js'; export const odd = (n) => n !== 0 && even(n - 1)",
+    }
+    assert run(modules).result is True
+
+
+def test_an_empty_module(run) -> None:
+    assert run({"main.js": "import './empty.js'; export default () => 1", "empty.js": ""}).result == 1
+
+
+def test_the_entry_is_the_first(run) -> None:
+    assert run({"job.js": "export default () => 'job'", "main.js": "export default () => 'main'"}).result == "job"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["./nope.js", "/etc/passwd", "fs", "node:fs", "https://example.com/x.js", "data:text/javascript,1", "../../up.js"],
+)
+def test_unknown_names(run, name: str) -> None:
+    static = run(f"\nimport '{name}'\nexport default () => 1")
+    assert static.outcome == "compile_error"
+    assert static.error["name"] == "ReferenceError"
+    assert f"cannot find module '{name}'" in static.error["message"]
+    assert "this script has main.js" in static.error["message"]
+    assert (static.error["file"], static.error["line"]) == ("main.js", 2)
+    dynamic = run(f"await import('{name}')")
+    assert dynamic.outcome == "script_error"
+    assert f"cannot find module '{name}'" in dynamic.error["message"]
+
+
+def test_a_missing_export_names_both(run) -> None:
+    told = run({"main.js": "import { q } from './a.js'; export default () => q", "a.js": "export const z = 1"})
+    assert told.outcome == "compile_error"
+    assert "'q'" in told.error["message"]
+    assert "a.js" in told.error["message"]
+
+
+def test_a_name_with_quotes(run) -> None:
+    assert run({'od"d\\.js': "export default () => 3"}).result == 3
+
+
+def test_no_code_of_ours_is_importable(run) -> None:
+    told = run(
+        "export default async () => { const m = await import('lodger:module'); return [Object.keys(m), typeof $begin] }"
+    )
+    assert told.result == [["default"], "undefined"]

@@ -1,0 +1,74 @@
+"""What a script gives back, exactly."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("export default () => 1 + 1", 2),
+        ("export default function () { return 'x' }", "x"),
+        ("export default async function named() { return [1] }", [1]),
+        ("async function f() { return { a: 1 } }\nexport { f as default }", {"a": 1}),
+        ("const f = () => null;\nexport default f", None),
+        ("export default async () => {}", None),
+        ("const v = await Promise.resolve(4);\nexport default () => v", 4),
+        ("return 5", 5),
+        ("const x = await Promise.resolve(6)\nreturn x", 6),
+        ("const unused = 1", None),
+        ("", None),
+        ("// only a comment", None),
+        ("#!/usr/bin/env lodger\nreturn 7", 7),
+        ("\ufeffreturn 8", 8),
+        ("const exported = 'the word export in a snippet'; return exported.length", 32),
+        ("'use strict'; if (1) return 9", 9),
+        ("export const named = 1", None),
+        ("return { toJSON() { return 'own' } }", "own"),
+        ("return new Date(0)", "1970-01-01T00:00:00.000Z"),
+        ("return [undefined, NaN, -0, () => 1]", [None, None, 0, None]),
+        ("return 9007199254740993", 9007199254740992),
+        ("return 'a\\0b'", "a\0b"),
+        ("return { then(resolve) { resolve('thenable') } }", "thenable"),
+    ],
+)
+def test_value(run, source: str, expected: object) -> None:
+    assert run(source).result == expected
+
+
+def test_lone_surrogates_stay_escaped(run) -> None:
+    assert run("return { '\\ud800': '\\udfff' }").text == '{"\\ud800":"\\udfff"}'
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("return 10n", "not JSON"),
+        ("const a = {}; a.a = a; return a", "circular"),
+        ("export default 5", "is number"),
+        ("export default null", "is null"),
+        ("export default class {}", "is a class"),
+        ("await new Promise(() => {})", "nothing can settle"),
+    ],
+)
+def test_no_value(run, source: str, words: str) -> None:
+    told = run(source)
+    assert told.outcome == "script_error"
+    assert words in told.error["message"]
+
+
+def test_a_large_result_is_refused_before_it_is_copied(run) -> None:
+    told = run("return 'x'.repeat(2000)", result_bytes=1000)
+    assert told.outcome == "output_limit"
+    assert "2002" in told.error["message"]
+    assert run("return 'x'.repeat(998)", result_bytes=1000).result == "x" * 998
+
+
+def test_the_bound_counts_bytes(run) -> None:
+    assert run("return 'ä'.repeat(499)", result_bytes=1000).result == "ä" * 499
+    assert run("return 'ä'.repeat(500)", result_bytes=1000).outcome == "output_limit"
+
+
+def test_one_run_one_answer(run) -> None:
+    told = run("let n = 0; const f = () => { if (n++ < 50) queueMicrotask(f) }; f(); return n")
+    assert told.status == 0
+    assert told.outcome == "ok"

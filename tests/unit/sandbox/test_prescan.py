@@ -1,0 +1,105 @@
+"""The scan of hostile JSON: agrees with a recursive parser where that one survives, and stays linear where it does not."""
+
+import contextlib
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from lodger.sandbox.prescan import JsonRefused, check, depth, parse, scan
+
+values = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | some.text(),
+    lambda inner: some.lists(inner) | some.dictionaries(some.text(), inner),
+)
+
+
+def nesting(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(nesting, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(nesting, value), default=0)
+    return 0
+
+
+@given(values, some.booleans())
+def test_depth_is_that_of_the_value(value: Any, ascii_only: bool) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    assert depth(text) == nesting(value)
+
+
+@given(values)
+def test_parse_gives_the_value(value: Any) -> None:
+    text = json.dumps(value).encode()
+    assert parse(text, max_bytes=1 << 20, max_depth=1000) == json.loads(text)
+    assert check(text, max_bytes=1 << 20, max_depth=1000) == text.decode()
+
+
+@given(some.binary(max_size=200))
+def test_any_bytes_are_answered(data: bytes) -> None:
+    for look in (scan, parse, check):
+        with contextlib.suppress(JsonRefused):
+            look(data, max_bytes=1000, max_depth=10)
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"NaN", "not_json"),
+        (b"[Infinity]", "not_json"),
+        (b"-Infinity", "not_json"),
+        (b"1e400", "number_out_of_range"),
+        (b'{"a":1,"a":2}', "duplicate_key"),
+        (b'[{"x":{"a":1,"b":2,"a":3}}]', "duplicate_key"),
+        (b'"\xff"', "not_utf8"),
+        (b'"\xed\xa0\x80"', "not_utf8"),
+        (b"\xef\xbb\xbf1", "not_json"),
+        (b"", "not_json"),
+        (b"[1,]", "not_json"),
+        (b'"a', "not_json"),
+        (b"1 2", "not_json"),
+        (b"1" * 5000, "not_json"),
+        (b"[" * 11 + b"]" * 11, "too_deep"),
+        (b'{"a":' * 11 + b"1" + b"}" * 11, "too_deep"),
+        (b"[" * 100_000, "too_deep"),
+        (b" " * 200_001, "too_large"),
+    ],
+)
+def test_refusals(data: bytes, code: str) -> None:
+    with pytest.raises(JsonRefused) as refused:
+        parse(data, max_bytes=200_000, max_depth=10)
+    assert refused.value.code == code
+
+
+def test_brackets_in_strings_do_not_count() -> None:
+    assert depth(rb'["[[[[", "\"[[[", "\\", "[{"]') == 1
+    assert depth(b'"' + b"[" * 1000 + b'"') == 0
+
+
+def test_keys_that_differ_only_by_escape_are_duplicates() -> None:
+    with pytest.raises(JsonRefused):
+        parse(rb'{"a":1,"\u0061":2}', max_bytes=100, max_depth=4)
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        b'"' + rb"\"" * 500_000,
+        b'"' * 1_000_001,
+        b"[]" * 500_000,
+        b"\\" * 1_000_000,
+        (b"[" * 50 + b"]" * 50) * 10_000,
+        b'"\\' * 500_000,
+    ],
+    ids=["unterminated escapes", "quotes", "pairs", "backslashes", "trees", "quote and escape"],
+)
+def test_bombs_are_linear(bomb: bytes) -> None:
+    started = time.process_time()
+    try:
+        scan(bomb, max_bytes=1 << 20, max_depth=64)
+    except JsonRefused:
+        pass
+    assert time.process_time() - started < 2, "a megabyte takes some 30 ms"

@@ -1,0 +1,50 @@
+"""The verdict on a worker that ended without an answer, as a table."""
+
+import signal
+
+import pytest
+
+from lodger.sandbox.limits import MIB, Limits
+from lodger.sandbox.outcome import Blame, Outcome
+from lodger.sandbox.verdict import of_death
+
+LIMITS = Limits(cpu_ms=100, memory_bytes=32 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("status", "cpu_ms", "peak", "outcome"),
+    [
+        (0, 1, 0, Outcome.CRASHED),
+        (72 << 8, 1, 0, Outcome.CRASHED),
+        (signal.SIGKILL, 99, 0, Outcome.CPU_LIMIT),
+        (signal.SIGKILL, 152, 0, Outcome.CPU_LIMIT),
+        (signal.SIGXCPU, 1, 0, Outcome.CPU_LIMIT),
+        (signal.SIGKILL, 10, 40 * MIB, Outcome.MEMORY_LIMIT),
+        (signal.SIGKILL, 10, 1 * MIB, Outcome.WORKER_LOST),
+        (signal.SIGSYS, 1, 0, Outcome.CRASHED),
+        (signal.SIGSEGV, 1, 0, Outcome.CRASHED),
+        (signal.SIGSEGV, 1, 30 * MIB, Outcome.MEMORY_LIMIT),
+        (signal.SIGABRT | 0x80, 1, 30 * MIB, Outcome.MEMORY_LIMIT),
+        (signal.SIGTERM, 1, 30 * MIB, Outcome.CRASHED),
+    ],
+)
+def test_of_death(status: int, cpu_ms: float, peak: int, outcome: Outcome) -> None:
+    found = of_death(status, cpu_ms, peak, LIMITS)
+    assert found.outcome is outcome
+    assert found.error is not None
+    assert found.error.message
+
+
+def test_only_deaths_from_outside_are_not_the_tenants() -> None:
+    assert of_death(signal.SIGKILL, 1, 0, LIMITS).outcome.blames is Blame.ENGINE
+    assert of_death(signal.SIGSYS, 1, 0, LIMITS).outcome.blames is Blame.TENANT
+
+
+def test_crash_names_its_signal() -> None:
+    error = of_death(signal.SIGBUS, 1, 0, LIMITS).error
+    assert error is not None
+    assert "SIGBUS" in error.message
+
+
+def test_real_time_signals_have_a_name_too() -> None:
+    assert of_death(40, 1, 0, LIMITS).outcome is Outcome.CRASHED

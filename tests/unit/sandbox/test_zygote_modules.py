@@ -1,0 +1,113 @@
+"""What the zygote holds, pinned: each module more makes every fork dearer, and some register hooks that run in every fork."""
+
+import asyncio
+from pathlib import Path
+
+from tests.escape.probing import probe_pool
+
+from lodger.sandbox import Pool
+
+OURS = {
+    "lodger",
+    "lodger.sandbox",
+    "lodger.sandbox.child",
+    "lodger.sandbox.child.boot",
+    "lodger.sandbox.child.channel",
+    "lodger.sandbox.child.launch",
+    "lodger.sandbox.child.settings",
+    "lodger.sandbox.child.worker",
+    "lodger.sandbox.frames",
+    "lodger.sandbox.walls",
+    "lodger.sandbox.walls.cpu_timer",
+    "lodger.sandbox.walls.identity",
+    "lodger.sandbox.walls.landlock",
+    "lodger.sandbox.walls.libc",
+    "lodger.sandbox.walls.namespaces",
+    "lodger.sandbox.walls.process",
+    "lodger.sandbox.walls.rlimits",
+    "lodger.sandbox.walls.seccomp",
+    "lodger.sandbox.walls.syscalls",
+}
+QUICKJS = {
+    "lodger.sandbox.runtimes",
+    "lodger.sandbox.runtimes.answer",
+    "lodger.sandbox.runtimes.guest",
+    "lodger.sandbox.runtimes.libwasmtime",
+    "lodger.sandbox.runtimes.machine",
+    "lodger.sandbox.runtimes.modules",
+    "lodger.sandbox.runtimes.quickjs",
+    "lodger.sandbox.runtimes.realm",
+}
+OS = {"os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"}
+THEIRS = OS | {
+    "_ctypes",
+    "_socket",
+    "_struct",
+    "ctypes",
+    "ctypes._endian",
+    "gc",
+    "resource",
+    "select",
+    "struct",
+    "time",
+    "types",
+}
+# signal and what it needs is imported by the probe runtime, for its snippets
+SNIPPETS = {
+    "signal",
+    "enum",
+    "functools",
+    "_functools",
+    "operator",
+    "_operator",
+    "collections",
+    "_collections",
+    "itertools",
+} | {
+    "keyword",
+    "reprlib",
+}
+# os.register_at_fork is called by these
+HOOKED = {"threading", "random", "logging", "concurrent.futures.thread", "asyncio"}
+
+
+def threads(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def processes(pool: Pool) -> tuple[int, int]:
+    assert pool.zygote is not None
+    launcher = pool.zygote.launcher_pid
+    return launcher, int(Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()[0])
+
+
+async def look(pool: Pool) -> tuple[set[str], int, int]:
+    await pool.start()
+    try:
+        launcher, zygote = processes(pool)
+        assert pool.zygote is not None
+        return set(pool.zygote.modules), threads(zygote), threads(launcher)
+    finally:
+        await pool.stop()
+
+
+def interpreter_itself() -> set[str]:
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-I", "-S", "-E", "-c", "import sys; print(*sys.modules)"]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_probe_zygote() -> None:
+    modules, count, launcher_count = asyncio.run(look(probe_pool()))
+    assert modules - interpreter_itself() <= OURS | THEIRS | SNIPPETS
+    assert not modules & HOOKED
+    assert (count, launcher_count) == (1, 1)
+
+
+def test_quickjs_zygote() -> None:
+    modules, count, _ = asyncio.run(look(Pool(size=1)))
+    assert modules - interpreter_itself() <= OURS | THEIRS | QUICKJS
+    assert not modules & HOOKED
+    assert count == 1
