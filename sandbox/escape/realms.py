@@ -5,6 +5,7 @@ An edit that finds nothing to edit is an error: the suite would otherwise claim 
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes import artefact
@@ -47,4 +48,6 @@ def realm(edits: frozenset[str] = frozenset()) -> Artefact:
     """Give the suite's realm, baked at first use. Raises EditFailed, RealmUnavailable."""
     sources = artefact.read_sources()
     sources = [(name, edited(text, sorted(edits)) if name == "bootstrap.js" else text) for name, text in sources]
-    return artefact._ensure(None, [*sources, ("cap-bridge.js", _BRIDGE)], None, fuel=True)
+    sources.append(("cap-bridge.js", _BRIDGE))
+    plain, metered = (artefact._ensure(None, sources, None, fuel=fuel) for fuel in (False, True))
+    return replace(plain, metered=metered.module)
