@@ -10,7 +10,7 @@ from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 
 #: A gross bound, so that a noisy host does not lie: ``lodger bench walls`` measures the fine one.
-CPU_SLACK_MS = 250.0
+CPU_SLACK_MS = 200.0
 WALL_SLACK_MS = 1500.0
 MEMORY_SLACK_BYTES = 40 * MIB
 PARENT_SLACK_BYTES = 8 * MIB
@@ -155,6 +155,18 @@ def marked(trial: Trial) -> str:
     if not report.dropped_logs and not cut:
         raise Escaped(f"{len(report.logs)} lines kept and nothing said about the others")
     return f"{len(report.logs)} lines kept, {report.dropped_logs} dropped and said so; {measured}"
+
+
+def leaves_nothing(*wanted: Any) -> Check:  # noqa: ANN401 - any JSON value
+    """The next tenant's script answers as ever; this one's answer is one of the wanted, when any are named."""
+    own = answers(*wanted) if wanted else within_limits
+
+    def check(trial: Trial) -> str:
+        if trial.facts.get("victim", "") != trial.facts.get("victim alone", ""):
+            raise Escaped(f"the next tenant's script answered {trial.facts['victim'][:200]}")
+        return own(trial) if "victim" not in trial.facts else "the next tenant's script answered as ever"
+
+    return check
 
 
 def fact(name: str, *wanted: str) -> Check:

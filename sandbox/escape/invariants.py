@@ -18,7 +18,7 @@ from lodger.sandbox.outcome import Blame, Outcome
 
 #: What no text that a script or its author reads may hold: our language, our paths, our addresses.
 LEAKS = re.compile(r'Traceback|File "|\.py\b|site-packages|/home/|/usr/|/root/|/proc/\d|\b0x[0-9a-f]{6,}\b|[Ww]asmtime|libwasm|<class |errno')
-_NEIGHBOUR = """
+NEIGHBOUR = """
 export default async function ({ action }) {
   const rows = [3, 1, 2].map((n) => ({ n, text: String(n) })).sort((a, b) => a.n - b.n);
   const back = JSON.parse(JSON.stringify(rows));
@@ -26,17 +26,38 @@ export default async function ({ action }) {
   try { null.x; } catch (error) { caught = error.name; }
   await Promise.all(back.map(async (row) => { row.done = true; }));
   const odd = [Object, Array, String, Function, Promise, Error, Map].map((c) => Reflect.ownKeys(c.prototype).length).join();
-  return { id: action.id, rows: back, caught, odd, names: Object.getOwnPropertyNames(globalThis).sort().join() };
+  let own = "";
+  for (const name of Object.getOwnPropertyNames(globalThis)) {
+    const value = globalThis[name];
+    for (const holder of [value, value?.prototype]) {
+      if (holder === null || (typeof holder !== "object" && typeof holder !== "function") || holder === globalThis) continue;
+      if (Object.isFrozen(holder)) own += `${name} frozen `;
+      for (const key of Reflect.ownKeys(holder)) {
+        const found = Reflect.getOwnPropertyDescriptor(holder, key).value;
+        if (typeof found === "function" && !String(found).includes("[native code]")) own += `${name}.${String(key)} `;
+      }
+    }
+  }
+  return { id: action.id, own, rows: back, caught, odd, names: Object.getOwnPropertyNames(globalThis).sort().join() };
 }
 """
 _NEIGHBOUR_ID = "neighbour"
+#: An attack and the next tenant's script in one realm: what a fresh process for each attempt prevents.
+SHARED_REALM = """
+import victim from "./victim.js";
+export default async function (all) {
+  const given = { ...all, action: { id: "neighbour" } };
+  try { await (await import("./attack.js")).default(all); } catch {}
+  return victim(given);
+}
+"""
 _FIRST = 5
 _TIMES, _FLOOR_MS = 20, 500.0
 
 
 def neighbour() -> Job:
     """Give the benign run of another tenant."""
-    return Job(Bundle({"main.js": _NEIGHBOUR}, f'{{"action":{{"id":"{_NEIGHBOUR_ID}"}}}}'), tag=_NEIGHBOUR_ID)
+    return Job(Bundle({"main.js": NEIGHBOUR}, f'{{"action":{{"id":"{_NEIGHBOUR_ID}"}}}}'), tag=_NEIGHBOUR_ID)
 
 
 class Neighbour:

@@ -25,7 +25,7 @@ class Weakening:
         realm: edits of the realm's sources.
         parent: limits as the parent holds them.
         header: limits as the worker is told them.
-        host: "naive" answers calls the way a careless host would.
+        host: "naive" answers calls the way a careless host would; "same_realm" runs the next tenant's script in the same realm.
     """
 
     without: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ _INNER = (
     Layer("store_limit", "linear memory of the guest beyond the limit", _worker("no_store_limit")),
     Layer("guest_stack", "recursion: the guest's stack ends in a trap, not in the worker's memory", None),
     Layer("guest_memory", "a memory error of the JavaScript engine: it stays in the guest's linear memory", None),
-    Layer("fresh_process", "what one attempt leaves behind for the next", None),
+    Layer("fresh_process", "what one attempt leaves behind for the next", Weakening(host="same_realm")),
     Layer("worker_output", "a large result, before it leaves the guest", _header("result_bytes", "frame_bytes")),
     Layer("parent_output", "a large result, before the parent copies it", _parent("result_bytes", "frame_bytes")),
     Layer("worker_log", "a flood of log lines, where it is cheap to stop", _header(*_LOG)),
@@ -101,8 +101,10 @@ _INNER = (
     Layer("host_names", "a way from the script's global scope to the host's functions", _realm("host_names")),
     Layer("removed_globals", "shared memory and fine clocks", _realm("all_globals")),
     Layer("coarse_clock", "timing finer than a millisecond", _worker("fine_clock")),
+    Layer("written_once", "a value that changes between check and use", _realm("written_twice")),
     Layer("reseed", "the same random numbers in every fork", _worker("same_seed")),
     Layer("loader", "modules that are not part of the script", _worker("open_loader")),
+    Layer("parent_verdict", "a worker's or a script's own word about how it ended", None),
     Layer("call_state", "two answers to one call, answers to no call", None),
 )
 

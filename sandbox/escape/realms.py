@@ -23,6 +23,7 @@ _LIVE_JSON = "const parse = (...all) => JSON.parse(...all), stringify = (...all)
 EDITS: dict[str, tuple[tuple[str, str], ...]] = {
     "host_names": ((r"for \(const letter of [^;]*?\) delete globalThis\[[^;]*?\];", ""),),
     "all_globals": ((r"for \(const name of \[[^\]]*?SharedArrayBuffer[^;]*?delete globalThis\[[^;]*?\];", ""),),
+    "written_twice": ((r"const json = stringify\((args === undefined \? null : args)\);", r"stringify(args === undefined ? null : args); const json = stringify(args === undefined ? null : args);"),),
     "live_builtins": (
         (r"const uncurry = Function\.prototype\.bind\.bind\(Function\.prototype\.call\);", _LIVE_UNCURRY),
         (r"const \{ parse, stringify \} = JSON;", _LIVE_JSON),

@@ -120,8 +120,8 @@ class Suite:
             except SandboxError as problem:
                 return replace(found, notes=(*notes, f"not tried: {problem.what}"))
             answers.append("contained" if weak.status in ("contained", "failed") else weak.status)
-            if weakening is others and weak.status == "failed":
-                notes.append(f"only its wall: {weak.evidence}")
+            if weak.status == "failed" or (weakening is not others and weak.status == "contained"):
+                notes.append(f"{'only its wall' if weakening is others else 'no wall'}: {weak.evidence}")
         return replace(found, only_its_wall=answers[0], no_wall=answers[1], notes=tuple(notes))
 
     def _settings(self, runtime: str, weakening: Weakening, limits: Mapping[str, int]) -> dict[str, str]:
@@ -178,7 +178,7 @@ class Bench:
         started = time.perf_counter()
         trial = await self._try(case, weakening)
         status, evidence = self._weigh(case, trial)
-        broken = [] if weakening is not _ALL else await self._after(trial)
+        broken = [] if self._neighbour is None else await self._after(trial)
         if broken:
             status, evidence = "escaped", "; ".join((*broken, evidence))
         ms = (time.perf_counter() - started) * 1000
@@ -218,6 +218,8 @@ class Bench:
         limits = replace(promised, **weakening.parent)
         text = case.context.replace("CANARY_PATH", self._canaries.path).replace("CANARY_PORT", str(self._canaries.port))
         sources = {name: source.replace("CANARY_PATH", self._canaries.path) for name, source in case.sources().items()}
+        if weakening.host == "same_realm":
+            return await self._shared(sources, text, limits, promised)
         job = Job(Bundle(sources, text), limits, tag=case.id, fuel=case.fuel)
         reports: list[Report] = []
         asked: list[tuple[str, str]] = []
@@ -236,6 +238,13 @@ class Bench:
                 facts = {**facts, "left": left}
         grown = invariants.resident_bytes() - before
         return Trial(tuple(reports), promised, tuple(asked), facts, max(0, grown))
+
+    async def _shared(self, sources: dict[str, str], context: str, limits: Limits, promised: Limits) -> Trial:
+        """Run the attack and then the next tenant's script in one realm."""
+        alone = await self.pool.run(invariants.neighbour(), Switchboard(promised))
+        modules = {"main.js": invariants.SHARED_REALM, "victim.js": invariants.NEIGHBOUR, "attack.js": sources.pop("main.js"), **sources}
+        report = await self.pool.run(Job(Bundle(modules, context), limits), Switchboard(promised))
+        return Trial((report,), promised, facts={"victim": report.result or str(report.outcome), "victim alone": alone.result or ""})
 
     @staticmethod
     async def _inspect(case: Case, host: Switchboard, pid: int, running: "asyncio.Future[Report]") -> Mapping[str, str]:
