@@ -1,6 +1,7 @@
 """What a case looks at after its attack. A check gives its observation in words, or raises Escaped with what got through."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +16,16 @@ WALL_SLACK_MS = 1500.0
 MEMORY_SLACK_BYTES = 40 * MIB
 PARENT_SLACK_BYTES = 8 * MIB
 
+#: What no text that a script or its author reads may hold: our language, our paths, our addresses.
+LEAKS = re.compile(r'Traceback|File "|\.py\b|site-packages|/home/|/usr/|/root/|/proc/\d|\b0x[0-9a-f]{6,}\b|[Ww]asmtime|libwasm|<class |errno')
+
 
 class Escaped(Exception):
     """The attack got what it wanted; the text says what."""
+
+
+class Unseen(Exception):
+    """This host does not show what the evidence needs; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +155,17 @@ def error_says(part: str) -> Check:
     return check
 
 
+def tells_nothing(trial: Trial) -> str:
+    """The error holds no path, no address, no word of the languages that we are written in."""
+    measured = within_limits(trial)
+    error = trial.report.error
+    text = "" if error is None else f"{error.name}: {error.message} {error.stack} {error.file}"
+    leak = LEAKS.search(text)
+    if leak is not None:
+        raise Escaped(f"the error says {leak.group()!r}: {text[:200]!r}")
+    return f"clean: {text[:100]}; {measured}"
+
+
 def marked(trial: Trial) -> str:
     """What was left out of the log is said in it."""
     measured = within_limits(trial)
@@ -173,7 +192,9 @@ def fact(name: str, *wanted: str) -> Check:
     """An inspection from outside found one of these."""
 
     def check(trial: Trial) -> str:
-        found = trial.facts.get(name, "not found")
+        if not trial.facts.get(name):
+            raise Unseen(f"this host does not show {name} of a worker to this user")
+        found = trial.facts[name]
         if found not in wanted:
             raise Escaped(f"{name} is {found}, wanted {' or '.join(wanted)}")
         return f"{name} is {found}, seen from outside"

@@ -1,7 +1,6 @@
 """What must be true after every case, whatever it tried: the host is untouched, the verdict is ours, the neighbour is well."""
 
 import os
-import re
 import secrets
 import shutil
 import socket
@@ -11,13 +10,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from lodger.sandbox.escape.evidence import Trial
+from lodger.sandbox.escape.evidence import LEAKS, Trial
 from lodger.sandbox.escape.switchboard import SECRET_NAME
 from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.outcome import Blame, Outcome
 
-#: What no text that a script or its author reads may hold: our language, our paths, our addresses.
-LEAKS = re.compile(r'Traceback|File "|\.py\b|site-packages|/home/|/usr/|/root/|/proc/\d|\b0x[0-9a-f]{6,}\b|[Ww]asmtime|libwasm|<class |errno')
 NEIGHBOUR = """
 export default async function ({ action }) {
   const rows = [3, 1, 2].map((n) => ({ n, text: String(n) })).sort((a, b) => a.n - b.n);
@@ -25,7 +22,7 @@ export default async function ({ action }) {
   let caught = "";
   try { null.x; } catch (error) { caught = error.name; }
   await Promise.all(back.map(async (row) => { row.done = true; }));
-  const odd = [Object, Array, String, Function, Promise, Error, Map].map((c) => Reflect.ownKeys(c.prototype).length).join();
+  const odd = [Object, Array, String, Function, Promise, Error, Map, RegExp].map((c) => Reflect.ownKeys(c.prototype).length).join();
   let own = "";
   for (const name of Object.getOwnPropertyNames(globalThis)) {
     const value = globalThis[name];

@@ -105,6 +105,11 @@ _INNER = (
     Layer("reseed", "the same random numbers in every fork", _worker("same_seed")),
     Layer("loader", "modules that are not part of the script", _worker("open_loader")),
     Layer("parent_verdict", "a worker's or a script's own word about how it ended", None),
+    Layer("source_text", "compiled code in place of source text", None),
+    Layer("no_paths", "paths and names of the host in what a script can read", _worker("tell_all")),
+    Layer("name_check", "names of calls that are no names", None),
+    Layer("flat_text", "objects, functions and handles: nothing but text crosses", None),
+    Layer("birth", "what a worker inherits: it is born with one socket, no environment, no thread", None),
     Layer("call_state", "two answers to one call, answers to no call", None),
 )
 

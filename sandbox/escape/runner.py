@@ -17,7 +17,7 @@ from typing import Any, Literal
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.escape import invariants, realms
 from lodger.sandbox.escape.case import Case
-from lodger.sandbox.escape.evidence import Escaped, Trial
+from lodger.sandbox.escape.evidence import Escaped, Trial, Unseen
 from lodger.sandbox.escape.layers import LAYERS, Weakening
 from lodger.sandbox.escape.switchboard import Switchboard
 from lodger.sandbox.job import Bundle, Job, Report
@@ -110,6 +110,8 @@ class Suite:
                 notes.append(f"{name} cannot be taken away")
             else:
                 others |= weakening
+        if found.status == "skipped":
+            return found
         if own is None:
             return replace(found, notes=(*notes, f"{case.wall} cannot be taken away with this runtime"))
         answers: list[str] = []
@@ -176,6 +178,8 @@ class Bench:
     async def judge(self, case: Case, runtime: str, weakening: Weakening) -> Finding:
         """Try one case and say what came of it."""
         started = time.perf_counter()
+        if not self.pool.walls.get(case.wall, True) and weakening is _ALL:
+            return Finding(case, runtime, "skipped", "", f"the wall {case.wall} does not stand on this host: see lodger doctor")
         trial = await self._try(case, weakening)
         status, evidence = self._weigh(case, trial)
         broken = [] if self._neighbour is None else await self._after(trial)
@@ -190,6 +194,8 @@ class Bench:
             evidence = case.seen(trial)
         except Escaped as what:
             return "escaped", str(what)
+        except Unseen as why:
+            return "skipped", str(why)
         for report in trial.reports:
             if report.outcome not in case.expect:
                 error = f" ({report.error.name}: {report.error.message[:160]})" if report.error else f" {(report.result or '')[:160]}"
@@ -228,7 +234,7 @@ class Bench:
         for _ in range(case.tries):
             await self._settled()
             pid = self.pool.ready[0]
-            host = Switchboard(promised, naive=weakening.host == "naive")
+            host = Switchboard(limits, naive=weakening.host == "naive")
             running = asyncio.ensure_future(self.pool.run(job, host))
             if case.inspect is not None:
                 facts = await self._inspect(case, host, pid, running)

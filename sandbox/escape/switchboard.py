@@ -3,6 +3,7 @@
 import asyncio
 import json
 import traceback
+import unicodedata
 from typing import Any
 
 from lodger.sandbox import prescan
@@ -75,7 +76,7 @@ class Switchboard:
     async def _careless(self, name: str, arguments: str) -> Reply:
         """Attribute by name, lenient parser, exception text in the answer: the mistakes that the real side does not make."""
         try:
-            value = json.loads(arguments)
+            value = self._bound(json.loads(arguments))
             method = getattr(self, f"_{name}", None) or getattr(self, name)
             if callable(method):
                 answer = method(value)
@@ -83,6 +84,24 @@ class Switchboard:
             return Reply(True, json.dumps(repr(method)))
         except Exception:  # noqa: BLE001 - the point of it
             return Reply(False, json.dumps({"code": "error", "message": traceback.format_exc()}))
+
+
+    def _bound(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
+        """What a binding of another engine did to values: 32-bit integers, texts to their NUL, one normal form, formats filled in."""
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, int):
+            return (value + 2**31) % 2**32 - 2**31
+        if isinstance(value, str):
+            text = unicodedata.normalize("NFKC", value.partition("\0")[0].encode("utf-8", "replace").decode())
+            if text.isdigit():
+                return str(int(float(text)))
+            return text % (self, self, self, 0) if text.count("%") == 4 else text.format(self)
+        if isinstance(value, list):
+            return [self._bound(item) for item in value]
+        if isinstance(value, dict):
+            return {self._bound(key): self._bound(item) for key, item in value.items() if key != "__proto__"}
+        return value
 
 
 def _refusal(code: str, message: str) -> Reply:

@@ -7,6 +7,7 @@ Nothing else loads it, and no setting of a tenant's reaches a zygote.
 import time
 
 from lodger.sandbox.runtimes import quickjs
+from lodger.sandbox.runtimes.answer import quoted
 
 _EVERYTHING = (1 << 32) - 1
 _SEED = b"\x5a\xc3\x11\x9e\x70\x2b\xd4\x68"
@@ -40,19 +41,27 @@ class WeakRealm(quickjs.QuickRealm):
         """Give the fine clock."""
         return time.monotonic_ns() // 1000 if "fine_clock" in self.switches else super().clock_us()
 
+    def call(self, operation: int, text: "bytes | None") -> "bytes | None":
+        """Tell in an error where we were, in our own language."""
+        if operation == ord("e") and "tell_all" in self.switches and text is not None:
+            told = quoted(f'File "{__file__}" in {self!r}: ')[:-1].encode()
+            text = text.replace(b'"message":"', b'"message":' + told, 1)
+        return super().call(operation, text)
+
     def resolve(self, base: bytes, wanted: bytes) -> "bytes | None":
         """Let every name through."""
-        return wanted if "open_loader" in self.switches and wanted.startswith(b"/") else super().resolve(base, wanted)
+        found = super().resolve(base, wanted)
+        return wanted if found is None or ("open_loader" in self.switches and wanted.startswith(b"/")) else found
 
     def source(self, name: bytes) -> "bytes | None":
-        """Read any file."""
+        """Read any file, and have a module for any other name."""
         found = super().source(name)
         if found is None and "open_loader" in self.switches:
             try:
                 with open(name, "rb") as file:  # noqa: PTH123 - imports nothing in a worker
-                    return b"export default " + quickjs.quoted(file.read(65536).decode("utf-8", "replace")).encode()
-            except OSError:
-                return None
+                    return b"export default " + quoted(file.read(65536).decode("utf-8", "replace")).encode()
+            except (OSError, ValueError):
+                return b"export const served = true"
         return found
 
 
