@@ -9,6 +9,7 @@ import json
 import logging
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from lodger.sandbox import frames, prescan, said, verdict
 from lodger.sandbox.attempt_watch import AttemptWatch
@@ -17,6 +18,7 @@ from lodger.sandbox.launcher import CPU_GRACE_MS, WorkerEnd
 from lodger.sandbox.logbook import Logbook
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.verdict import Verdict
+from lodger.stdlib.calls import EFFECTS, EFFECTS_PER_CALL
 
 _CHUNK = 1 << 16
 _FRAMES_A_TURN = 256
@@ -27,6 +29,21 @@ _REAP_S = 5.0
 _journal = logging.getLogger("lodger.sandbox")
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is the same for all attempts of one zygote.
+
+    Attributes:
+        idle_bytes: resident memory of a worker that waits.
+        walls: which walls stand.
+        now_us: microseconds since 1970, for log lines.
+    """
+
+    idle_bytes: int
+    walls: dict[str, bool]
+    now_us: Callable[[], int]
+
+
 class NeverArmed(Exception):
     """The worker died before a tenant's byte was sent: the job can be given to another one."""
 
@@ -34,13 +51,13 @@ class NeverArmed(Exception):
 class Attempt:
     """Drives one worker from hand-over to verdict; :meth:`run` is called once."""
 
-    def __init__(self, worker: WorkerEnd, job: Job, host: Host, idle_bytes: int, now_us: Callable[[], int]) -> None:
+    def __init__(self, worker: WorkerEnd, job: Job, host: Host, surroundings: Surroundings) -> None:
         self._worker = worker
         self._job = job
         self._limits = job.limits
         self._host = host
-        self._idle_bytes = idle_bytes
-        self._now_us = now_us
+        self._around = surroundings
+        self._now_us = surroundings.now_us
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket = worker.socket
         self._watch = AttemptWatch(self._loop, worker.pid)
@@ -49,6 +66,7 @@ class Attempt:
         self._reading = self._writing = self._armed = False
         self._backlog = self._turn_due = False  # whole frames lie in the buffer; a turn for them is scheduled
         self._calls: dict[int, asyncio.Task[None]] = {}
+        self._made_effects = 0
         self._made_calls = 0
         self._log_frames = 0
         self._said_dropped = False
@@ -83,6 +101,7 @@ class Attempt:
             logs=self._logbook.lines(self._now_us()),
             dropped_logs=self._logbook.dropped,
             usage=self._usage((ended - started) * 1000),
+            walls=self._around.walls,
         )
 
     # the end
@@ -128,7 +147,7 @@ class Attempt:
 
     def _peak_bytes(self) -> int:
         death = self._worker.death
-        return 0 if death is None else max(0, death.peak_bytes - self._idle_bytes)
+        return 0 if death is None else max(0, death.peak_bytes - self._around.idle_bytes)
 
     def _usage(self, wall_ms: float) -> Usage:
         return Usage(round(self._cpu_ms(), 3), round(wall_ms, 3), self._peak_bytes(), self._made_calls)
@@ -285,10 +304,12 @@ class Attempt:
         if asked is None or asked.number in self._calls:
             self._decide(verdict.protocol_error("a malformed host call" if asked is None else "a call number in use"))
             return
-        if self._made_calls >= self._limits.host_calls:
+        effect, most = asked.name in EFFECTS, self._limits.host_calls
+        if self._made_effects >= most * EFFECTS_PER_CALL if effect else self._made_calls >= most:
             self._decide(verdict.call_limit(self._limits))
             return
-        self._made_calls += 1
+        self._made_effects += effect
+        self._made_calls += not effect
         try:
             arguments = prescan.scan(
                 asked.arguments, max_bytes=self._limits.frame_bytes, max_depth=self._limits.json_depth

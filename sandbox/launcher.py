@@ -5,6 +5,7 @@ Must be used from a thread that lives as long as the zygote shall: the launcher'
 
 import array
 import asyncio
+import itertools
 import os
 import signal
 import socket
@@ -23,6 +24,8 @@ FOLDER = Path(__file__).resolve().parent
 _ANCILLARY = socket.CMSG_SPACE(8)
 _START_S = 20.0
 _UID_BASE = 0x70000000
+_ZYGOTES_OF_A_PROCESS = 32
+_started = itertools.count()
 _MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
 
 #: How long the guest's soft stop may take to save its logs before the kernel's timer kills.
@@ -33,7 +36,7 @@ def zygote_settings(runtime: str, runtime_settings: dict[str, str]) -> dict[str,
     """Give what a zygote is told, with the operator's maxima from the table of limits."""
     return {
         "runtime": runtime,
-        "uid": str(_UID_BASE + os.getpid()),
+        "uid": str(_UID_BASE + os.getpid() * _ZYGOTES_OF_A_PROCESS + next(_started) % _ZYGOTES_OF_A_PROCESS),
         "stack_bytes": str(8 << 20),
         "memory_max_bytes": str(_MAXIMUM["memory_bytes"]),
         "cpu_ms_max": str(_MAXIMUM["cpu_ms"]),
@@ -56,7 +59,7 @@ class Death:
 class WorkerEnd:
     """The parent's hold on one worker: socket, pidfd, and its death when known."""
 
-    __slots__ = ("_died", "death", "inner_pid", "lost", "pid", "pidfd", "socket")
+    __slots__ = ("_died", "_killed", "death", "inner_pid", "lost", "pid", "pidfd", "socket")
 
     def __init__(self, inner_pid: int, end: socket.socket, pidfd: int) -> None:
         self.inner_pid = inner_pid
@@ -65,11 +68,13 @@ class WorkerEnd:
         self.pid = _pid_of(pidfd)
         self.death: Death | None = None
         self.lost = False
+        self._killed = False
         self._died: asyncio.Future[None] | None = None
 
     def kill(self) -> None:
         """SIGKILL through the pidfd: never hits another process."""
-        if self.pidfd >= 0:
+        if self.pidfd >= 0 and not self._killed:
+            self._killed = True
             try:
                 signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
             except ProcessLookupError:
@@ -184,7 +189,7 @@ class Zygote:
     async def stop(self) -> None:
         """End the zygote and everything under it, and wait until nothing is left; safe twice."""
         self._let_go()
-        process, self._process = self._process, None
+        process = self._process
         if process is None:
             return
         await self._wait(process, 2.0)
@@ -192,6 +197,7 @@ class Zygote:
             process.kill()
             await self._wait(process, 5.0)
         process.wait()
+        self._process = None
 
     @staticmethod
     async def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
@@ -258,6 +264,7 @@ class Zygote:
         if len(rights) != 2:
             for number in rights:
                 os.close(number)
+            self._lose()  # this process has no descriptor left for it; nobody could ever end that worker
             return
         end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=rights[0])
         end.setblocking(False)

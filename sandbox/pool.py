@@ -10,13 +10,12 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from lodger.sandbox import frames, prescan, verdict
-from lodger.sandbox.attempt import Attempt, NeverArmed
+from lodger.sandbox.attempt import Attempt, NeverArmed, Surroundings
 from lodger.sandbox.doctor import Doctor
-from lodger.sandbox.errors import ZygoteFailed
+from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.runtimes import artefact
@@ -28,7 +27,7 @@ _TAKE_S = 30.0
 _TRIES = 3
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
 #: Workers in a row that die while warming up before the pool says so to whoever waits.
-_HOPELESS = 6
+_HOPELESS = 4
 _journal = logging.getLogger("lodger.sandbox")
 
 
@@ -46,6 +45,7 @@ class Pool:
         size: ready workers to keep; 8 per core unless told.
         cores: how many may warm up at once.
         profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
+        metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
         now_us: microseconds since 1970, for log lines.
     """
 
@@ -57,6 +57,7 @@ class Pool:
         size: int | None = None,
         cores: int | None = None,
         profile: str = "untrusted",
+        metered: bool = False,
         now_us: Callable[[], int] = _now_us,
     ) -> None:
         self._runtime = runtime
@@ -65,17 +66,20 @@ class Pool:
         self._cores = cores or len(os.sched_getaffinity(0))
         self._size = size or 8 * self._cores
         self._profile = profile
+        self._metered = metered
         self._now_us = now_us
         self._zygote: Zygote | None = None
+        self._ending: Zygote | None = None
+        self._first: asyncio.Future[None] | None = None  # the start waits for the first ready worker
         self._starting: asyncio.Lock = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self._asked = 0
         self._warming: dict[WorkerEnd, asyncio.TimerHandle] = {}
         self._ready: deque[WorkerEnd] = deque()
         self._waiting: deque[asyncio.Future[WorkerEnd]] = deque()
-        self._failures = 0
+        self._failures = self._restarts = 0
         self._last_words = ""
-        self._idle_bytes = 0
+        self._around = Surroundings(0, {}, now_us)
         self._running = 0
         self._quiet: asyncio.Future[None] | None = None
         self._open = False
@@ -99,8 +103,13 @@ class Pool:
             self._open = True
             try:
                 self._settings = zygote_settings(self._runtime, await self._complete())
+                self._first = asyncio.get_running_loop().create_future()
                 await self._bring_up()
-                self._give_back(await self._take())
+                async with asyncio.timeout(_TAKE_S):
+                    await self._first
+            except TimeoutError:
+                await self._close()
+                raise self._none_ready() from None
             except BaseException:
                 await self._close()
                 raise
@@ -115,15 +124,16 @@ class Pool:
         refused = _refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)
+        if job.fuel and not self._metered:
+            raise SandboxError("not_metered", "this pool was not prepared for fuel", fix="make it with metered=True")
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
         self._running += 1
         try:
             for _ in range(_TRIES):
                 worker = await self._take()
-                attempt = Attempt(worker, job, host, self._idle_bytes, self._now_us)
                 try:
-                    return replace(await attempt.run(), walls=self.walls)
+                    return await Attempt(worker, job, host, self._around).run()
                 except NeverArmed:
                     if not self._open:
                         break
@@ -152,9 +162,7 @@ class Pool:
             async with asyncio.timeout(_TAKE_S):
                 return await waiter
         except TimeoutError:
-            raise ZygoteFailed(
-                "no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s"
-            ) from None
+            raise self._none_ready() from None
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._give_back(waiter.result())  # it came in the moment of the cancellation, untouched
@@ -162,6 +170,9 @@ class Pool:
         finally:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
+
+    def _none_ready(self) -> ZygoteFailed:
+        return ZygoteFailed("no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s")
 
     def _give_back(self, worker: WorkerEnd) -> None:
         """Hand a ready worker to whoever waits longest, or keep it."""
@@ -206,8 +217,11 @@ class Pool:
         asyncio.get_running_loop().remove_reader(worker.socket.fileno())
         if said == _READY:
             self._failures = 0
-            if not self._idle_bytes:
-                self._idle_bytes = _resident_bytes(worker.pid)
+            self._restarts = 0
+            if self._first is not None and not self._first.done():
+                self._first.set_result(None)
+            if not self._around.idle_bytes:
+                self._around = Surroundings(_resident_bytes(worker.pid), self.walls, self._now_us)
             self._give_back(worker)
             self._refill()
             return
@@ -223,6 +237,8 @@ class Pool:
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
     def _despair(self, problem: ZygoteFailed) -> None:
+        if self._first is not None and not self._first.done():
+            self._first.set_exception(problem)
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -233,38 +249,41 @@ class Pool:
     async def _complete(self) -> dict[str, str]:
         if self._runtime != "quickjs" or "runtime_path" in self._told or "artefact" in self._told:
             return self._told
-        realm = await asyncio.to_thread(artefact.ensure)  # seconds when it must be baked
+        realm = await asyncio.to_thread(artefact.ensure, fuel=self._metered)  # seconds when it must be baked
         return {**realm.settings(), **self._told}
 
     async def _bring_up(self) -> None:
         zygote = Zygote(self._adopt, self._lost)
         await zygote.start(self._settings)
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
+        for wall, why in zygote.walls.items():
+            if why:
+                _journal.warning("the wall %s does not stand: %s", wall, why)
         try:
             Doctor.demand(self._profile, zygote.walls, taken_away=self._told.get("without", ""))
         except BaseException:
             await zygote.stop()
             raise
         self._zygote = zygote
-        self._idle_bytes = 0
+        self._around = Surroundings(0, self.walls, self._now_us)
         self._refill()
 
     def _lost(self) -> None:
         zygote, self._zygote = self._zygote, None
         self._forget_workers()
         if zygote is not None and self._open:
+            self._ending = zygote
             _journal.warning("the zygote ended; a new one is started")
             self._restarting = asyncio.get_running_loop().create_task(self._restart(zygote))
 
     async def _restart(self, old: Zygote) -> None:
         await old.stop()
-        tries = 0
         while self._open and self._zygote is None:
-            await asyncio.sleep(_BACK_OFF_S[min(tries, len(_BACK_OFF_S) - 1)])
-            tries += 1
+            await asyncio.sleep(_BACK_OFF_S[min(self._restarts, len(_BACK_OFF_S) - 1)])
+            self._restarts += 1  # until a worker of it is ready
             try:
                 await self._bring_up()
-            except ZygoteFailed as problem:
+            except SandboxError as problem:
                 self._last_words = problem.why
                 _journal.error("the zygote did not come up: %s", problem.why)
 
@@ -281,13 +300,16 @@ class Pool:
 
     async def _close(self) -> None:
         self._open = False
+        self._first = None
         restarting, self._restarting = self._restarting, None
         if restarting is not None:
             restarting.cancel()
             await asyncio.gather(restarting, return_exceptions=True)
         zygote, self._zygote = self._zygote, None
-        if zygote is not None:
-            await zygote.stop()
+        for each in (zygote, self._ending):
+            if each is not None:
+                await each.stop()
+        self._ending = None
         self._forget_workers()
         self._despair(ZygoteFailed("pool_stopped", "the pool was stopped"))
         if self._running:

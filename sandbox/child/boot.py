@@ -15,6 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+#: Beyond any descriptor: close_range(2) behind os.closerange costs the same for any number.
+_MOST_DESCRIPTORS = 0x7FFFFFFF
+
 WALLS = (
     "no_new_privs",
     "seccomp",
@@ -43,12 +46,13 @@ class Boot:
         self._runtime = settings["runtime"]
         self._uid = int(settings["uid"])
         self._stack_bytes = int(settings["stack_bytes"])
-        self._data_bytes = int(settings["memory_max_bytes"])
+        self._memory_max = int(settings["memory_max_bytes"])
         self._cpu_ms_max = int(settings["cpu_ms_max"])
         self._grace_ms = int(settings["cpu_grace_ms"])
         self._open_files = int(settings["open_files"])
         self._parent = 0
         self._data_before = 0
+        self._cpu_most = self._data_most = 0
         self.filter_a: seccomp.Filter | None = None
         self.filter_b: seccomp.Filter | None = None
 
@@ -83,8 +87,9 @@ class Boot:
         self._raise("no_new_privs", (process.renounce_new_privileges,))
         self._raise("undumpable", (process.hide_memory,))
         self._raise("landlock", (landlock.restrict,))
-        data_bytes = self._data_before + self._data_bytes + rlimits.DATA_SLACK_BYTES
+        data_bytes = self._data_before + self._memory_max + rlimits.DATA_SLACK_BYTES
         self._raise("rlimits", (rlimits.bound_for_all, data_bytes, self._stack_bytes))
+        self._cpu_most, self._data_most = rlimits.ceilings()
         if not seccomp.available():
             self.report["seccomp"] = "the kernel or the architecture has no filter that kills the process"
         elif self._raise("seccomp"):
@@ -125,7 +130,8 @@ class Boot:
 
     def in_worker(self, channel: int) -> None:
         """What a fork does not inherit, then filter A. ``channel`` is the only descriptor that stays."""
-        process.close_all_but((channel,))
+        os.closerange(0, channel)
+        os.closerange(channel + 1, _MOST_DESCRIPTORS)
         os.setsid()
         without = self._without
         if "death_signal" not in without:
@@ -133,26 +139,25 @@ class Boot:
             if os.getppid() != self._parent:
                 os._exit(0)
         if "rlimits" not in without:
-            rlimits.bound_worker(self._cpu_seconds(self._cpu_ms_max), self._open_files)
+            rlimits.bound_worker(self._open_files)
         if "cpu_timer" not in without:
             cpu_timer.create()
-            cpu_timer.arm(self._cpu_ms_max + self._grace_ms)
+        self._lower(self._cpu_ms_max, self._data_most)  # the same path as for a job: its page faults happen now
         if self.filter_a is not None:
             self.filter_a.install()
 
-    def rehearse(self) -> None:
-        """Walk the path of arming once, changing nothing: its page faults happen before a job waits for it."""
-        self._lower(self._cpu_ms_max, self._data_bytes)
-
-    def in_armed_worker(self, cpu_ms: int, memory_bytes: int) -> None:
+    def in_armed_worker(self, limits: "dict[str, int]") -> None:
         """Lower the limits to the job's numbers and raise filter B: from here no limit, timer or filter can be touched."""
-        self._lower(cpu_ms, memory_bytes)
+        copies = (
+            3 * (limits["source_bytes"] + limits["input_bytes"] + limits["result_bytes"]) + 2 * limits["frame_bytes"]
+        )
+        self._lower(limits["cpu_ms"], self._data_before + limits["memory_bytes"] + copies + rlimits.DATA_SLACK_BYTES)
         if self.filter_b is not None:
             self.filter_b.install()
 
-    def _lower(self, cpu_ms: int, memory_bytes: int) -> None:
+    def _lower(self, cpu_ms: int, data_bytes: int) -> None:
         if "rlimits" not in self._without:
-            rlimits.bound_job(self._cpu_seconds(cpu_ms), self._data_before + memory_bytes + rlimits.DATA_SLACK_BYTES)
+            rlimits.bound_job(min(self._cpu_seconds(cpu_ms), self._cpu_most), min(data_bytes, self._data_most))
         if "cpu_timer" not in self._without:
             cpu_timer.arm(cpu_ms + self._grace_ms)
 

@@ -31,9 +31,8 @@ def live(descriptor: int, boot: "Boot", runtime: "Runtime") -> "NoReturn":
         try:
             boot.in_worker(descriptor)
             realm = runtime.fresh()
-            boot.rehearse()
             _numbers(_NO_NUMBERS)
-            channel.wait(0)
+            channel.rehearse()
         except Exception as problem:  # noqa: BLE001 - before any tenant byte: the operator may read why
             channel.send(FAIL, _NEVER_READY + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace"))
             os._exit(70)
@@ -43,7 +42,7 @@ def live(descriptor: int, boot: "Boot", runtime: "Runtime") -> "NoReturn":
             os._exit(71)
         limits = _numbers(numbers)
         realm.bound(limits)
-        boot.in_armed_worker(limits["cpu_ms"], limits["memory_bytes"])
+        boot.in_armed_worker(limits)
         channel.send(ARMED, b"")
         kind, bundle = channel.receive()
         if kind != BUNDLE:

@@ -52,14 +52,14 @@ class RealmUnavailable(SandboxError):
 class Artefact:
     """A baked realm: the compiled module, where its entry points lie, and the library that can load it."""
 
-    library: Path
+    libwasmtime: Path
     module: Path
     numbers: str
     metered: Path | None = None
 
     def settings(self) -> dict[str, str]:
         """Give what :meth:`lodger.sandbox.runtime.Runtime.prepare` of ``quickjs`` wants."""
-        told = {"library": str(self.library), "artefact": str(self.module), "numbers": self.numbers}
+        told = {"library": str(self.libwasmtime), "artefact": str(self.module), "numbers": self.numbers}
         return told | ({"fuel_artefact": str(self.metered)} if self.metered else {})
 
 
@@ -251,11 +251,15 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
             command, input=text.encode(), capture_output=True, timeout=_BAKE_SECONDS, check=False, cwd="/"
         )
         if done.returncode:
-            last = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            start = max(
+                (at for at, line in enumerate(said) if line[:1].strip()), default=0
+            )  # the exception, after the traceback
+            start = max((at for at, line in enumerate(said) if line.startswith("RuntimeError:")), default=start)
             raise RealmUnavailable(
                 "bake_failed",
                 "the realm could not be baked",
-                why=last[-1] if last else f"exit status {done.returncode}",
+                why=" ".join(line.strip() for line in said[start:])[:500] or f"exit status {done.returncode}",
                 fix="check that wasmtime and quickjs-rs are the pinned versions",
             )
         place = cache / key

@@ -3,6 +3,7 @@
 A fork does not inherit timers, and the init of a pid namespace ignores the signal: it is armed in each worker.
 """
 
+import ctypes
 import struct
 
 from lodger.sandbox.walls.libc import address, buffer, syscall
@@ -16,9 +17,9 @@ _SIGEV_SIGNAL = 0
 
 # Made once in the zygote, written to by each worker in its own copy.
 _event = buffer(struct.pack("=Qii48x", 0, _SIGKILL, _SIGEV_SIGNAL))
-_id = buffer(bytes(4))
-_spec = buffer(bytes(32))
-_EVENT, _ID, _SPEC = address(_event), address(_id), address(_spec)
+_id = ctypes.c_int()
+_spec = (ctypes.c_long * 4)()
+_EVENT, _ID, _SPEC = address(_event), ctypes.addressof(_id), ctypes.addressof(_spec)
 
 
 def create() -> None:
@@ -28,6 +29,6 @@ def create() -> None:
 
 def arm(milliseconds: int) -> None:
     """Let it fire after that much more CPU time; replaces an earlier arming. Raises OSError."""
-    seconds, rest = divmod(milliseconds, 1000)
-    struct.pack_into("=4q", _spec, 0, 0, 0, seconds, rest * 1_000_000)
-    syscall(_SETTIME, int.from_bytes(_id.raw, "little", signed=True), 0, _SPEC)
+    _spec[2] = milliseconds // 1000
+    _spec[3] = milliseconds % 1000 * 1_000_000
+    syscall(_SETTIME, _id.value, 0, _SPEC)

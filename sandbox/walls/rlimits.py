@@ -4,8 +4,9 @@ import resource
 
 MIB = 1024 * 1024
 
-#: What a worker's writable memory may exceed its memory limit by: the interpreter's own growth and the runtime's tables.
-DATA_SLACK_BYTES = 16 * MIB
+#: What a worker's writable memory may exceed its memory limit by, beside the copies of what crosses the wall: with the default
+#: limits 16 MiB together. The interpreter's own growth and the runtime's tables live in it.
+DATA_SLACK_BYTES = 11 * MIB
 
 
 def lower(kind: int, value: int) -> None:
@@ -27,14 +28,20 @@ def bound_for_all(data_bytes: int, stack_bytes: int) -> None:
     lower(resource.RLIMIT_DATA, data_bytes)
 
 
-def bound_worker(cpu_seconds: int, open_files: int) -> None:
+def ceilings() -> "tuple[int, int]":
+    """Give the hard limits of CPU seconds and data bytes that this process lives under: nothing may be set above them."""
+    found = [resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_CPU, resource.RLIMIT_DATA)]
+    cpu, data = (1 << 40 if hard == resource.RLIM_INFINITY else hard for hard in found)
+    return cpu, data
+
+
+def bound_worker(open_files: int) -> None:
     """In each worker: what would stop the zygote's own work."""
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
-    lower(resource.RLIMIT_CPU, cpu_seconds)
 
 
 def bound_job(cpu_seconds: int, data_bytes: int) -> None:
-    """In an armed worker: this job's numbers."""
-    lower(resource.RLIMIT_CPU, cpu_seconds)
-    lower(resource.RLIMIT_DATA, data_bytes)
+    """In a worker: the maxima, then this job's numbers, which are lower. Raises ValueError for what would raise a limit."""
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    resource.setrlimit(resource.RLIMIT_DATA, (data_bytes, data_bytes))

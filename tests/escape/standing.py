@@ -36,16 +36,16 @@ def ordinary_python() -> str:
 
 @contextmanager
 def standing(
-    user: str, without: str = "", code: str | None = None
+    user: str, without: str = "", code: str | None = None, under: tuple[str, ...] = ()
 ) -> Iterator[tuple[dict[str, Any], subprocess.Popen[str]]]:
-    """Give what the process said of itself; ``user`` is root, ordinary or own."""
+    """Give what the process said of itself; ``user`` is root, ordinary or own; ``under`` is a command to run it by."""
     if user in ("root", "ordinary") and os.geteuid() != 0:
         pytest.skip("needs root to choose the user")
     python, identity = sys.executable, {}
     if user == "ordinary":
         python, identity = ordinary_python(), {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     settings = json.dumps({"runtime_path": PROBE, "without": without})
-    command = [python, "-B", str(SCRIPT), str(ROOT / ".dev"), settings, *([code] if code else [])]
+    command = [*under, python, "-B", str(SCRIPT), str(ROOT / ".dev"), settings, *([code] if code else [])]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", env={}, **identity
     )

@@ -5,9 +5,10 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from tests.escape.probing import Echo
 
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
-from tests.escape.probing import Echo
+from lodger.sandbox.errors import SandboxError
 
 MIB = 1 << 20
 
@@ -79,7 +80,14 @@ def test_error_has_its_line(js: Machine) -> None:
 
 
 def test_no_text_of_the_host_in_any_error(js: Machine) -> None:
-    for code in ("import 'nope'", "import x from '/etc/passwd'", "null.x", "await import('data:text/javascript,1')", "\0", "{"):
+    for code in (
+        "import 'nope'",
+        "import x from '/etc/passwd'",
+        "null.x",
+        "await import('data:text/javascript,1')",
+        "\0",
+        "{",
+    ):
         text = str(js(code))
         for word in ("Traceback", 'File "', "/root", "/work", "/usr", ".py", "lodger:"):
             assert word not in text, (code, text)
@@ -94,7 +102,9 @@ def test_each_worker_draws_its_own_numbers(js: Machine) -> None:
 
 
 def test_script_sees_nothing_of_the_process(js: Machine) -> None:
-    found = js("return ['process', 'require', 'std', 'os', 'scriptArgs', 'print', 'SharedArrayBuffer'].map(n => typeof globalThis[n])")
+    found = js(
+        "return ['process', 'require', 'std', 'os', 'scriptArgs', 'print', 'SharedArrayBuffer'].map(n => typeof globalThis[n])"
+    )
     assert json.loads(found.result or "") == ["undefined"] * 7
 
 
@@ -109,3 +119,24 @@ def test_log_lines_beyond_the_limit_are_counted(js: Machine) -> None:
     assert report.outcome is Outcome.OK
     assert report.dropped_logs == 40
     assert "40 more lines dropped" in report.logs[-1].text
+
+
+def test_fuel_is_a_deterministic_ceiling() -> None:
+    async def go() -> list[Report]:
+        pool = Pool(size=1, metered=True)
+        await pool.start()
+        code = "let n = 0; for (;;) { n++; if (n % 10000 === 0) console.log(n) }"
+        job = Job(Bundle({"main.js": code}), Limits(cpu_ms=5000), fuel=20_000_000, now_us=1_000_000)
+        try:
+            return [await pool.run(job, Echo()) for _ in range(4)]
+        finally:
+            await pool.stop()
+
+    reports = asyncio.run(go())
+    assert {report.outcome for report in reports} == {Outcome.CPU_LIMIT}
+    assert len({report.logs[-1].text for report in reports}) == 1
+
+
+def test_fuel_needs_a_metered_pool(js: Machine) -> None:
+    with pytest.raises(SandboxError, match="fuel"):
+        js.runner.run(js.pool.run(Job(Bundle({"main.js": "1"}), fuel=1000), Echo()))

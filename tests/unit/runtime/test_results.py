@@ -20,7 +20,7 @@ import pytest
         ("// only a comment", None),
         ("#!/usr/bin/env lodger\nreturn 7", 7),
         ("\ufeffreturn 8", 8),
-        ("const exported = 'the word export in a snippet'; return exported.length", 32),
+        ("const exported = 'the word export in a snippet'; return exported.length", 28),
         ("'use strict'; if (1) return 9", 9),
         ("export const named = 1", None),
         ("return { toJSON() { return 'own' } }", "own"),

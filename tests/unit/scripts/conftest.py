@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from tests.unit.runtime import harness
 
 from lodger.sandbox.runtimes.quickjs import Runtime
-from tests.unit.runtime import harness
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,139 @@
+"""Actions per second through the ledger with an executor that does nothing, on SQLite.
+
+Two figures: *burn-down* (ready actions claimed, run by a real node, committed with outcome, attempt and usage), and
+*whole* (clocks ticked, then the same). Run: ``python bench/ledger.py [ACTIONS] [BATCH]``; wants a quiet machine.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from lodger.engine import Engine
+from lodger.engine.clock import SystemClock, from_us, to_us
+from lodger.engine.events import Event
+from lodger.engine.ledger.schema.scheduling import actions
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.settings import Settings
+from lodger.sandbox.outcome import Outcome
+
+DONE = Finished(Outcome.OK, result="null")
+
+
+class Nothing:
+    """Answers every claim at once; tells when the last one has come."""
+
+    def __init__(self) -> None:
+        self.ran = 0
+
+    async def start(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    async def execute(self, claim: Claim) -> Finished:
+        self.ran += 1
+        return DONE
+
+
+class Hourly:
+    """Slots at every full hour since 1970."""
+
+    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        us = to_us(instant) - inclusive
+        return from_us((us // 3_600_000_000 + 1) * 3_600_000_000)
+
+    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        us = to_us(instant) - (not inclusive)
+        return from_us(us // 3_600_000_000 * 3_600_000_000)
+
+    def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
+        slot = self.next_after(start, inclusive=True)
+        while slot is not None and slot < end:
+            yield slot
+            slot = self.next_after(slot)
+
+    def text(self) -> str:
+        return "Every hour"
+
+    def proves_never(self) -> str | None:
+        return None
+
+    def ends(self) -> bool:
+        return False
+
+    def shifted(self, slot: datetime) -> bool:
+        return False
+
+
+def compile_hourly(_rules: Any, *, now: datetime) -> Hourly:
+    return Hourly()
+
+
+async def measure(folder: Path, number: int, batch: int, synchronous: str, ticking: bool) -> float:
+    """Seconds from the first moment of the node to the last commit."""
+    settings = Settings(slots=batch, commit_batch=batch, tick_batch=batch, sqlite_synchronous=synchronous, lease_s=60)
+    path = folder / f"{synchronous}-{ticking}.db"
+    async with Engine.open(str(path), settings=settings, compile_schedule=compile_hourly) as engine:
+        for tenant in range(10):
+            await engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000})
+            await engine.scripts.put(f"t{tenant}", "job", "export default () => null")
+        if ticking:
+            owed = from_us(SystemClock().now_us()) - timedelta(hours=1)
+            for each in range(number):
+                await engine.schedules.create(
+                    f"t{each % 10}", f"s{each}", script="job", rules="hourly", first_after=owed
+                )
+        else:
+            _fill(engine, number)
+        done = asyncio.Event()
+        left = number
+
+        def hear(event: Event) -> None:
+            nonlocal left
+            if event.kind == "finished":
+                left -= 1
+                if left == 0:
+                    done.set()
+
+        engine.on_event(hear)
+        begun = time.perf_counter()
+        async with engine.node(Nothing()):
+            await asyncio.wait_for(done.wait(), 600)
+            took = time.perf_counter() - begun
+    return took
+
+
+def _fill(engine: Engine, number: int) -> None:
+    books = engine.books
+    now = books.clock.now_us()
+    with books.database.write() as connection:
+        ids = dict(connection.exec_driver_sql("SELECT tenant_id, id FROM lodger_scripts").all())
+        rows = [
+            {"tenant_id": f"t{n % 10}", "id": books.ids.new(), "origin": "once", "slot": now, "due_at": now,
+             "state": "ready", "script_id": ids[f"t{n % 10}"], "script_version": 1}
+            for n in range(number)
+        ]  # fmt: skip
+        connection.execute(actions.insert(), rows)
+        connection.exec_driver_sql("UPDATE lodger_turns SET startable_at = 0")
+
+
+def main() -> None:
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    batch = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    with tempfile.TemporaryDirectory() as folder:
+        for synchronous in ("NORMAL", "FULL"):
+            for ticking in (False, True):
+                count = number // 4 if ticking else number
+                took = asyncio.run(measure(Path(folder), count, batch, synchronous, ticking))
+                what = "tick, claim, commit" if ticking else "claim, commit      "
+                print(f"SQLite {synchronous:6} {what} {count:7} actions, batches of {batch}: {count / took:8.0f}/s")
+
+
+if __name__ == "__main__":
+    main()

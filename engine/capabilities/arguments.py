@@ -1,0 +1,138 @@
+"""Checks the arguments of a host call against the table. Everything a script sends is hostile until it has passed here."""
+
+import re
+from typing import Any
+
+from lodger.engine.data import wire
+from lodger.engine.data.refusal import bad_request
+from lodger.stdlib.calls import HostCall
+
+MOST_KEY = 512
+MOST_NAMES = 20
+MOST_TEXT = 256 * 1024
+MOST_ADDRESSES = 50
+_LINE = re.compile(r"[^:\r\n]{1,120}:\d{1,7}", re.ASCII)
+
+
+def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
+    """Parse and check.
+
+    Args:
+        call: the entry of the table.
+        text: JSON text as it came out of the worker.
+
+    Returns:
+        Every argument of the call by name; absent optional ones are None.
+
+    Raises:
+        CallRefused: ``bad_request``.
+    """
+    given = wire.parse(text)
+    if not isinstance(given, dict):
+        raise bad_request(f"{call.name} takes one object of arguments")
+    for name in given:
+        if name not in call.arguments:
+            raise bad_request(f"{call.name} has no argument of that name; it has: {', '.join(call.arguments)}")
+    made: dict[str, Any] = {}
+    for name, argument in call.arguments.items():
+        value = given.get(name)
+        if value is None and name not in given:
+            if not argument.optional:
+                raise bad_request(f"{call.name} needs '{name}'")
+            made[name] = None
+        elif value is None and argument.optional:
+            made[name] = None
+        else:
+            made[name] = _CHECKS[argument.type](value, f"{call.name}: '{name}'")
+    return made
+
+
+def _name(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= 63:
+        raise bad_request(f"{what} is a name of at most 63 letters")
+    return value
+
+
+def _id(value: Any, what: str) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise bad_request(f"{what} is an id: text or a whole number")
+    return value
+
+
+def _any(value: Any, _what: str) -> Any:
+    return value
+
+
+def _limit(value: Any, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000:
+        raise bad_request(f"{what} is a whole number from 1 to 10000")
+    return value
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str) or len(value) > MOST_TEXT:
+        raise bad_request(f"{what} is text of at most {MOST_TEXT} letters")
+    return value
+
+
+def _key(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= MOST_KEY:
+        raise bad_request(f"{what} is text of 1 to {MOST_KEY} letters")
+    return value
+
+
+def _names(value: Any, what: str) -> list[str]:
+    names = value if isinstance(value, list) else [value]
+    if len(names) > MOST_NAMES or not all(isinstance(name, str) for name in names):
+        raise bad_request(f"{what} is a name or a list of at most {MOST_NAMES} names")
+    return names
+
+
+def _values(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        raise bad_request(f"{what} is an object with at least one member")
+    return value
+
+
+def _number(value: Any, what: str) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise bad_request(f"{what} is a number")
+    return value
+
+
+def _flag(value: Any, what: str) -> bool:
+    if not isinstance(value, bool):
+        raise bad_request(f"{what} is true or false")
+    return value
+
+
+def _addresses(value: Any, what: str) -> list[str]:
+    found = value if isinstance(value, list) else [value]
+    if not 0 < len(found) <= MOST_ADDRESSES or not all(isinstance(item, str) for item in found):
+        raise bad_request(f"{what} is an address or a list of 1 to {MOST_ADDRESSES} addresses")
+    return found
+
+
+def _line(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not _LINE.fullmatch(value):
+        raise bad_request(f"{what} is file:line")
+    return value
+
+
+_CHECKS = {
+    "name": _name,
+    "id": _id,
+    "filter": _any,
+    "order": _any,
+    "limit": _limit,
+    "cursor": _text,
+    "names": _names,
+    "values": _values,
+    "text": _text,
+    "key": _key,
+    "value": _any,
+    "number": _number,
+    "flag": _flag,
+    "addresses": _addresses,
+    "line": _line,
+}

@@ -1,0 +1,155 @@
+"""Host side of ``db``: changes. They go into the journal only; the commit applies them when the step has succeeded."""
+
+from typing import Any
+
+from sqlalchemy.sql.schema import ScalarElementColumnDefault
+
+from lodger.engine.capabilities.db_read import committed_row, read_key
+from lodger.engine.capabilities.session import Session
+from lodger.engine.data import kinds, wire
+from lodger.engine.data.dataset import Collection, KeySource, TableDataset
+from lodger.engine.data.evaluator import Row
+from lodger.engine.data.fields import ColumnField
+from lodger.engine.data.kinds import Kind
+from lodger.engine.data.refusal import CallRefused, bad_request, denied
+from lodger.engine.data.stored import canonical
+from lodger.engine.effects.effect import Delete, Increment, Update, amount_of, on_wire
+
+MOST_DOCUMENT = 64 * 1024
+
+
+async def insert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
+    """Answer db.insert with the row as it will be, its id included."""
+    rows = session.datasets.named(given["set"])
+    said: frozenset[str] | None = None
+    if isinstance(rows, Collection):
+        row = _new_document(session, given["values"])
+    else:
+        row, said = _new_row(session, rows, given["values"]), frozenset(given["values"])
+    session.budgets.spend("rows_written")
+    session.journal.insert(rows, row, given=said, line=given["line"])
+    return on_wire(rows, row)
+
+
+async def update(session: Session, given: dict[str, Any]) -> None:
+    """Answer db.update."""
+    rows = session.datasets.named(given["set"])
+    key = read_key(rows, given["id"])
+    changes = _document(given["changes"]) if isinstance(rows, Collection) else _changes(rows, given["changes"])
+    await _change(session, Update(rows, key, changes, line=given["line"]))
+
+
+async def increment(session: Session, given: dict[str, Any]) -> None:
+    """Answer db.increment."""
+    rows = session.datasets.named(given["set"])
+    key = read_key(rows, given["id"])
+    if isinstance(rows, TableDataset):
+        for name in given["amounts"]:
+            _may_write(rows, name)
+    amounts = {name: amount_of(rows, name, value) for name, value in given["amounts"].items()}
+    if "id" in amounts and isinstance(rows, Collection):
+        raise denied("the id of a document never changes")
+    await _change(session, Increment(rows, key, amounts, line=given["line"]))
+
+
+async def delete(session: Session, given: dict[str, Any]) -> bool:
+    """Answer db.delete: whether there was a row."""
+    rows = session.datasets.named(given["set"])
+    if isinstance(rows, TableDataset) and not rows.deletable:
+        raise denied(f"rows of {rows.name} may not be deleted")
+    key = read_key(rows, given["id"])
+    committed = await committed_row(session, rows, key) if session.journal.needs(rows, key) else None
+    if session.journal.current(rows, key, committed) is None:
+        return False
+    session.budgets.spend("rows_written")
+    session.journal.delete(Delete(rows, key, line=given["line"]), committed)
+    return True
+
+
+async def _change(session: Session, effect: Update | Increment) -> None:
+    rows = effect.rows
+    committed = await committed_row(session, rows, effect.key) if session.journal.needs(rows, effect.key) else None
+    session.budgets.spend("rows_written")
+    session.journal.change(effect, committed)
+
+
+def _may_write(rows: TableDataset, name: str) -> ColumnField:
+    """Give the column, refusing the tenant's, the key, audit columns and unknown names with one answer."""
+    if name not in rows.writable:
+        can = ", ".join(sorted(rows.writable)) or "none"
+        raise denied(f"that column of {rows.name} may not be written; these may: {can}")
+    return rows.fields[name]
+
+
+def _changes(rows: TableDataset, given: dict[str, Any]) -> Row:
+    if rows.key.name in given:
+        raise denied(f"the id of a row of {rows.name} never changes")
+    return {name: _value(rows, _may_write(rows, name), value) for name, value in given.items()}
+
+
+def _new_row(session: Session, rows: TableDataset, given: dict[str, Any]) -> Row:
+    if not rows.insertable:
+        raise denied(f"rows of {rows.name} may not be inserted")
+    row = {name: _value(rows, _may_write(rows, name), value) for name, value in given.items()}
+    for name in rows.required:
+        if row.get(name) is None:
+            raise bad_request(f"{rows.name}.{name} needs a value")
+    key = rows.key.name
+    if key not in row:
+        if rows.key_source is KeySource.GIVEN:
+            raise bad_request(f"{rows.name}.{key} needs a value")
+        made = session.journal.token() if rows.key_source is KeySource.DATABASE else session.new_id()
+        row[key] = made
+    return {item.name: row.get(item.name, _default(item)) for item in rows.shown}
+
+
+def _default(column: ColumnField) -> Any:
+    """Give a column's plain default, as far as it is known before the database has spoken."""
+    default = column.column.default
+    plain = default.arg if isinstance(default, ScalarElementColumnDefault) else None
+    return canonical(column, plain) if column.kind is not Kind.JSON else plain
+
+
+def _value(rows: TableDataset, column: ColumnField, given: Any) -> Any:
+    """Make the canonical value of one column, within what the column can hold.
+
+    Raises:
+        CallRefused: ``bad_request`` or ``denied``.
+    """
+    name = f"{rows.name}.{column.name}"
+    value = kinds.read(column.kind, given, name)
+    if value is None:
+        if not column.nullable:
+            raise bad_request(f"{name} needs a value")
+        return None
+    if column.kind is Kind.TEXT:
+        if column.max_length is not None and len(value) > column.max_length:
+            raise bad_request(f"{name} holds at most {column.max_length} letters")
+        if column.choices is not None and value not in column.choices:
+            raise bad_request(f"{name} is one of: {', '.join(column.choices)}")
+    if column.kind is Kind.DECIMAL and column.scale is not None and value.as_tuple().exponent < -column.scale:
+        raise bad_request(f"{name} has {column.scale} digits after the point")
+    return value
+
+
+def _new_document(session: Session, given: dict[str, Any]) -> Row:
+    key = given.get("id")
+    if key is None:
+        key = session.new_id()
+    if not isinstance(key, str) or not 0 < len(key) <= 200:
+        raise bad_request("the id of a document is text of 1 to 200 letters")
+    return {"id": key} | _document({name: value for name, value in given.items() if name != "id"})
+
+
+def _document(given: dict[str, Any]) -> Row:
+    if "id" in given:
+        raise denied("the id of a document never changes")
+    made = wire.normal(given)
+    if not isinstance(made, dict) or set(made) & {wire.INSTANT, wire.BYTES, wire.OBJECT}:
+        raise bad_request("a document is an object whose names do not begin with $")
+    if len(wire.dump(made).encode()) > MOST_DOCUMENT:
+        raise CallRefused("too_large", f"a document holds at most {MOST_DOCUMENT} bytes of JSON")
+    return made
+
+
+HANDLERS = {"db.insert": insert, "db.update": update, "db.increment": increment, "db.delete": delete}

@@ -1,0 +1,97 @@
+"""Host side of ``kv``: JSON values under keys, of the whole tenant or (``own``) of the schedule that runs."""
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from lodger.engine.capabilities.session import Session
+from lodger.engine.data import wire
+from lodger.engine.data.refusal import bad_request
+from lodger.engine.effects import kv_store
+from lodger.engine.effects.effect import KvAdd, KvSet
+from lodger.engine.effects.journal import Value
+
+MOST_VALUE = 64 * 1024
+MOST_TTL_S = 366 * 86_400
+DEFAULT_LIMIT = 100
+
+
+def _scope(session: Session, given: dict[str, Any]) -> str:
+    if not given["own"]:
+        return ""
+    if session.schedule_id is None:
+        raise bad_request("this run belongs to no schedule, so it has no keys of its own")
+    return session.schedule_id
+
+
+async def _known(session: Session, scope: str, key: str) -> Value:
+    """Give what the attempt knows of a key, reading it when it knows nothing."""
+    held = session.journal.value(scope, key)
+    if not held.known and not held.written:
+        session.budgets.spend("queries")
+
+        def ask(connection: Connection) -> str | None:
+            return kv_store.read(connection, session.tenant_id, scope, [key], session.now_us).get(key)
+
+        held.base = held.now = await session.read(ask)
+        held.known = True
+    return held
+
+
+async def get(session: Session, given: dict[str, Any]) -> Any:
+    """Answer kv.get."""
+    held = await _known(session, _scope(session, given), given["key"])
+    held.shown = held.known
+    return None if held.now is None else wire.parse(held.now)
+
+
+async def set_(session: Session, given: dict[str, Any]) -> None:
+    """Answer kv.set."""
+    scope = _scope(session, given)
+    text = wire.dump(wire.normal(given["value"]))
+    if len(text.encode()) > MOST_VALUE:
+        raise bad_request(f"a value holds at most {MOST_VALUE} bytes of JSON")
+    expires_us = None
+    if given["ttlSeconds"] is not None:
+        if not 0 < given["ttlSeconds"] <= MOST_TTL_S:
+            raise bad_request(f"ttlSeconds is from 1 to {MOST_TTL_S}")
+        expires_us = session.now_us + int(given["ttlSeconds"] * 1_000_000)
+    session.budgets.spend("rows_written")
+    session.journal.keep(KvSet(scope, given["key"], text, expires_us, line=given["line"]), text)
+
+
+async def delete(session: Session, given: dict[str, Any]) -> None:
+    """Answer kv.delete."""
+    session.budgets.spend("rows_written")
+    session.journal.keep(KvSet(_scope(session, given), given["key"], None, line=given["line"]), None)
+
+
+async def add(session: Session, given: dict[str, Any]) -> Any:
+    """Answer kv.add with the number as it would be now."""
+    scope = _scope(session, given)
+    held = await _known(session, scope, given["key"])
+    now = kv_store.added(held.now, given["amount"])
+    session.budgets.spend("rows_written")
+    session.journal.keep(KvAdd(scope, given["key"], given["amount"], line=given["line"]), now)
+    return wire.parse(now)
+
+
+async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
+    """Answer kv.list: keys in code point order, the journal's included."""
+    scope, prefix, after = _scope(session, given), given["prefix"] or "", given["after"] or ""
+    limit = min(given["limit"] or DEFAULT_LIMIT, 500)
+    own = {key: held.now for (of, key), held in session.journal.values.items() if of == scope and held.written}
+    session.budgets.spend("queries")
+
+    def ask(connection: Connection) -> list[tuple[str, str]]:
+        many = limit + len(own)
+        return kv_store.listed(connection, session.tenant_id, scope, prefix, after, many, session.now_us)
+
+    found: dict[str, str | None] = dict(await session.read(ask))
+    found |= {key: value for key, value in own.items() if key.startswith(prefix) and key > after}
+    kept = [(key, value) for key, value in sorted(found.items()) if value is not None][:limit]
+    session.budgets.spend("rows_read", len(kept))
+    return [{"key": key, "value": wire.parse(value)} for key, value in kept]
+
+
+HANDLERS = {"kv.get": get, "kv.set": set_, "kv.delete": delete, "kv.add": add, "kv.list": list_}

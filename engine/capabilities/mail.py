@@ -1,0 +1,57 @@
+"""Host side of ``mail``: a mail is checked whole at the call, put into the journal, and sent after the commit."""
+
+import re
+from typing import Any
+
+from lodger.engine.capabilities.session import Session
+from lodger.engine.data.refusal import bad_request, denied
+from lodger.engine.effects.effect import Mail
+
+MOST_SUBJECT = 500
+MOST_BODY = 256 * 1024
+#: An address as mail systems carry it unquoted: no display name, no comment, no space, one @, a domain of plain labels.
+_LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*", re.ASCII)
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", re.ASCII)
+#: What ends or bends a header line: C0 and C1 controls, and the separators that some software takes for line ends.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def checked_address(text: str) -> str:
+    """Give an address back, or refuse it.
+
+    Raises:
+        CallRefused: ``bad_address``.
+    """
+    local, at, domain = text.partition("@")
+    labels = domain.split(".")
+    good = bool(at) and len(text) <= 254 and len(local) <= 64 and _LOCAL.fullmatch(local) is not None
+    if not good or not all(_LABEL.fullmatch(label) for label in labels):
+        refused = bad_request("an address looks like name@example.com, and nothing else belongs into it")
+        refused.code = "bad_address"
+        raise refused
+    return text
+
+
+async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
+    """Answer mail.send."""
+    to = tuple(dict.fromkeys(checked_address(item) for item in given["to"]))
+    reply_to = None if given["replyTo"] is None else checked_address(given["replyTo"])
+    subject = given["subject"]
+    if _CONTROL.search(subject) or len(subject) > MOST_SUBJECT:
+        raise bad_request(f"a subject is one line of at most {MOST_SUBJECT} letters")
+    if given["text"] is None and given["html"] is None:
+        raise bad_request("a mail needs text or html")
+    if len((given["text"] or "").encode()) + len((given["html"] or "").encode()) > MOST_BODY:
+        raise bad_request(f"a mail holds at most {MOST_BODY} bytes")
+    for address in to:
+        if not session.mail_allowed(session.tenant_id, address):
+            raise denied("mail to that address is not allowed here")
+    session.budgets.spend("mails", len(to))
+    message_id = session.journal.message_id()
+    session.journal.send(
+        Mail(to, subject, given["text"], given["html"], reply_to, message_id=message_id, line=given["line"])
+    )
+    return {"messageId": message_id}
+
+
+HANDLERS = {"mail.send": send}

@@ -1,0 +1,72 @@
+"""How a verb answers: one JSON object for programs, or a table for people."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON object, for programs.")]
+Database = Annotated[
+    str | None,
+    typer.Option("--db", metavar="PLACE", help="The ledger: a SQLite file or a database URL. [env: LODGER_DATABASE]"),
+]
+
+
+def write_json(body: Any) -> None:  # noqa: ANN401 - anything that JSON can say
+    """Write one line of JSON."""
+    sys.stdout.write(json.dumps(body, ensure_ascii=False, default=_plain) + "\n")
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say
+    if isinstance(value, datetime):
+        return zulu(value)
+    for name in ("as_dict", "_asdict"):
+        if hasattr(value, name):
+            return getattr(value, name)()
+    from dataclasses import asdict, is_dataclass
+
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, set | frozenset | tuple):
+        return sorted(value) if not isinstance(value, tuple) else list(value)
+    return str(value)
+
+
+def zulu(instant: datetime) -> str:
+    """Write an aware instant as RFC 3339 with Z, without empty fractions."""
+    from datetime import UTC
+
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def say(text: str = "") -> None:
+    """Write a line for people, plain: text of strangers passes here, so control characters are made visible."""
+    sys.stdout.write(visible(text) + "\n")
+
+
+def visible(text: str) -> str:
+    """Replace control characters (an escape sequence in a log could repaint a terminal) but keep line ends and tabs."""
+    return "".join(
+        char if (char >= " " and char != "\x7f" and not "\x80" <= char <= "\x9f") or char in "\n\t" else "�"
+        for char in text
+    )
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
+    """Write a table for people; cells are plain text, never markup."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=SIMPLE_HEAD, title=title, title_justify="left", header_style="bold", pad_edge=False)
+    for number, column in enumerate(columns, 1):
+        grid.add_column(column, overflow="fold", no_wrap=number < len(columns))
+    for row in rows:
+        grid.add_row(
+            *(cell if isinstance(cell, Text) else Text(visible("" if cell is None else str(cell))) for cell in row)
+        )
+    Console(highlight=False).print(grid)

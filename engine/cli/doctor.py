@@ -1,0 +1,105 @@
+"""``lodger doctor``: which walls stand on this host, what is missing and how to get it; versions; the cache."""
+
+import platform
+import sqlite3
+from typing import Annotated, Any
+
+import typer
+
+from lodger.engine.cli.answer import AsJson, say, table, write_json
+
+
+def doctor(
+    raise_walls: Annotated[
+        bool, typer.Option("--raise/--probe", help="Start a worker and report what really stands, or only look.")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Say which walls stand on this host, what is missing and how to get it."""
+    from lodger.sandbox.doctor import Doctor
+
+    standing, trouble = _standing() if raise_walls else (None, None)
+    findings = Doctor.examine(standing)
+    body = Doctor.as_json(findings) | {"versions": _versions(), "cache": _cache(), "kernel": platform.release()}
+    if trouble:
+        body |= {"ok": False, "problem": trouble}
+    if as_json:
+        write_json(body)
+    else:
+        _show(body)
+    if not body["ok"]:
+        raise typer.Exit(1)
+
+
+def _standing() -> tuple[dict[str, str] | None, dict[str, Any] | None]:
+    """Raise the walls for real: the report of a living zygote, or what kept it from coming up."""
+    import asyncio
+
+    from lodger.engine.cli.failure import Teaching, described
+    from lodger.sandbox.pool import Pool
+    from lodger.sandbox.runtimes.artefact import ensure
+
+    async def look() -> dict[str, str] | None:
+        pool = Pool(settings=ensure().settings(), size=1, profile="trusted")
+        await pool.start()
+        try:
+            return dict(pool.zygote.walls) if pool.zygote is not None else None
+        finally:
+            await pool.stop()
+
+    try:
+        return asyncio.run(look()), None
+    except Exception as error:
+        if not isinstance(error, Teaching):
+            raise
+        return None, described(error)
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    from lodger.engine.version import VERSION
+    from lodger.sandbox.runtimes.guest import GUEST_SHA256
+
+    found = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    for name in ("wasmtime", "quickjs-rs", "tzdata"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "missing"
+    return found | {"guest": GUEST_SHA256[:16]}
+
+
+def _cache() -> dict[str, Any]:
+    from lodger.sandbox.runtimes.artefact import candidates, is_ours
+
+    for folder in candidates():
+        if folder.is_dir() and is_ours(folder):
+            files = [path for path in folder.rglob("*") if path.is_file()]
+            return {"folder": str(folder), "files": len(files), "bytes": sum(path.stat().st_size for path in files)}
+    return {"folder": str(next(candidates())), "files": 0, "bytes": 0}
+
+
+def _show(body: dict[str, Any]) -> None:
+    from rich.text import Text
+
+    marks = {"stands": ("✓ stands", "green"), "available": ("○ available", "yellow"), "missing": ("✗ missing", "red")}
+    table(
+        ("wall", "", "keeps a script from"),
+        ((each["wall"], Text(*marks[each["state"]]), each["holds_off"]) for each in body["walls"]),
+    )
+    for each in body["walls"]:
+        if each["state"] == "missing":
+            say(f"{each['wall']} is missing: {each['why']}")
+            say(f"  how to get it: {each['remedy']}")
+    say("  ".join(f"{name} {version}" for name, version in body["versions"].items()))
+    cache = body["cache"]
+    say(f"cache {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1_048_576:.1f} MiB")
+    if body["ok"]:
+        say("Strangers' code may run here (profile untrusted).")
+    else:
+        problem = body["problem"]
+        say(f"Strangers' code may not run here: {problem['message']}")
+        for name in ("why", "fix"):
+            if problem.get(name):
+                say(f"  {name}: {problem[name]}")

@@ -1,0 +1,62 @@
+"""A journal as a readable diff: what a script would have changed."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+
+def lines(effects: Iterable[dict[str, Any]]) -> list[str]:
+    """Describe effects, each in one line or a few, beginning with ``+`` made, ``~`` changed, ``-`` removed or ``@`` a mail.
+
+    Args:
+        effects: as :func:`lodger.engine.effects.effect.described` gives them.
+    """
+    shown: list[str] = []
+    for effect in effects:
+        shown += _one(effect)
+    return shown
+
+
+def _one(effect: dict[str, Any]) -> list[str]:
+    kind, place = effect.get("effect", "?"), f"{effect.get('set', '')} {_value(effect.get('id'))}".strip()
+    match kind:
+        case "insert":
+            return [f"+ {place}", *(f"    {name}: {_value(value)}" for name, value in _pairs(effect, "values"))]
+        case "update":
+            before = effect.get("before") or {}
+            changes = _pairs(effect, "changes")
+            return [f"~ {place}", *(_change(name, before, value) for name, value in changes)]
+        case "increment":
+            return [f"~ {place}", *(f"    {name}: +{_value(amount)}" for name, amount in _pairs(effect, "amounts"))]
+        case "delete":
+            return [f"- {place}"]
+        case "kv.set":
+            return [f"~ kv {effect.get('key')}", f"    = {_value(effect.get('value'))}"]
+        case "kv.delete":
+            return [f"- kv {effect.get('key')}"]
+        case "kv.add":
+            return [f"~ kv {effect.get('key')}", f"    +{_value(effect.get('amount'))}"]
+        case "mail":
+            body = str(effect.get("text") or effect.get("html") or "")
+            head = f"@ mail to {', '.join(effect.get('to', ()))}: {effect.get('subject', '')}"
+            return [head, *(f"    {line}" for line in body.splitlines()[:6])]
+        case _:
+            return [f"* {json.dumps(effect, ensure_ascii=False)}"]
+
+
+def _pairs(effect: dict[str, Any], name: str) -> list[tuple[str, Any]]:
+    return list((effect.get(name) or {}).items())
+
+
+def _change(name: str, before: dict[str, Any], value: object) -> str:
+    if name in before:
+        return f"    {name}: {_value(before[name])} → {_value(value)}"
+    return f"    {name}: {_value(value)}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("$instant"), str):
+        return str(value["$instant"])
+    if value is None:
+        return "null"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

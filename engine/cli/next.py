@@ -1,0 +1,107 @@
+"""``lodger next``: when a rule fires, in words and instants. Pure: no database, no server."""
+
+import re
+import sys
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from lodger.engine.cli.answer import AsJson, say, table, write_json
+from lodger.engine.cli.failure import Usage, human, under
+
+Kind = Annotated[
+    str | None, typer.Option(help="Language of the rule: rrule, cron, schyntax, every, once; recognised when left out.")
+]
+_MOST = 1000
+
+
+def next_slots(
+    rule: Annotated[
+        str | None, typer.Argument(help="The rule, such as 'FREQ=DAILY;BYHOUR=9' or '0 9 * * 1-5'.")
+    ] = None,
+    kind: Kind = None,
+    dtstart: Annotated[str | None, typer.Option(help="Where the rule begins, local to its zone.")] = None,
+    tz: Annotated[str | None, typer.Option(help="IANA time zone, such as Europe/Berlin; UTC when left out.")] = None,
+    after: Annotated[str | None, typer.Option(help="Slots after this instant; now when left out.")] = None,
+    inclusive: Annotated[bool, typer.Option("--inclusive", help="A slot at that very instant counts.")] = False,
+    previous: Annotated[
+        bool, typer.Option("--previous", help="Slots before the instant instead, latest first.")
+    ] = False,
+    n: Annotated[int, typer.Option("-n", min=1, max=_MOST, help="How many slots.")] = 5,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Answer JSON lines from stdin, one line each, in order.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a rule's sentence and its next slots."""
+    if batch:
+        _answer_lines()
+        return
+    if rule is None:
+        raise Usage("rule_missing", "no rule was given", fix="lodger next 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'")
+    from lodger.engine.recurrence.query import answer
+
+    request = {"rule": rule, "kind": kind, "dtstart": dtstart, "tz": tz, "after": after}
+    body = answer(request | {"inclusive": inclusive, "n": n, "previous": previous}, now=_now())
+    error = body.get("error")
+    if as_json:
+        write_json(body)
+    elif error:
+        sys.stderr.write(_refused(rule, error) + "\n")
+    else:
+        named = re.search(r"TZID=([^:;\s]+)", rule)
+        _show(body, named[1] if named else tz or "UTC", previous=previous)
+    if error:
+        raise typer.Exit(1)
+
+
+def _now() -> datetime:
+    from lodger.engine.clock import SystemClock, from_us
+
+    return from_us(SystemClock().now_us())
+
+
+def _answer_lines() -> None:
+    """JSON lines in, JSON lines out, same order, one answer per line whatever the line holds."""
+    from lodger.engine.recurrence.query import answer_lines
+
+    # A byte that is no UTF-8 becomes a character that no rule has: the line is refused like any other wrong one.
+    lines = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
+    for text in answer_lines(lines, now=_now()):
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+def _refused(rule: str, error: dict[str, Any]) -> str:
+    head, _, rest = human(error).partition("\n")
+    index = error.get("index")
+    place = under(rule, index) if isinstance(index, int) else ""
+    return "\n".join(part for part in (head, place, rest) if part)
+
+
+def _show(body: dict[str, Any], tz: str, *, previous: bool) -> None:
+    from zoneinfo import ZoneInfo
+
+    say(f"{body['text']}  ({body['kind']})")
+    if body.get("never"):
+        say(f"It never fires: {body.get('reason')}")
+        return
+    slots = [datetime.fromisoformat(text) for text in body["next"]]
+    if not slots:
+        say("No slot before that instant." if previous else "No slot after that instant.")
+        return
+    zone, now, shifted = ZoneInfo(tz), _now(), set(body["shifted"])
+    rows = []
+    for text, slot in zip(body["next"], slots, strict=True):
+        there = () if zone.key == "UTC" else (f"{slot.astimezone(zone):%a %Y-%m-%d %H:%M:%S %Z}",)
+        mark = "DST" if text in shifted else ""
+        rows.append((*there, f"{slot.astimezone(UTC):%a %Y-%m-%d %H:%M:%SZ}", _away(slot, now), mark))
+    table((*(() if zone.key == "UTC" else (zone.key,)), "UTC", "from now", ""), rows)
+
+
+def _away(slot: datetime, now: datetime) -> str:
+    from lodger.engine.span import span
+
+    seconds = (slot - now).total_seconds()
+    return f"in {span(seconds)}" if seconds >= 0 else f"{span(-seconds)} ago"

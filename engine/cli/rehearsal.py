@@ -1,0 +1,106 @@
+"""One attempt in the real walls without a ledger: collections in memory, the journal shown and thrown away."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from lodger.engine.clock import SystemClock
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.memory import MemoryStore
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executor import Claim
+from lodger.sandbox.job import Bundle, Job, Report
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.pool import Pool
+from lodger.sandbox.runtimes.artefact import ensure
+
+ACTION_ID = "00000000-0000-7000-8000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What came of it. ``outcome`` is the report's, sharpened by what the host had refused."""
+
+    outcome: Outcome
+    report: Report
+    effects: tuple[dict[str, Any], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the object that ``lodger exec --json`` prints."""
+        report, error = self.report, self.report.error
+        return {
+            "outcome": self.outcome.value,
+            "result": None if report.result is None else json.loads(report.result),
+            "error": None
+            if error is None
+            else {
+                "name": error.name,
+                "message": error.message,
+                "stack": error.stack,
+                "file": error.file,
+                "line": error.line,
+                "column": error.column,
+            },
+            "logs": [{"level": line.level, "text": line.text} for line in report.logs],
+            "effects": list(self.effects),
+            "usage": {
+                "cpu_ms": round(report.usage.cpu_ms, 3),
+                "wall_ms": round(report.usage.wall_ms, 3),
+                "memory_peak_bytes": report.usage.memory_peak_bytes,
+                "host_calls": report.usage.host_calls,
+            },
+            "walls": report.walls,
+        }
+
+
+def rehearse(
+    source: str, params: object, limits: Limits, *, progress: Callable[[str], None] = lambda _text: None
+) -> Rehearsed:
+    """Run a script once.
+
+    Args:
+        source: the script's text.
+        params: what it sees as ``action.input``.
+        progress: told when the runtime has to be compiled first.
+
+    Raises:
+        SandboxError: the host cannot raise the walls, or the runtime cannot be made ready.
+    """
+    return asyncio.run(_rehearse(source, params, limits, progress))
+
+
+async def _rehearse(source: str, params: object, limits: Limits, progress: Callable[[str], None]) -> Rehearsed:
+    now_us = SystemClock().now_us()
+    claim = Claim(
+        action_id=ACTION_ID,
+        tenant_id="rehearsal",
+        schedule_id=None,
+        script_name="main",
+        script_version=1,
+        modules={"main.js": source},
+        attempt=1,
+        step=0,
+        lease_epoch=0,
+        origin="run_now",
+        slot_us=None,
+        due_us=now_us,
+        started_us=now_us,
+        params=params,
+        limits=limits,
+        dry_run=True,
+    )
+    store = MemoryStore()
+    pool = Pool(settings=ensure(progress=progress).settings(), size=1)
+    try:
+        attempt = Attempt(claim, store.read, Datasets(), now_us=now_us)
+        await pool.start()
+        job = Job(Bundle(claim.modules, attempt.context()), limits, tag="exec", now_us=now_us)
+        report = await pool.run(job, attempt)
+        attempt.close()
+        return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
+    finally:
+        await pool.stop()
+        store.close()

@@ -1,0 +1,215 @@
+"""The filter language as SQL: the same answers as ``evaluator.py``. Identifiers come from fields, every value is bound.
+
+Each comparison is never NULL, so NOT means what it means in Python.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import String, and_, case, false, func, literal, not_, null, or_, true
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.data import wire
+from lodger.engine.data.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, ColumnField, PathField
+from lodger.engine.data.filters import And, Filter, In, Not, Op, Or, Order
+from lodger.engine.data.kinds import Kind
+from lodger.engine.data.stored import SQLITE, bound_type, column_of, floor_ceiling, stored
+from lodger.engine.ledger.schema.data import documents
+
+Clause = ColumnElement[bool]
+#: SQLite's names of the JSON types of each class that values are compared within.
+_TYPES = {BOOLEAN: ("true", "false"), NUMBER: ("integer", "real"), STRING: ("text",), TIME: ("text",)}
+
+
+class Compiler:
+    """Compiles trees and orders for one database.
+
+    Args:
+        dialect: ``sqlite`` or ``postgresql``.
+    """
+
+    def __init__(self, dialect: str) -> None:
+        self.dialect = dialect
+
+    def where(self, tree: Filter) -> Clause:
+        """Give the condition of a filter."""
+        if isinstance(tree, And):
+            return and_(true(), *(self.where(part) for part in tree.parts))
+        if isinstance(tree, Or):
+            return or_(false(), *(self.where(part) for part in tree.parts))
+        if isinstance(tree, Not):
+            return not_(self.where(tree.part))
+        if isinstance(tree, In):
+            return self._in(tree)
+        if isinstance(tree.field, ColumnField):
+            return self._column(tree.field, tree.op, tree.value)
+        return self._path(tree.field, tree.op, tree.value)
+
+    def bound(self, field: ColumnField, value: Any) -> ColumnElement[Any]:
+        """Bind a canonical value."""
+        if value is None:
+            return null()
+        return literal(stored(field, value, self.dialect), bound_type(field, self.dialect))
+
+    def terms(self, order: Sequence[Order]) -> list[ColumnElement[Any]]:
+        """Give the expressions of ORDER BY: nulls smallest."""
+        made: list[ColumnElement[Any]] = []
+        for term in order:
+            parts = self.parts(term.field)
+            made.extend((part.desc().nulls_last() if term.descending else part.asc().nulls_first()) for part in parts)
+        return made
+
+    def parts(self, field: ColumnField | PathField) -> list[ColumnElement[Any]]:
+        """Give what a field is ordered and grouped by: the column, or a path's class and value."""
+        if isinstance(field, ColumnField):
+            return [column_of(field, self.dialect)]
+        return [self.rank(field), self.value(field)]
+
+    def after(self, order: Sequence[Order], values: Sequence[Any]) -> Clause:
+        """Give the condition of standing after a row whose terms are these."""
+        ways: list[Clause] = []
+        equal: list[Clause] = []
+        for term, value in zip(order, values, strict=True):
+            ways.append(and_(true(), *equal, self._beyond(term, value)))
+            equal.append(self._same(term.field, value))
+        return or_(false(), *ways)
+
+    # columns
+
+    def _column(self, field: ColumnField, op: Op, value: Any) -> Clause:
+        if op is Op.EQ:
+            return self._same(field, value)
+        if op is Op.NE:
+            return not_(self._same(field, value))
+        column = column_of(field, self.dialect)
+        return and_(column.is_not(None), self._range(field, column, op, value))
+
+    def _range(self, field: ColumnField, column: ColumnElement[Any], op: Op, value: Any) -> Clause:
+        if op in (Op.CONTAINS, Op.STARTS_WITH):
+            return self._text(column, op, value)
+        if field.kind is Kind.DECIMAL and field.scale is not None:
+            # a value between two that the column can hold is compared by its neighbour: doubles would blur it
+            low, high = floor_ceiling(value, field.scale)
+            value = high if op in (Op.LT, Op.GTE) else low
+        bound = self.bound(field, value)
+        if op is Op.LT:
+            return column < bound
+        if op is Op.LTE:
+            return column <= bound
+        return column > bound if op is Op.GT else column >= bound
+
+    def _same(self, field: ColumnField | PathField, value: Any) -> Clause:
+        if isinstance(field, PathField):
+            rank, inner = value
+            if rank == NULL:
+                return self._missing(field)
+            if rank == OTHER:
+                alike: Clause = self.rank(field) == OTHER
+                return alike
+            return self._within(field, rank, lambda held: held == self._inner(rank, inner))
+        column = column_of(field, self.dialect)
+        if value is None:
+            return column.is_(None)
+        if field.kind is Kind.DECIMAL and field.scale is not None:
+            low, high = floor_ceiling(value, field.scale)
+            if low != high:
+                return false()
+        return and_(column.is_not(None), column == self.bound(field, value))
+
+    def _in(self, tree: In) -> Clause:
+        field = tree.field
+        if isinstance(field, PathField) or field.kind is Kind.DECIMAL:
+            return or_(false(), *(self._same(field, value) for value in tree.values))
+        column = column_of(field, self.dialect)
+        values = [self.bound(field, value) for value in tree.values if value is not None]
+        found: Clause = and_(column.is_not(None), column.in_(values)) if values else false()
+        return or_(found, column.is_(None)) if None in tree.values else found
+
+    def _beyond(self, term: Order, value: Any) -> Clause:
+        field = term.field
+        if isinstance(field, ColumnField):
+            column = column_of(field, self.dialect)
+            if value is None:
+                return false() if term.descending else column.is_not(None)
+            op = Op.LT if term.descending else Op.GT
+            past = and_(column.is_not(None), self._range(field, column, op, value))
+            return or_(past, column.is_(None)) if term.descending else past
+        rank, inner = value
+        here = self.rank(field)
+        further: Clause = here < rank if term.descending else here > rank
+        if rank in (NULL, OTHER):
+            return further
+        compare = operator.lt if term.descending else operator.gt
+        return or_(further, self._within(field, rank, lambda held: compare(held, self._inner(rank, inner))))
+
+    # text
+
+    def _text(self, text: ColumnElement[Any], op: Op, value: str) -> Clause:
+        bound = literal(value, String())
+        if op is Op.CONTAINS:
+            return (func.instr(text, bound) if self.dialect == SQLITE else func.strpos(text, bound)) > 0
+        return func.substr(text, 1, len(value)) == bound
+
+    # documents
+
+    def _path(self, field: PathField, op: Op, value: tuple[int, Any]) -> Clause:
+        rank, inner = value
+        if op is Op.EQ:
+            return self._same(field, value)
+        if op is Op.NE:
+            return not_(self._same(field, value))
+        if op in (Op.CONTAINS, Op.STARTS_WITH):
+            return self._within(field, rank, lambda held: self._text(held, op, inner))
+        compare = {Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge}[op]
+        return self._within(field, rank, lambda held: compare(held, self._inner(rank, inner)))
+
+    def _missing(self, field: PathField) -> Clause:
+        kind = func.json_type(documents.c.body, _json_path(field))
+        return or_(kind.is_(None), kind == "null")
+
+    def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
+        """Ask something of a value, false when it is of another class: what :meth:`rank` says, for one class."""
+        path = _json_path(field)
+        if rank == TIME:
+            path = f'{path}."{wire.INSTANT}"'
+        kind = func.json_type(documents.c.body, path)
+        alike = kind == "text" if len(_TYPES[rank]) == 1 else kind.in_(_TYPES[rank])
+        return func.coalesce(and_(alike, asked(func.json_extract(documents.c.body, path))), false())
+
+    def _inner(self, rank: int, inner: Any) -> ColumnElement[Any]:
+        return literal(inner, String()) if rank in (STRING, TIME) else literal(inner)
+
+    def rank(self, field: PathField) -> ColumnElement[Any]:
+        """Give the class of the value at a path: :mod:`lodger.engine.data.fields`."""
+        path = _json_path(field)
+        kind = func.json_type(documents.c.body, path)
+        time = func.json_type(documents.c.body, f'{path}."{wire.INSTANT}"')
+        return case(
+            (or_(kind.is_(None), kind == "null"), NULL),
+            (kind.in_(["true", "false"]), BOOLEAN),
+            (kind.in_(["integer", "real"]), NUMBER),
+            (kind == "text", STRING),
+            (and_(kind == "object", time == "text"), TIME),
+            else_=OTHER,
+        )
+
+    def value(self, field: PathField) -> ColumnElement[Any]:
+        """Give what is compared within the class; NULL for lists, objects and missing values."""
+        path = _json_path(field)
+        kind = func.json_type(documents.c.body, path)
+        time = f'{path}."{wire.INSTANT}"'
+        return case(
+            (kind == "object", func.json_extract(documents.c.body, time)),
+            (kind == "array", null()),
+            else_=func.json_extract(documents.c.body, path),
+        )
+
+    def numbers(self, field: PathField) -> ColumnElement[Any]:
+        """Give the numbers at a path as doubles, NULL for anything else."""
+        return case((self.rank(field) == NUMBER, self.value(field) * 1.0), else_=null())
+
+
+def _json_path(field: PathField) -> str:
+    """Write the path for SQLite; it is bound, and its parts are plain names."""
+    return "$." + ".".join(f'"{part}"' for part in field.parts)

@@ -1,0 +1,53 @@
+"""The opaque place in a listing after which the next page goes on. It holds only the last row's own values."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import Any
+
+from lodger.engine.data import kinds, wire
+from lodger.engine.data.fields import NULL, OTHER, ColumnField
+from lodger.engine.data.filters import Order
+from lodger.engine.data.refusal import CallRefused, bad_request
+
+_LONGEST = 64 * 1024
+
+
+def write_cursor(name: str, order: Sequence[Order], terms: Sequence[Any]) -> str:
+    """Write the place of a row with these terms."""
+    shown = [
+        kinds.show(term.field.kind, value) if isinstance(term.field, ColumnField) else list(value)
+        for term, value in zip(order, terms, strict=True)
+    ]
+    return base64.urlsafe_b64encode(wire.dump([name, _signature(order), shown]).encode()).decode()
+
+
+def read_cursor(text: Any, name: str, order: Sequence[Order]) -> tuple[Any, ...]:
+    """Read a place back.
+
+    Raises:
+        CallRefused: ``bad_request``: not a cursor, or one of another set or order.
+    """
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise bad_request("that is not a cursor")
+    try:
+        found = wire.parse(base64.b64decode(text, altchars=b"-_", validate=True).decode())
+        of, signature, shown = found
+        if [of, signature] != [name, _signature(order)] or len(shown) != len(order):
+            raise bad_request("that cursor belongs to another set or order")
+        return tuple(_term(term, value) for term, value in zip(order, shown, strict=True))
+    except (binascii.Error, ValueError, TypeError):
+        raise bad_request("that is not a cursor") from None
+
+
+def _signature(order: Sequence[Order]) -> list[str]:
+    return [("-" if term.descending else "") + term.field.name for term in order]
+
+
+def _term(term: Order, value: Any) -> Any:
+    if isinstance(term.field, ColumnField):
+        return kinds.read(term.field.kind, value, term.field.name)
+    rank, inner = value
+    if type(rank) is not int or not NULL <= rank <= OTHER or not isinstance(inner, str | int | float):
+        raise CallRefused("bad_request", "that is not a cursor")
+    return rank, inner

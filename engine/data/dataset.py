@@ -1,0 +1,108 @@
+"""What a script's ``db.NAME`` stands for: an exposed table, or a collection of JSON documents."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Column, Table
+
+from lodger.engine.data.fields import PATH, ColumnField, Field, PathField
+from lodger.engine.data.kinds import Kind
+from lodger.engine.data.refusal import bad_request
+from lodger.engine.ledger.schema.data import documents
+
+#: The column of a collection that is not inside the document.
+DOCUMENT_ID = ColumnField("id", Kind.TEXT, documents.c.id, nullable=False, max_length=200)
+
+
+class KeySource(StrEnum):
+    """Where a new row's key comes from."""
+
+    UUID = "uuid"  # made at the call
+    TEXT = "text"  # made at the call, as text
+    GIVEN = "given"  # the script says it
+    DATABASE = "database"  # made by the database at commit; until then a token stands for it
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key that scripts may write: it must lead to a row of the same tenant in an exposed set."""
+
+    table: Table
+    column: Column[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableDataset:
+    """A platform's table, as far as it is exposed. Made by :func:`lodger.engine.data.expose.expose` only."""
+
+    name: str
+    table: Table
+    tenant_column: Column[Any]
+    tenant_value: Callable[[str], Any]
+    key: ColumnField
+    key_source: KeySource
+    fields: dict[str, ColumnField]
+    readable: frozenset[str]
+    writable: frozenset[str]
+    insertable: bool
+    deletable: bool
+    required: frozenset[str] = frozenset()
+    references: dict[str, Reference] = field(default_factory=dict)
+
+    def lookup(self, name: str) -> Field:
+        """Give the field that a filter or an order names.
+
+        Raises:
+            CallRefused: it is not among the columns that may be read.
+        """
+        if name not in self.readable:
+            raise bad_request(f"{self.name} has no such column to ask for; it has: {', '.join(sorted(self.readable))}")
+        return self.fields[name]
+
+    @property
+    def shown(self) -> tuple[ColumnField, ...]:
+        """The columns that a script is given, in their declared order."""
+        return tuple(item for name, item in self.fields.items() if name in self.readable)
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Documents of one name; needs no set-up. Its table is Lodger's own and shared by all tenants."""
+
+    name: str
+
+    @property
+    def key(self) -> ColumnField:
+        """The document's id."""
+        return DOCUMENT_ID
+
+    @property
+    def tenant_column(self) -> Column[Any]:
+        """The column that says whose document it is."""
+        return documents.c.tenant_id
+
+    @property
+    def table(self) -> Table:
+        """Lodger's own table of documents."""
+        return documents
+
+    def tenant_value(self, tenant_id: str) -> str:
+        """Documents carry the tenant's id as it is."""
+        return tenant_id
+
+    def lookup(self, name: str) -> Field:
+        """Give the field of a path like ``address.city``.
+
+        Raises:
+            CallRefused: it is not a path of plain names.
+        """
+        if name == "id":
+            return DOCUMENT_ID
+        if not PATH.fullmatch(name):
+            raise bad_request("a field is a name, or names joined by points: letters, digits and _ only")
+        return PathField(name, tuple(name.split(".")))
+
+
+Dataset = TableDataset | Collection

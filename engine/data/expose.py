@@ -1,0 +1,253 @@
+"""Turns a platform's SQLAlchemy table or mapped class into a set that scripts see as ``db.NAME``.
+
+Everything that could let one tenant learn of another is refused here, once, before any script runs.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Column, Table
+from sqlalchemy.orm import Mapper
+
+from lodger.engine.data import kinds
+from lodger.engine.data.dataset import KeySource, Reference, TableDataset
+from lodger.engine.data.fields import ColumnField
+from lodger.engine.data.kinds import Kind
+from lodger.engine.data.refusal import CallRefused, denied
+from lodger.engine.errors import InputError
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
+_NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+#: Names that mean something to JavaScript or to the filter language.
+TAKEN = frozenset({"then", "constructor", "prototype", "toJSON", "toString", "valueOf", "and", "or", "not"})
+
+_KINDS: tuple[tuple[type[Any], Kind], ...] = (
+    (sa.Boolean, Kind.BOOL),
+    (sa.Uuid, Kind.UUID),
+    (sa.DateTime, Kind.INSTANT),
+    (sa.Date, Kind.DATE),
+    (sa.BigInteger, Kind.BIGINT),
+    (sa.Integer, Kind.INT),
+    (sa.Float, Kind.FLOAT),
+    (sa.Numeric, Kind.DECIMAL),
+    (sa.JSON, Kind.JSON),
+    (sa.LargeBinary, Kind.BYTES),
+    (sa.String, Kind.TEXT),
+)
+
+
+def expose(
+    source: Any,
+    *,
+    tenant_column: str | Column[Any],
+    read: Sequence[str | Column[Any]] | None = None,
+    write: Sequence[str | Column[Any]] = (),
+    name: str | None = None,
+    insert: bool | None = None,
+    delete: bool | None = None,
+    allow_unique: Iterable[str] = (),
+    tenant_value: Callable[[str], Any] | None = None,
+) -> TableDataset:
+    """Describe a table as scripts may see it.
+
+    Args:
+        source: a Core ``Table`` or a class mapped to one table.
+        tenant_column: the column whose value says whose row it is.
+        read: columns that may be read, filtered and ordered by; None is all but the tenant's.
+        write: columns that may be inserted and updated; they must be readable. The key, when the database or Lodger makes
+            it, and the tenant's column never are.
+        name: what scripts say after ``db.``; the table's name when None.
+        insert, delete: whether rows may be made and removed; None is yes when anything may be written.
+        allow_unique: names of unique constraints or indexes without the tenant's column that are written nevertheless:
+            their violations tell a tenant what others have.
+        tenant_value: makes the column's value of Lodger's tenant id; None reads it by the column's type.
+
+    Raises:
+        InputError: with ``code`` beginning with ``expose_``.
+    """
+    table, names = _table(source)
+    set_name = name if name is not None else table.name
+    if not NAME.fullmatch(set_name) or set_name in TAKEN:
+        raise _refused("name", f"a set cannot be named {set_name!r}", "letters, digits and _, not a word of JavaScript")
+    tenant = _column(table, names, tenant_column)
+    key_column = _key(table, tenant)
+    by_column = {column: label for label, column in names.items()}
+    reads = [_column(table, names, item) for item in read] if read is not None else _all(table, tenant)
+    writes = [_column(table, names, item) for item in write]
+    if tenant in writes:
+        raise _refused("tenant", f"{table.name}.{tenant.name} says whose row it is", "leave it out of write=")
+    hidden = [column.name for column in writes if column not in reads]
+    if hidden:
+        raise _refused("write_only", f"{table.name}.{hidden[0]} can be written but not read", "add it to read=")
+    fields = {by_column[column]: _field(table, column, by_column[column]) for column in _unique([key_column, *reads])}
+    key = fields[by_column[key_column]]
+    _no_oracle(table, tenant, writes, frozenset(allow_unique))
+    writable = frozenset(by_column[column] for column in writes)
+    needed = _needed(table, tenant, key_column, writes)
+    may_insert = bool(writes) and not needed if insert is None else insert
+    if may_insert and needed:
+        raise _refused(
+            "insert",
+            f"{table.name}.{needed[0]} has no value for a new row",
+            "add it to write= or give it a default",
+        )
+    return TableDataset(
+        name=set_name,
+        table=table,
+        tenant_column=tenant,
+        tenant_value=tenant_value or _tenant_reader(set_name, table, tenant),
+        key=key,
+        key_source=_key_source(table, key, key.name in writable),
+        fields=fields,
+        readable=frozenset(fields),
+        writable=writable,
+        insertable=may_insert,
+        deletable=bool(writes) if delete is None else delete,
+        required=frozenset(by_column[c] for c in writes if not c.nullable and not _defaulted(c)),
+        references=_references(writes, by_column),
+    )
+
+
+def _refused(code: str, what: str, fix: str, why: str = "") -> InputError:
+    return InputError(f"expose_{code}", what, why=why, fix=fix)
+
+
+def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
+    if isinstance(source, Table):
+        return source, {column.key: column for column in source.columns}
+    mapper = sa.inspect(source, raiseerr=False)
+    if isinstance(mapper, Mapper) and isinstance(mapper.local_table, Table) and len(mapper.tables) == 1:
+        return mapper.local_table, {
+            attribute.key: attribute.columns[0]
+            for attribute in mapper.column_attrs
+            if isinstance(attribute.columns[0], Column)
+        }
+    raise _refused("source", f"{source!r} is neither a Table nor a class mapped to one", "give the table itself")
+
+
+def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[Any]:
+    found = names.get(item) if isinstance(item, str) else None
+    if found is None and not isinstance(item, str):
+        found = next((column for column in names.values() if column is getattr(item, "expression", item)), None)
+        if found is None:
+            found = names.get(getattr(item, "key", ""))
+    if found is None:
+        raise _refused("column", f"{table.name} has no column {item!s}", "one of: " + ", ".join(names))
+    return found
+
+
+def _all(table: Table, tenant: Column[Any]) -> list[Column[Any]]:
+    return [column for column in table.columns if column is not tenant]
+
+
+def _unique(columns: list[Column[Any]]) -> list[Column[Any]]:
+    return list(dict.fromkeys(columns))
+
+
+def _key(table: Table, tenant: Column[Any]) -> Column[Any]:
+    left = [column for column in table.primary_key.columns if column is not tenant]
+    if len(left) != 1:
+        raise _refused(
+            "key",
+            f"{table.name} needs a primary key of one column, besides the tenant's",
+            "expose a view that has one",
+        )
+    return left[0]
+
+
+def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
+    kind = next((made for base, made in _KINDS if isinstance(column.type, base)), None)
+    if kind is None:
+        raise _refused(
+            "type",
+            f"{table.name}.{column.name} is of type {column.type!r}, which scripts cannot be given",
+            "leave it out of read=, or expose a column of a plain type",
+        )
+    if not NAME.fullmatch(name) or name in TAKEN:
+        raise _refused("name", f"a column cannot be named {name!r}", "letters, digits and _, not and, or, not")
+    choices = tuple(column.type.enums) if isinstance(column.type, sa.Enum) else None
+    return ColumnField(
+        name=name,
+        kind=kind,
+        column=column,
+        nullable=bool(column.nullable),
+        max_length=getattr(column.type, "length", None) if kind is Kind.TEXT else None,
+        scale=getattr(column.type, "scale", None) if kind is Kind.DECIMAL else None,
+        choices=choices,
+    )
+
+
+def _no_oracle(table: Table, tenant: Column[Any], writes: list[Column[Any]], allowed: frozenset[str]) -> None:
+    """Refuse writes to columns whose uniqueness spans tenants: a violation tells what another tenant has."""
+    rules: list[tuple[str, list[Column[Any]], bool]] = []
+    rules.extend(
+        (str(constraint.name or ""), list(constraint.columns), False)
+        for constraint in table.constraints
+        if isinstance(constraint, sa.UniqueConstraint | sa.PrimaryKeyConstraint)
+    )
+    for index in table.indexes:
+        if index.unique:
+            plain = all(isinstance(expression, Column) for expression in index.expressions)
+            rules.append((str(index.name or ""), list(index.columns), not plain))
+    for label, columns, opaque in rules:
+        touched = [column.name for column in columns if column in writes]
+        if tenant in columns or not (touched or (opaque and writes)) or label in allowed:
+            continue
+        if len(columns) == 1 and columns[0].name in allowed:
+            continue
+        raise _refused(
+            "unique",
+            f"{table.name}: {', '.join(c.name for c in columns)} is unique over all tenants, and scripts would write it",
+            f"add {tenant.name} to the constraint, leave the column out of write=, or name it in allow_unique=",
+            why="a violation would tell one tenant what another has",
+        )
+
+
+def _defaulted(column: Column[Any]) -> bool:
+    return any(item is not None for item in (column.default, column.server_default, column.computed, column.identity))
+
+
+def _needed(table: Table, tenant: Column[Any], key: Column[Any], writes: list[Column[Any]]) -> list[str]:
+    return [
+        column.name
+        for column in table.columns
+        if not column.nullable and not _defaulted(column) and column not in (tenant, key) and column not in writes
+    ]
+
+
+def _key_source(table: Table, key: ColumnField, writable: bool) -> KeySource:
+    if writable:
+        return KeySource.GIVEN
+    if key.kind is Kind.UUID:
+        return KeySource.UUID
+    if key.kind is Kind.TEXT:
+        return KeySource.TEXT
+    if table.autoincrement_column is key.column or key.column.identity is not None:
+        return KeySource.DATABASE
+    return KeySource.GIVEN
+
+
+def _references(writes: list[Column[Any]], by_column: dict[Column[Any], str]) -> dict[str, Reference]:
+    return {
+        by_column[column]: Reference(link.column.table, link.column)
+        for column in writes
+        for link in column.foreign_keys
+    }
+
+
+def _tenant_reader(name: str, table: Table, tenant: Column[Any]) -> Callable[[str], Any]:
+    field = _field(table, tenant, "tenant")
+
+    def value(tenant_id: str) -> Any:
+        try:
+            given: Any = int(tenant_id) if _NUMBER.fullmatch(tenant_id) and field.kind is Kind.INT else tenant_id
+            value = kinds.read(field.kind, given, "tenant")
+        except CallRefused:
+            value = None
+        if value is None or str(value) != tenant_id:  # 07 and 7 are two tenants, and only one of them can be meant
+            raise denied(f"this tenant has no part in {name}")
+        return value
+
+    return value

@@ -1,0 +1,181 @@
+"""Reads one tenant's committed rows on a connection. Synchronous; what the journal adds is not its business."""
+
+import json
+from collections.abc import Collection as Many
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Integer, cast, func
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.data.aggregate import MOST_GROUPS, Measure, Part, Parts, Wanted
+from lodger.engine.data.compiler import Compiler
+from lodger.engine.data.dataset import Collection, Dataset, TableDataset
+from lodger.engine.data.evaluator import Row
+from lodger.engine.data.fields import BOOLEAN, NULL, OTHER, ColumnField, PathField
+from lodger.engine.data.filters import Filter, Order
+from lodger.engine.data.kinds import Kind
+from lodger.engine.data.refusal import CallRefused
+from lodger.engine.data.scope import Scope
+from lodger.engine.data.stored import SQLITE, as_decimal, canonical, column_of
+from lodger.engine.ledger.schema.data import documents
+
+_CHUNK = 400
+_LOW = 0xFFFFFFFF
+Untouched = Many[Any]
+
+
+class Reader:
+    """Questions about one tenant's rows.
+
+    Args:
+        connection: the caller's, in the caller's transaction.
+        scope: binds every statement to the tenant.
+    """
+
+    def __init__(self, connection: Connection, scope: Scope) -> None:
+        self.connection = connection
+        self.scope = scope
+        self.dialect = connection.dialect.name
+        self.compiler = Compiler(self.dialect)
+
+    def page(
+        self,
+        rows: Dataset,
+        tree: Filter,
+        order: Sequence[Order],
+        limit: int,
+        *,
+        after: Sequence[Any] | None = None,
+        without: Untouched = (),
+    ) -> list[Row]:
+        """Give the first rows in order that satisfy the filter, stand after a place, and have none of these keys."""
+        statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(self.compiler.where(tree))
+        if after is not None:
+            statement = statement.where(self.compiler.after(order, after))
+        statement = self._without(statement, rows, without)
+        statement = statement.order_by(*self.compiler.terms(order)).limit(limit)
+        return [_row(rows, raw) for raw in self.connection.execute(statement)]
+
+    def rows(self, rows: Dataset, keys: Iterable[Any], *, lock: bool = False) -> dict[Any, Row]:
+        """Give the rows of these keys by key; with ``lock`` they stay as they are until the transaction ends."""
+        found: dict[Any, Row] = {}
+        wanted = list(keys)
+        for start in range(0, len(wanted), _CHUNK):
+            bound = [self.compiler.bound(rows.key, key) for key in wanted[start : start + _CHUNK]]
+            key_column = column_of(rows.key, self.dialect)
+            statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(key_column.in_(bound))
+            if lock:
+                statement = statement.with_for_update()  # nothing on SQLite, whose writer holds the whole file
+            for raw in self.connection.execute(statement):
+                row = _row(rows, raw)
+                found[row[rows.key.name]] = row
+        return found
+
+    def aggregate(self, rows: Dataset, tree: Filter, wanted: Wanted, *, without: Untouched = ()) -> Parts:
+        """Work out the parts of the committed rows.
+
+        Raises:
+            CallRefused: ``too_many_groups``.
+        """
+        groups = [self._group(item) for item in wanted.group]
+        columns: list[ColumnElement[Any]] = [func.count()]
+        spans: list[int] = []
+        for measure, item in wanted.measures:
+            parts = self._measure(measure, item)
+            spans.append(len(parts))
+            columns.extend(parts)
+        flat = [part for parts in groups for part in parts]
+        labelled = [column.label(f"v{n}") for n, column in enumerate([*flat, *columns])]
+        statement = self.scope.select(rows, *labelled).where(self.compiler.where(tree))
+        statement = self._without(statement, rows, without)
+        if flat:
+            statement = statement.group_by(*labelled[: len(flat)]).limit(MOST_GROUPS + 1)
+        found = self.connection.execute(statement).all()
+        if len(found) > MOST_GROUPS:
+            raise CallRefused("too_many_groups", f"there are more than {MOST_GROUPS} groups; filter or group by less")
+        result: Parts = {}
+        for raw in found:
+            if not raw[len(flat)] and not flat:
+                continue
+            key, part = _part(wanted, raw, len(flat), spans)
+            result[key] = part
+        return result
+
+    def _without(self, statement: Any, rows: Dataset, keys: Untouched) -> Any:
+        if not keys:
+            return statement
+        return statement.where(
+            column_of(rows.key, self.dialect).not_in([self.compiler.bound(rows.key, key) for key in keys])
+        )
+
+    def _group(self, item: ColumnField | PathField) -> list[ColumnElement[Any]]:
+        if isinstance(item, ColumnField):
+            return self.compiler.parts(item)
+        rank = self.compiler.rank(item)
+        return [func.nullif(func.nullif(rank, OTHER), NULL), self.compiler.value(item)]
+
+    def _measure(self, measure: Measure, item: ColumnField | PathField) -> list[ColumnElement[Any]]:
+        if isinstance(item, PathField):
+            numbers = self.compiler.numbers(item)
+            if measure in (Measure.SUM, Measure.AVG):
+                return [func.sum(numbers), func.count(numbers)]
+            return [func.min(numbers) if measure is Measure.MIN else func.max(numbers)]
+        column = column_of(item, self.dialect)
+        if measure is Measure.MIN:
+            return [func.min(column)]
+        if measure is Measure.MAX:
+            return [func.max(column)]
+        if self.dialect == SQLITE:
+            if item.kind is Kind.DECIMAL and item.scale is not None:
+                column = cast(func.round(column * 10**item.scale), Integer())
+            if item.kind is not Kind.FLOAT and not (item.kind is Kind.DECIMAL and item.scale is None):
+                # two halves: SQLite's sum of whole numbers fails beyond 64 bits
+                return [func.sum(column.op(">>")(32)), func.sum(column.op("&")(_LOW)), func.count(column)]
+        return [func.sum(column), func.count(column)]
+
+
+def _columns(rows: Dataset, dialect: str) -> list[ColumnElement[Any]]:
+    if isinstance(rows, Collection):
+        return [documents.c.id, documents.c.body]
+    return [column_of(item, dialect).label(f"c{n}") for n, item in enumerate(rows.shown)]
+
+
+def _row(rows: Dataset, raw: Any) -> Row:
+    if isinstance(rows, TableDataset):
+        return {item.name: canonical(item, value) for item, value in zip(rows.shown, raw, strict=True)}
+    body: Row = json.loads(raw[1])
+    return {"id": raw[0]} | body
+
+
+def _part(wanted: Wanted, raw: Any, width: int, spans: list[int]) -> tuple[tuple[Any, ...], Part]:
+    key: list[Any] = []
+    at = 0
+    for item in wanted.group:
+        if isinstance(item, ColumnField):
+            key.append(canonical(item, raw[at]))
+            at += 1
+        else:
+            rank = raw[at] if raw[at] is not None else NULL
+            key.append((rank, 0 if rank == NULL else raw[at + 1]) if rank != BOOLEAN else (rank, int(raw[at + 1])))
+            at += 2
+    part = Part(count=raw[width])
+    at = width + 1
+    for index, ((measure, item), span) in enumerate(zip(wanted.measures, spans, strict=True)):
+        cells = raw[at : at + span]
+        at += span
+        if measure in (Measure.MIN, Measure.MAX):
+            if cells[0] is not None:
+                part.ends[index] = canonical(item, cells[0]) if isinstance(item, ColumnField) else float(cells[0])
+        elif cells[-1]:
+            part.sums[index] = (_sum(item, cells), cells[-1])
+    return tuple(key), part
+
+
+def _sum(item: ColumnField | PathField, cells: Sequence[Any]) -> Any:
+    if isinstance(item, PathField) or item.kind is Kind.FLOAT:
+        return float(cells[0])
+    if len(cells) == 3:
+        whole = (int(cells[0]) << 32) + int(cells[1])
+        return as_decimal(whole, None).scaleb(-(item.scale or 0)) if item.kind is Kind.DECIMAL else whole
+    return as_decimal(cells[0], None) if item.kind is Kind.DECIMAL else int(cells[0])

@@ -1,0 +1,34 @@
+"""What a script is told when a call of its cannot be done: a stable code and a sentence, never Python text, SQL or a path."""
+
+from lodger.sandbox.outcome import Outcome
+
+
+class CallRefused(Exception):
+    """One host call is not done; the script sees an error with this code and message and may go on.
+
+    Attributes:
+        code: stable machine name, ``snake_case``.
+        message: one sentence for the author of the script. It may quote what the script itself said, nothing else.
+        outcome: how the attempt ends when the script lets the error pass; None leaves it a script error.
+    """
+
+    def __init__(self, code: str, message: str, *, outcome: Outcome | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.outcome = outcome
+
+
+def bad_request(message: str) -> CallRefused:
+    """Give the refusal of an argument that is not what the call takes."""
+    return CallRefused("bad_request", message)
+
+
+def denied(message: str) -> CallRefused:
+    """Give the refusal of something that was not granted."""
+    return CallRefused("denied", message, outcome=Outcome.DENIED)
+
+
+def not_found(what: str) -> CallRefused:
+    """Give the one answer for ids that are absent, deleted or another tenant's."""
+    return CallRefused("not_found", f"there is no such row in {what}")

@@ -1,0 +1,95 @@
+"""How canonical values are kept by each database: what is selected, what is bound, what comes back.
+
+Tried and left: SQLAlchemy's own decimal handling on SQLite, which warns and rounds through floats. A decimal there is the
+double nearest to it, which is exact up to 15 digits; it is read back at the column's scale.
+"""
+
+import json
+import uuid
+from datetime import UTC, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+from sqlalchemy import JSON, Enum, Float, String, Text, Uuid, cast, collate, type_coerce
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.data.fields import ColumnField
+from lodger.engine.data.kinds import EXACT, Kind
+
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
+DIALECTS = (SQLITE, POSTGRESQL)
+
+
+def column_of(field: ColumnField, dialect: str) -> ColumnElement[Any]:
+    """Give the column as it is selected, compared and ordered."""
+    column = field.column
+    if field.kind is Kind.TEXT:
+        if dialect == SQLITE:
+            return collate(type_coerce(column, String()), "BINARY")
+        plain = isinstance(column.type, String) and not isinstance(column.type, Enum)
+        return collate(column if plain else cast(column, Text()), "C")
+    if field.kind is Kind.DECIMAL and dialect == SQLITE:
+        return type_coerce(column, Float())
+    return column
+
+
+def stored(field: ColumnField, value: Any, dialect: str) -> Any:
+    """Give what is bound for a canonical value."""
+    kind = field.kind
+    if kind is Kind.DECIMAL and dialect == SQLITE:
+        return float(value)
+    if kind is Kind.INSTANT:
+        zoned = dialect != SQLITE and getattr(field.column.type, "timezone", False)
+        return value if zoned else value.astimezone(UTC).replace(tzinfo=None)
+    if kind is Kind.UUID:
+        as_object = isinstance(field.column.type, Uuid) and field.column.type.as_uuid
+        return uuid.UUID(value) if as_object else value
+    return value
+
+
+def bound_type(field: ColumnField, dialect: str) -> Any:
+    """Give the type by which a stored value is bound."""
+    if field.kind is Kind.TEXT:
+        return String()
+    if field.kind is Kind.DECIMAL and dialect == SQLITE:
+        return Float()
+    return field.column.type
+
+
+def canonical(field: ColumnField, raw: Any) -> Any:
+    """Make the canonical value of what a database gave."""
+    if raw is None:
+        return None
+    kind = field.kind
+    if kind is Kind.DECIMAL:
+        return as_decimal(raw, field.scale)
+    if kind is Kind.INSTANT:
+        moment: datetime = raw
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    if kind is Kind.UUID:
+        return str(raw if isinstance(raw, uuid.UUID) else uuid.UUID(str(raw)))
+    if kind is Kind.BYTES:
+        return bytes(raw)
+    if kind is Kind.JSON and not isinstance(field.column.type, JSON):
+        return json.loads(raw)
+    if kind is Kind.BOOL:
+        return bool(raw)
+    if kind is Kind.FLOAT:
+        return float(raw)
+    return raw
+
+
+def as_decimal(raw: Any, scale: int | None) -> Decimal:
+    """Make the decimal of a number that a database gave, at the column's scale."""
+    made = raw if isinstance(raw, Decimal) else Decimal(repr(raw) if isinstance(raw, float) else str(raw))
+    return made if scale is None else at_scale(made, scale, ROUND_HALF_EVEN)
+
+
+def at_scale(value: Decimal, scale: int, rounding: str) -> Decimal:
+    """Round to so many digits after the point, and show as many, however long the number is."""
+    return value.quantize(Decimal(1).scaleb(-scale), rounding=rounding, context=EXACT)
+
+
+def floor_ceiling(value: Decimal, scale: int) -> tuple[Decimal, Decimal]:
+    """Give the neighbours of a value among those that a column of this scale can hold; both are the value when it can."""
+    return at_scale(value, scale, ROUND_FLOOR), at_scale(value, scale, ROUND_CEILING)

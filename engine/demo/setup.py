@@ -1,0 +1,50 @@
+"""Makes the demo's ledger: shops, rows, scripts and schedules, as if the engine had been off for a hundred days."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from lodger.engine.clock import from_us
+from lodger.engine.demo.cast import CAST, OFF_DAYS, ONCE_AFTER_S
+from lodger.engine.demo.data import SHOPS, fill
+
+if TYPE_CHECKING:
+    from lodger.engine.sync import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What was found or made; ``rows`` by table, empty when the demo's ledger was there already."""
+
+    fresh: bool
+    rows: dict[str, int]
+
+
+def set_up(engine: "Engine") -> Stage:
+    """Fill an empty ledger; one that the demo has filled before is left as it is, but for a new one-off."""
+    now = from_us(engine.books.clock.now_us())
+    known = {tenant.id for tenant in engine.tenants.list()}
+    fresh = not known
+    rows: dict[str, int] = {}
+    if fresh:
+        with engine.books.database.write() as connection:
+            rows = fill(connection, now)
+        for shop in SHOPS:
+            engine.tenants.create(shop.id, name=shop.name)
+    for part in CAST:
+        engine.scripts.put(part.shop, part.script, part.source())
+        if part.rule is None:
+            engine.run_at(part.shop, part.script, now + timedelta(seconds=ONCE_AFTER_S), part.params)
+        elif fresh:
+            engine.schedules.create(
+                part.shop,
+                part.name,
+                script=part.script,
+                rules=part.rule,
+                tz=part.tz,
+                missed=part.missed,
+                params=part.params or None,
+                limits=part.limits or None,
+                first_after=now - timedelta(days=OFF_DAYS),
+            )
+    return Stage(fresh, rows)

@@ -1,0 +1,199 @@
+"""Applies a journal on a connection, inside the caller's transaction: all of it, or nothing and an error that says why.
+
+The one owner of writes on tenants' rows. The caller holds the write transaction (``BEGIN IMMEDIATE`` on SQLite; rows are
+locked here on PostgreSQL), so what is compared cannot change before it is written.
+"""
+
+from typing import Any
+
+from sqlalchemy import Connection, insert, literal
+from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.data import wire
+from lodger.engine.data.dataset import Collection, Dataset, Reference, TableDataset
+from lodger.engine.data.evaluator import Row
+from lodger.engine.data.reader import Reader
+from lodger.engine.data.refusal import CallRefused
+from lodger.engine.data.scope import Scope
+from lodger.engine.data.stored import column_of
+from lodger.engine.effects import kv_store
+from lodger.engine.effects.effect import Delete, Effect, Increment, Insert, KvAdd, KvSet, Mail, Update, after, stated
+from lodger.engine.effects.errors import ConflictFound, EffectRefused
+from lodger.engine.effects.journal import Journal, Touched, made_later
+from lodger.engine.ledger.schema.data import outbox
+
+
+def apply(connection: Connection, journal: Journal, *, now_us: int) -> dict[int, Any]:
+    """Apply every effect in call order.
+
+    Args:
+        connection: in a transaction that may write; a savepoint keeps the caller's own statements apart.
+        journal: of a step that succeeded.
+        now_us: when, microseconds UTC.
+
+    Returns:
+        The keys that the database made, by the token that stood for them.
+
+    Raises:
+        EffectRefused: a constraint or a reference; nothing is applied.
+        ConflictFound: a written row changed since it was read; nothing is applied.
+    """
+    if not journal:
+        return {}
+    with connection.begin_nested():
+        return _Commit(connection, journal, now_us).run()
+
+
+class _Commit:
+    def __init__(self, connection: Connection, journal: Journal, now_us: int) -> None:
+        self.connection = connection
+        self.journal = journal
+        self.now_us = now_us
+        self.scope = Scope(journal.tenant_id)
+        self.reader = Reader(connection, self.scope)
+        self.live: dict[Dataset, dict[Any, Row]] = {}
+        self.made: dict[int, Any] = {}
+
+    def run(self) -> dict[int, Any]:
+        for rows, known in self.journal.rows.items():
+            standing = {key: held for key, held in known.touched.items() if held.base is not None}
+            if standing:
+                self.live[rows] = self.reader.rows(rows, standing, lock=True)
+                self._unchanged(rows, standing)
+        kv_store.unchanged(self.connection, self.journal, self.now_us)
+        for index, effect in enumerate(self.journal.effects):
+            try:
+                self._apply(index, effect)
+            except (IntegrityError, DataError):
+                raise EffectRefused(
+                    "constraint", f"{_name(effect)}: a rule of the table forbids this", index=index, place=effect.line
+                ) from None
+            except CallRefused as refusal:
+                raise EffectRefused(refusal.code, refusal.message, index=index, place=effect.line) from None
+        return self.made
+
+    def _unchanged(self, rows: Dataset, standing: dict[Any, Touched]) -> None:
+        live = self.live[rows]
+        for key, held in standing.items():
+            current = live.get(key)
+            if current is None or (held.checked and current != held.base):
+                what = f"a row of {rows.name} changed meanwhile"
+                raise ConflictFound("conflict", what, index=held.first, place=held.line)
+
+    def _apply(self, index: int, effect: Effect) -> None:
+        if isinstance(effect, Insert):
+            self._insert(effect)
+        elif isinstance(effect, Update | Increment):
+            self._change(effect)
+        elif isinstance(effect, Delete):
+            self._delete(effect)
+        elif isinstance(effect, KvSet | KvAdd):
+            kv_store.write(self.connection, self.journal.tenant_id, effect, self.now_us)
+        else:
+            self._mail(index, effect)
+
+    def _insert(self, effect: Insert) -> None:
+        rows = effect.rows
+        row = self._resolved(rows, effect.row)
+        said = self._resolved(rows, stated(effect))
+        if isinstance(rows, Collection):
+            values: dict[str, Any] = {"id": effect.key, "body": _body(row), "created_us": self.now_us}
+            self.connection.execute(self.scope.insert(rows, values | {"updated_us": self.now_us}))
+        else:
+            self._owned(rows, said)
+            values = self._values(rows, said)
+            if not made_later(rows):
+                values |= self._values(rows, {rows.key.name: effect.key})
+            result = self.connection.execute(self.scope.insert(rows, values))
+            if made_later(rows):
+                position = list(rows.table.primary_key.columns).index(rows.key.column)
+                self.made[effect.key] = result.inserted_primary_key[position] if result.inserted_primary_key else None
+        self.live.setdefault(rows, {})[effect.key] = row
+
+    def _change(self, effect: Update | Increment) -> None:
+        rows = effect.rows
+        live = self.live[rows]
+        changed = self._resolved(rows, after(live[effect.key], effect))
+        live[effect.key] = changed
+        if isinstance(rows, Collection):
+            values: dict[str, Any] = {"body": _body(changed), "updated_us": self.now_us}
+        else:
+            named = effect.changes if isinstance(effect, Update) else effect.amounts
+            part = {name: changed[name] for name in named}
+            self._owned(rows, part)
+            values = self._values(rows, part)
+        self._hit(self.connection.execute(self.scope.update(rows).where(self._is(rows, effect.key)).values(values)))
+
+    def _delete(self, effect: Delete) -> None:
+        self._hit(self.connection.execute(self.scope.delete(effect.rows).where(self._is(effect.rows, effect.key))))
+        self.live.get(effect.rows, {}).pop(effect.key, None)
+
+    def _hit(self, result: Any) -> None:
+        if result.rowcount != 1:
+            raise CallRefused("vanished", "a row that was to be written is not there any more")
+
+    def _is(self, rows: Dataset, key: Any) -> ColumnElement[bool]:
+        real = self.made.get(key, key) if made_later(rows) else key
+        return column_of(rows.key, self.reader.dialect) == self.reader.compiler.bound(rows.key, real)
+
+    def _values(self, rows: TableDataset, row: Row) -> dict[str, Any]:
+        bound = self.reader.compiler.bound
+        return {rows.fields[name].column.key: bound(rows.fields[name], value) for name, value in row.items()}
+
+    def _resolved(self, rows: Dataset, row: Row) -> Row:
+        """Put real keys where tokens stand: in references, never in plain numbers."""
+        if not self.made or isinstance(rows, Collection):
+            return row
+        return row | {name: self.made[row[name]] for name in rows.references if row.get(name) in self.made}
+
+    def _owned(self, rows: TableDataset, row: Row) -> None:
+        """Refuse references to rows that this tenant does not have; another's and none at all are told apart by nothing."""
+        for name, reference in rows.references.items():
+            value = row.get(name)
+            if value is not None and not self._there(rows, name, reference, value):
+                raise CallRefused("no_such_reference", f"{rows.name}.{name}: there is no such row to refer to")
+
+    def _there(self, rows: TableDataset, name: str, reference: Reference, value: Any) -> bool:
+        target = self.journal.datasets.of_table(reference.table)
+        if target is None:
+            return False
+        bound = self.reader.compiler.bound(rows.fields[name], value)
+        found = self.scope.select(target, literal(1)).where(reference.column == bound).limit(1)
+        return self.connection.execute(found).first() is not None
+
+    def _mail(self, index: int, mail: Mail) -> None:
+        journal = self.journal
+        payload = {
+            "to": mail.to,
+            "subject": mail.subject,
+            "text": mail.text,
+            "html": mail.html,
+            "replyTo": mail.reply_to,
+        }
+        self.connection.execute(
+            insert(outbox).values(
+                tenant_id=journal.tenant_id,
+                id=mail.message_id.strip("<>"),
+                action_id=journal.action_id,
+                step=journal.step,
+                n=index,
+                kind="mail",
+                message_id=mail.message_id,
+                payload=wire.dump(payload),
+                state="queued",
+                attempts=0,
+                next_at_us=self.now_us,
+                created_us=self.now_us,
+            )
+        )
+
+
+def _body(row: Row) -> str:
+    return wire.dump({name: value for name, value in row.items() if name != "id"})
+
+
+def _name(effect: Effect) -> str:
+    if isinstance(effect, Insert | Update | Increment | Delete):
+        return f"{type(effect).__name__.lower()} in {effect.rows.name}"
+    return "mail" if isinstance(effect, Mail) else "kv"

@@ -1,0 +1,195 @@
+"""The things that a step can ask to change, as plain values; and what a change makes of a row."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from lodger.engine.data import kinds
+from lodger.engine.data.dataset import Collection, Dataset, TableDataset
+from lodger.engine.data.evaluator import Row
+from lodger.engine.data.kinds import Kind
+from lodger.engine.data.refusal import CallRefused, bad_request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What every effect carries: ``line`` is ``file:line`` of the call, None when unknown."""
+
+    line: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert(Asked):
+    """A new row; ``row`` is canonical and holds the key, ``given`` names what the script said (None: all of it)."""
+
+    rows: Dataset
+    key: Any
+    row: Row
+    given: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Asked):
+    """New values of some columns, or of some top-level fields of a document."""
+
+    rows: Dataset
+    key: Any
+    changes: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Increment(Asked):
+    """Amounts added to whatever the row then holds: increments of several attempts all count."""
+
+    rows: Dataset
+    key: Any
+    amounts: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Asked):
+    """A row removed."""
+
+    rows: Dataset
+    key: Any
+
+
+@dataclass(frozen=True, slots=True)
+class KvSet(Asked):
+    """A value kept under a key, or removed when ``value`` is None; ``value`` is JSON text."""
+
+    scope: str
+    key: str
+    value: str | None
+    expires_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KvAdd(Asked):
+    """An amount added to whatever number the key then holds."""
+
+    scope: str
+    key: str
+    amount: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Mail(Asked):
+    """A mail; the addresses are checked."""
+
+    to: tuple[str, ...]
+    subject: str
+    text: str | None = None
+    html: str | None = None
+    reply_to: str | None = None
+    message_id: str = field(default="")
+
+
+RowEffect = Insert | Update | Increment | Delete
+Effect = RowEffect | KvSet | KvAdd | Mail
+
+
+def after(row: Row, effect: Update | Increment) -> Row:
+    """Give the row as the effect leaves it.
+
+    Raises:
+        CallRefused: ``not_a_number`` or ``out_of_range`` of an increment.
+    """
+    if isinstance(effect, Update):
+        return row | effect.changes
+    return row | {name: _added(effect.rows, name, row.get(name), amount) for name, amount in effect.amounts.items()}
+
+
+def _added(rows: Dataset, name: str, held: Any, amount: Any) -> Any:
+    if isinstance(rows, Collection):
+        if held is not None and (isinstance(held, bool) or not isinstance(held, int | float)):
+            raise CallRefused("not_a_number", f"{name} holds something that is not a number")
+        return plus(held or 0, amount)
+    kind = rows.fields[name].kind
+    made = (Decimal(0) if kind is Kind.DECIMAL else 0) if held is None else held
+    made = kinds.plus(made, amount)
+    if kind in (Kind.INT, Kind.BIGINT) and not -kinds.INT64 <= made < kinds.INT64:
+        raise CallRefused("out_of_range", f"{name} would leave 64 bits")
+    return made
+
+
+def plus(held: float, amount: float) -> int | float:
+    """Add as JavaScript's numbers do, whole ones staying whole.
+
+    Raises:
+        CallRefused: ``out_of_range``.
+    """
+    made = held + amount
+    if made - made != 0 or (abs(made) > 2**53 and isinstance(made, int)):
+        raise CallRefused("out_of_range", "the sum is larger than a number can be")
+    return made
+
+
+def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
+    """Describe an effect for people, JSON-able: what ``lodger exec`` and a dry run show.
+
+    Args:
+        effect: what was asked.
+        before: the row as it was, for the old values of an update.
+    """
+    about: dict[str, Any]
+    if isinstance(effect, Insert | Update | Increment | Delete):
+        rows = effect.rows
+        about = {
+            "effect": type(effect).__name__.lower(),
+            "set": rows.name,
+            "id": _wire(rows, rows.key.name, effect.key),
+        }
+        if isinstance(effect, Insert):
+            about["values"] = on_wire(rows, stated(effect))
+        elif isinstance(effect, Update):
+            about["changes"] = on_wire(rows, effect.changes)
+            if before is not None:
+                about["before"] = on_wire(rows, {name: before.get(name) for name in effect.changes})
+        elif isinstance(effect, Increment):
+            about["amounts"] = on_wire(rows, effect.amounts)
+    elif isinstance(effect, KvSet):
+        about = {"effect": "kv.set", "key": effect.key, "value": effect.value}
+        if effect.value is None:
+            about = {"effect": "kv.delete", "key": effect.key}
+    elif isinstance(effect, KvAdd):
+        about = {"effect": "kv.add", "key": effect.key, "amount": effect.amount}
+    else:
+        about = {"effect": "mail", "to": list(effect.to), "subject": effect.subject, "text": effect.text}
+        about |= {"html": effect.html} if effect.html is not None else {}
+        about |= {"replyTo": effect.reply_to} if effect.reply_to is not None else {}
+    if effect.line:
+        about["line"] = effect.line
+    return about
+
+
+def stated(effect: Insert) -> Row:
+    """Give what the script said of a new row; the database fills in the rest."""
+    return {name: value for name, value in effect.row.items() if effect.given is None or name in effect.given}
+
+
+def on_wire(rows: Dataset, row: Row) -> dict[str, Any]:
+    """Give a row, or some of its columns, in wire form."""
+    return {name: _wire(rows, name, value) for name, value in row.items()}
+
+
+def _wire(rows: Dataset, name: str, value: Any) -> Any:
+    if isinstance(rows, TableDataset):
+        return kinds.show(rows.fields[name].kind, value)
+    return value
+
+
+def amount_of(rows: Dataset, name: str, value: Any) -> Any:
+    """Make the canonical amount of an increment.
+
+    Raises:
+        CallRefused: ``bad_request``: not a number, or a column that holds none.
+    """
+    if isinstance(rows, TableDataset):
+        column = rows.fields[name]
+        if column.kind not in kinds.NUMERIC or value is None:
+            raise bad_request(f"{name} cannot be incremented by that")
+        return kinds.read(column.kind, value, name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise bad_request(f"{name} is incremented by a number")
+    return value

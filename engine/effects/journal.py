@@ -1,0 +1,267 @@
+"""The effects of one attempt, and the rows as they would be with them. Pure: it reads no database and writes none.
+
+A row's *base* is what the attempt was given of it. A row that the script itself was shown before it wrote it is *checked*:
+at commit it must still hold its base. One that it wrote unseen must only still be there.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lodger.engine.data.aggregate import Parts, Wanted, measured
+from lodger.engine.data.dataset import Dataset, KeySource, TableDataset
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.evaluator import Row, matches, ordered, placed, terms_of
+from lodger.engine.data.filters import Filter, Order
+from lodger.engine.data.refusal import CallRefused, not_found
+from lodger.engine.effects.effect import (
+    Delete,
+    Effect,
+    Increment,
+    Insert,
+    KvAdd,
+    KvSet,
+    Mail,
+    RowEffect,
+    Update,
+    after,
+    described,
+)
+
+#: Keys that the database will make are stood for by whole numbers from here downwards, inside the journal only.
+FIRST_TOKEN = -2_000_000_000
+
+
+@dataclass(slots=True)
+class Touched:
+    """A row that the journal writes.
+
+    Attributes:
+        base: as the attempt read it; None for a row that it inserts.
+        now: as its own reads see it; None once deleted.
+        checked: the commit compares ``base`` with what is there.
+        first: index of the first effect on it.
+        line: where the script first asked for it.
+    """
+
+    base: Row | None
+    now: Row | None
+    checked: bool
+    first: int
+    line: str | None = None
+
+
+@dataclass(slots=True)
+class Rows:
+    """What the journal knows of one set."""
+
+    seen: dict[Any, Row] = field(default_factory=dict)
+    touched: dict[Any, Touched] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Value:
+    """What the journal knows of one key of kv.
+
+    ``base`` is JSON text as read; ``known`` tells None from never read, ``shown`` that the script was given it.
+    """
+
+    base: str | None = None
+    known: bool = False
+    shown: bool = False
+    checked: bool = False
+    now: str | None = None
+    written: bool = False
+    first: int = 0
+
+
+class Journal:
+    """What one attempt of one step asked to change, in call order.
+
+    Args:
+        tenant_id: whose rows; nothing in the journal names another.
+        action_id: with ``step`` it makes the ids of mails.
+        datasets: what the names stand for.
+    """
+
+    def __init__(self, tenant_id: str, action_id: str, step: int = 0, datasets: Datasets | None = None) -> None:
+        self.tenant_id = tenant_id
+        self.action_id = action_id
+        self.step = step
+        self.datasets = datasets or Datasets()
+        self.effects: list[Effect] = []
+        self.rows: dict[Dataset, Rows] = {}
+        self.values: dict[tuple[str, str], Value] = {}
+        self._tokens = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.effects)
+
+    def of(self, rows: Dataset) -> Rows:
+        """Give what is known of a set."""
+        return self.rows.setdefault(rows, Rows())
+
+    # rows
+
+    def saw(self, rows: Dataset, found: Iterable[Row]) -> None:
+        """Remember the rows that the script is shown: committed ones, or its own images of them."""
+        known = self.of(rows)
+        for row in found:
+            key = row[rows.key.name]
+            held = known.touched.get(key)
+            if held is None:
+                known.seen[key] = row
+            elif held.base is not None:
+                known.seen.setdefault(key, held.base)
+
+    def check(self, rows: Dataset, key: Any) -> None:
+        """Ask the commit to compare a row that the script was shown, though it does not write it."""
+        known = self.of(rows)
+        if key in known.seen:
+            base = known.seen[key]
+            known.touched.setdefault(key, Touched(base, base, checked=True, first=len(self.effects))).checked = True
+
+    def current(self, rows: Dataset, key: Any, committed: Row | None) -> Row | None:
+        """Give a row as this attempt sees it."""
+        known = self.of(rows)
+        held = known.touched.get(key)
+        return held.now if held is not None else known.seen.get(key, committed)
+
+    def token(self) -> int:
+        """Give a stand-in for a key that the database will make."""
+        self._tokens += 1
+        return FIRST_TOKEN - self._tokens
+
+    def insert(self, rows: Dataset, row: Row, *, given: frozenset[str] | None = None, line: str | None = None) -> None:
+        """Add a row; it holds its key. ``given`` names what is written, None is all of it.
+
+        Raises:
+            CallRefused: ``exists``: this attempt has made or seen a row of that key.
+        """
+        key, known = row[rows.key.name], self.of(rows)
+        held = known.touched.get(key)
+        if held.now is not None if held is not None else key in known.seen:
+            raise CallRefused("exists", f"there is a row of that id in {rows.name} already")
+        if held is None:
+            known.touched[key] = Touched(None, row, checked=False, first=len(self.effects), line=line)
+        else:
+            held.now = row
+        self.effects.append(Insert(rows, key, row, given, line=line))
+
+    def change(self, effect: Update | Increment, committed: Row | None) -> None:
+        """Update or increment a row.
+
+        Args:
+            effect: what is asked.
+            committed: the row as it stands, needed when the journal knows nothing of it.
+
+        Raises:
+            CallRefused: ``not_found``; and of an increment, ``not_a_number`` or ``out_of_range``.
+        """
+        held = self._held(effect, committed)
+        assert held.now is not None
+        held.now = after(held.now, effect)
+        # An increment asks nothing of what the row held before.
+        held.checked = held.checked or (isinstance(effect, Update) and self._shown(effect))
+        self._wrote(effect, held)
+
+    def delete(self, effect: Delete, committed: Row | None) -> None:
+        """Remove a row.
+
+        Raises:
+            CallRefused: ``not_found``.
+        """
+        held = self._held(effect, committed)
+        held.now = None
+        held.checked = held.checked or self._shown(effect)
+        self._wrote(effect, held)
+
+    def needs(self, rows: Dataset, key: Any) -> bool:
+        """Whether a write of this row must be told what is committed first."""
+        known = self.of(rows)
+        return key not in known.touched and key not in known.seen
+
+    def _shown(self, effect: RowEffect) -> bool:
+        known = self.of(effect.rows)
+        held = known.touched.get(effect.key)
+        return effect.key in known.seen and (held is None or held.base is not None)
+
+    def _held(self, effect: Update | Increment | Delete, committed: Row | None) -> Touched:
+        known = self.of(effect.rows)
+        held = known.touched.get(effect.key)
+        if held is None:
+            base = known.seen.get(effect.key, committed)
+            held = Touched(base, base, checked=False, first=len(self.effects), line=effect.line)
+        if held.now is None:
+            raise not_found(effect.rows.name)
+        return held
+
+    def _wrote(self, effect: RowEffect, held: Touched) -> None:
+        self.of(effect.rows).touched[effect.key] = held
+        self.effects.append(effect)
+
+    # what its own reads see
+
+    def untouched(self, rows: Dataset) -> tuple[Any, ...]:
+        """Give the keys that the database must leave out: the journal answers for them."""
+        return tuple(
+            key for key, held in self.of(rows).touched.items() if held.base is not None or not made_later(rows)
+        )
+
+    def images(self, rows: Dataset, tree: Filter) -> list[Row]:
+        """Give the rows that the journal answers for and that satisfy a filter."""
+        held = self.of(rows).touched.values()
+        return [item.now for item in held if item.now is not None and matches(tree, item.now)]
+
+    def page(
+        self, rows: Dataset, tree: Filter, order: tuple[Order, ...], limit: int, after_terms: Any, committed: list[Row]
+    ) -> list[Row]:
+        """Put the database's first rows (without the touched keys) and the journal's together."""
+        own = self.images(rows, tree)
+        if after_terms is not None:
+            own = [row for row in own if placed(order, terms_of(order, row), after_terms) > 0]
+        return ordered(order, committed + own)[:limit] if own else committed[:limit]
+
+    def measured(self, rows: Dataset, tree: Filter, wanted: Wanted) -> Parts:
+        """Work out an aggregate of the rows that the journal answers for."""
+        return measured(wanted, self.images(rows, tree))
+
+    # keyed values
+
+    def value(self, scope: str, key: str) -> Value:
+        """Give what is known of a key."""
+        return self.values.setdefault((scope, key), Value())
+
+    def keep(self, effect: KvSet | KvAdd, now: str | None) -> None:
+        """Write a key; ``now`` is the JSON text that its next read sees."""
+        held = self.value(effect.scope, effect.key)
+        if not held.written:
+            held.first = len(self.effects)
+        held.now, held.written = now, True
+        held.checked = held.checked or (held.shown and isinstance(effect, KvSet))
+        self.effects.append(effect)
+
+    # mail
+
+    def send(self, mail: Mail) -> None:
+        """Add a mail."""
+        self.effects.append(mail)
+
+    def message_id(self) -> str:
+        """Give the Message-ID of the next mail: the same on every attempt of this step that asks for it at this place."""
+        return f"<{self.action_id}.{self.step}.{len(self.effects)}@lodger>"
+
+    def described(self) -> tuple[dict[str, Any], ...]:
+        """Describe the effects for people, in call order; of an update with the values from before."""
+        shown = []
+        for effect in self.effects:
+            before = None
+            if isinstance(effect, Update):
+                before = self.of(effect.rows).touched[effect.key].base
+            shown.append(described(effect, before))
+        return tuple(shown)
+
+
+def made_later(rows: Dataset) -> bool:
+    """Whether keys of new rows are tokens until the commit."""
+    return isinstance(rows, TableDataset) and rows.key_source is KeySource.DATABASE

@@ -1,0 +1,103 @@
+"""Keyed values in the ledger's database: reading them, checking what was read, writing them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Column, Connection, Table, or_
+
+from lodger.engine.data import wire
+from lodger.engine.data.refusal import CallRefused
+from lodger.engine.data.scope import Scope
+from lodger.engine.effects.effect import KvAdd, KvSet, plus
+from lodger.engine.effects.errors import ConflictFound
+from lodger.engine.effects.journal import Journal
+from lodger.engine.ledger.schema.data import kv
+
+
+class _Values:
+    """The table of keyed values as :class:`~lodger.engine.data.scope.Scope` wants rows described."""
+
+    table: Table = kv
+    tenant_column: Column[Any] = kv.c.tenant_id
+
+    @staticmethod
+    def tenant_value(tenant_id: str) -> str:
+        return tenant_id
+
+
+_VALUES = _Values()
+
+
+def read(connection: Connection, tenant_id: str, scope: str, keys: Iterable[str], now_us: int) -> dict[str, str]:
+    """Give the JSON texts of the keys that hold a value now."""
+    found = _alive(tenant_id, scope, now_us).where(kv.c.key.in_(list(keys)))
+    return {row.key: row.value for row in connection.execute(found)}
+
+
+def listed(
+    connection: Connection, tenant_id: str, scope: str, prefix: str, after: str, limit: int, now_us: int
+) -> list[tuple[str, str]]:
+    """Give (key, JSON text) of keys with this prefix behind ``after``, in code point order."""
+    found = _alive(tenant_id, scope, now_us).where(kv.c.key > after)
+    if prefix:
+        found = found.where(kv.c.key >= prefix, kv.c.key < prefix + "\U0010ffff")
+    return [(row.key, row.value) for row in connection.execute(found.order_by(kv.c.key).limit(limit))]
+
+
+def _alive(tenant_id: str, scope: str, now_us: int) -> Any:
+    alive = or_(kv.c.expires_us.is_(None), kv.c.expires_us > now_us)
+    return Scope(tenant_id).select(_VALUES, kv.c.key, kv.c.value).where(kv.c.scope == scope, alive)
+
+
+def unchanged(connection: Connection, journal: Journal, now_us: int) -> None:
+    """Check that every key that was read and then set still holds what was read; additions are not checked.
+
+    Raises:
+        ConflictFound: one does not.
+    """
+    for (scope, key), held in journal.values.items():
+        if not held.checked:
+            continue
+        if read(connection, journal.tenant_id, scope, [key], now_us).get(key) != held.base:
+            line = journal.effects[held.first].line
+            raise ConflictFound("conflict", f"kv: the value of {key!r} changed meanwhile", index=held.first, place=line)
+
+
+def write(connection: Connection, tenant_id: str, effect: KvSet | KvAdd, now_us: int) -> None:
+    """Apply one effect.
+
+    Raises:
+        CallRefused: ``not_a_number`` or ``out_of_range`` of an addition.
+    """
+    scope = Scope(tenant_id)
+    place = (kv.c.scope == effect.scope, kv.c.key == effect.key)
+    row = connection.execute(scope.select(_VALUES, kv.c.value, kv.c.expires_us).where(*place).with_for_update()).first()
+    value: str | None
+    if isinstance(effect, KvAdd):
+        alive = row is not None and (row.expires_us is None or row.expires_us > now_us)
+        value, expires_us = (
+            added(row.value if alive and row else None, effect.amount),
+            row.expires_us if alive and row else None,
+        )
+    else:
+        value, expires_us = effect.value, effect.expires_us
+    if value is None:
+        connection.execute(scope.delete(_VALUES).where(*place))
+        return
+    values = {"value": value, "expires_us": expires_us, "updated_us": now_us}
+    if row is not None:
+        connection.execute(scope.update(_VALUES).where(*place).values(values))
+    else:
+        connection.execute(scope.insert(_VALUES, values | {"scope": effect.scope, "key": effect.key}))
+
+
+def added(held: str | None, amount: float) -> str:
+    """Give the JSON text of a number that grew.
+
+    Raises:
+        CallRefused: ``not_a_number`` or ``out_of_range``.
+    """
+    number = 0 if held is None else wire.parse(held)
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise CallRefused("not_a_number", "the key holds something that is not a number")
+    return wire.dump(plus(number, amount))

@@ -1,0 +1,190 @@
+"""The async Engine: the verbs of :mod:`lodger.engine.sync`, each in a thread, one writer at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+
+from lodger.engine import sync, verbs
+from lodger.engine.clock import Clock
+from lodger.engine.events import Event
+from lodger.engine.ledger.migrations.upgrade import Progress, silent
+from lodger.engine.ledger.rulebook import Compile
+from lodger.engine.settings import Settings
+
+if TYPE_CHECKING:
+    from lodger.engine.ledger.commits import ApplyEffects
+    from lodger.engine.node.executor import Executor
+    from lodger.engine.node.node import Node
+
+#: Threads for the verbs; writes queue on the database's one writer lock, reads go side by side.
+THREADS = 4
+
+S = TypeVar("S")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Shell(Generic[S]):
+    """A noun of the async facade around its synchronous twin."""
+
+    def __init__(self, inner: S, threads: ThreadPoolExecutor) -> None:
+        self.inner = inner
+        self.threads = threads
+
+
+class Verb(Generic[S, P, R]):
+    """A synchronous method, awaitable: same name, same arguments, same answer."""
+
+    def __init__(self, method: Callable[Concatenate[S, P], R]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, shell: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, shell: Shell[S], owner: type) -> Callable[P, Awaitable[R]]: ...
+
+    def __get__(self, shell: Shell[S] | None, owner: type) -> Any:
+        if shell is None:
+            return self
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
+            bound = partial(self._method, shell.inner, *args, **kwargs)
+            return asyncio.get_running_loop().run_in_executor(shell.threads, bound)
+
+        return call
+
+
+class Tenants(Shell[verbs.Tenants]):
+    """Customers of the platform."""
+
+    create = Verb(verbs.Tenants.create)
+    get = Verb(verbs.Tenants.get)
+    list = Verb(verbs.Tenants.list)
+    suspend = Verb(verbs.Tenants.suspend)
+    resume = Verb(verbs.Tenants.resume)
+    delete = Verb(verbs.Tenants.delete)
+
+
+class Scripts(Shell[verbs.Scripts]):
+    """Scripts and their versions."""
+
+    put = Verb(verbs.Scripts.put)
+    get = Verb(verbs.Scripts.get)
+    versions = Verb(verbs.Scripts.versions)
+    list = Verb(verbs.Scripts.list)
+
+
+class Schedules(Shell[verbs.Schedules]):
+    """Scripts bound to rules."""
+
+    create = Verb(verbs.Schedules.create)
+    edit = Verb(verbs.Schedules.edit)
+    pause = Verb(verbs.Schedules.pause)
+    resume = Verb(verbs.Schedules.resume)
+    delete = Verb(verbs.Schedules.delete)
+    get = Verb(verbs.Schedules.get)
+    list = Verb(verbs.Schedules.list)
+    preview = Verb(verbs.Schedules.preview)
+
+
+class Actions(Shell[verbs.Actions]):
+    """What happened, happens and will."""
+
+    list = Verb(verbs.Actions.list)
+    get = Verb(verbs.Actions.get)
+    attempts = Verb(verbs.Actions.attempts)
+    logs = Verb(verbs.Actions.logs)
+    run_now = Verb(verbs.Actions.run_now)
+    cancel = Verb(verbs.Actions.cancel)
+
+
+class Engine(Shell[sync.Engine]):
+    """An open ledger, for asyncio. ``async with Engine.open(path) as engine``, or :meth:`open` and :meth:`close`."""
+
+    def __init__(self, inner: sync.Engine) -> None:
+        super().__init__(inner, ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb"))
+        self.books = inner.books
+        self.tenants = Tenants(inner.tenants, self.threads)
+        self.scripts = Scripts(inner.scripts, self.threads)
+        self.schedules = Schedules(inner.schedules, self.threads)
+        self.actions = Actions(inner.actions, self.threads)
+
+    run_at = Verb(sync.Engine.run_at)
+    run_in = Verb(sync.Engine.run_in)
+
+    @classmethod
+    def open(
+        cls,
+        url_or_path: str,
+        *,
+        clock: Clock | None = None,
+        settings: Settings | None = None,
+        compile_schedule: Compile | None = None,
+        progress: Progress = silent,
+    ) -> Self:
+        """Open a ledger, making or upgrading it; see :meth:`lodger.engine.sync.Engine.open`. Blocks for that long."""
+        opened = sync.Engine.open(
+            url_or_path, clock=clock, settings=settings, compile_schedule=compile_schedule, progress=progress
+        )
+        return cls(opened)
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        """Let ``await Engine.open(…)`` give the engine too."""
+        return self
+        yield
+
+    async def close(self) -> None:
+        """Let go of threads and database; safe to call twice."""
+        self.threads.shutdown()
+        self.inner.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
+        return self.inner.on_event(listener)
+
+    async def events(self, *, kept: int = 10_000) -> AsyncIterator[Event]:
+        """Give events as they happen; a reader that falls ``kept`` behind loses the oldest."""
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[Event] = asyncio.Queue()
+
+        def put(event: Event) -> None:
+            if queue.qsize() >= kept:
+                queue.get_nowait()
+            queue.put_nowait(event)
+
+        def hear(event: Event) -> None:
+            loop.call_soon_threadsafe(put, event)
+
+        forget = self.on_event(hear)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            forget()
+
+    @asynccontextmanager
+    async def node(
+        self, executor: "Executor", name: str | None = None, *, apply_effects: "ApplyEffects | None" = None
+    ) -> AsyncIterator["Node"]:
+        """Run a node for as long as the block lasts: tick, dispatch, commit, rescue."""
+        from lodger.engine.node.node import Node
+
+        made = Node(self.inner, executor, name, apply_effects=apply_effects)
+        try:
+            await made.start()
+            yield made
+        finally:
+            await made.stop()

@@ -1,0 +1,291 @@
+"""Actions by request (once, run now), cancelling them, and reading what happened."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, insert, select
+
+from lodger.engine.clock import from_us
+from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.ledger import schedules, scripts, serial, tenants, turns
+from lodger.engine.ledger.books import Books, dumped, loaded
+from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json
+from lodger.engine.ledger.schema import scheduling as tables
+from lodger.engine.ledger.stops import cancel_where
+from lodger.engine.policy.overlap import Overlap
+from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.outcome import Outcome
+
+_a = tables.actions.c
+OVER = ("done", "failed", "cancelled", "skipped", "expired")
+STATES = ("ready", "running", "sealed", "waiting_retry", *OVER)
+#: Latest instant a request may name: the end of year 9999.
+LATEST_US = 253_402_300_799_999_999
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a caller wants done once. ``request_key`` makes asking twice the same as asking once, per tenant."""
+
+    script: str
+    at_us: int
+    params: Json = None
+    request_key: str | None = None
+
+
+def once(books: Books, connection: Connection, tenant_id: str, request: Request, now_us: int) -> Action:
+    """Store a one-off; an instant in the past is due at once. The script version is the latest of this moment.
+
+    Raises:
+        InputError: instant_out_of_range, params_invalid, request_key_invalid.
+        NotFound, Conflict: the tenant or the script.
+    """
+    tenants.demand_active(connection, tenant_id)
+    if not 0 <= request.at_us <= LATEST_US:
+        raise InputError("instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another")
+    before = _asked(connection, tenant_id, request.request_key)
+    if before is not None:
+        return before
+    script = scripts.get(connection, tenant_id, request.script)
+    return _store(
+        books,
+        connection,
+        {
+            "tenant_id": tenant_id,
+            "origin": "once",
+            "slot": request.at_us,
+            "due_at": request.at_us,
+            "script_id": script.script_id,
+            "script_version": script.version,
+            "params": _input(request.params),
+            "request_key": request.request_key,
+        },
+    )
+
+
+def run_now(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    params: Json,
+    request_key: str | None,
+    now_us: int,
+) -> Action:
+    """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``."""
+    tenants.demand_active(connection, tenant_id)
+    before = _asked(connection, tenant_id, request_key)
+    if before is not None:
+        return before
+    found = schedules.get(books, connection, tenant_id, schedule)
+    script = scripts.get(connection, tenant_id, found.script)
+    busy = serial.unfinished(connection, [found.id]).get(found.id)
+    return _store(
+        books,
+        connection,
+        {
+            "tenant_id": tenant_id,
+            "schedule_id": found.id,
+            "revision": found.revision,
+            "origin": "run_now",
+            "due_at": now_us,
+            "held": int(busy is not None and found.overlap != Overlap.ALLOW),
+            "script_id": script.script_id,
+            "script_version": script.version,
+            "params": _input(params),
+            "request_key": request_key,
+        },
+    )
+
+
+def _asked(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
+    if request_key is None:
+        return None
+    if not 1 <= len(request_key) <= 200:
+        raise InputError("request_key_invalid", "a request key has 1 to 200 characters", fix="use a UUID")
+    rows = _read(connection, _select().where(_a.tenant_id == tenant_id, _a.request_key == request_key))
+    return rows[0] if rows else None
+
+
+def _store(books: Books, connection: Connection, values: dict[str, Any]) -> Action:
+    action_id = books.ids.new()
+    connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
+    turns.refresh(connection, [values["tenant_id"]])
+    return get(connection, action_id, values["tenant_id"])
+
+
+def _input(params: Json) -> str | None:
+    try:
+        return dumped(params)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
+        ) from error
+
+
+def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us: int) -> Action:
+    """Cancel an action that is not over; a running one's worker dies within ``poll_s``, the row says cancelled at once.
+
+    Raises:
+        Conflict: action_over, action_sealed.
+    """
+    action = get(connection, action_id, tenant_id)
+    if action.state in OVER:
+        raise Conflict("action_over", f"the action is {action.state} already", fix="there is nothing to cancel")
+    if action.state == "sealed":
+        raise Conflict("action_sealed", "the action's effects are being applied", fix="wait for its end")
+    cancel_where(connection, (_a.tenant_id == action.tenant_id) & (_a.id == action_id), now_us, "requested")
+    if action.schedule_id is not None:
+        serial.release(connection, [(action.tenant_id, action.schedule_id)])
+    turns.refresh(connection, [action.tenant_id])
+    return get(connection, action_id, action.tenant_id)
+
+
+def _select() -> Select[Any]:
+    schedule, script = tables.schedules.c, tables.scripts.c
+    return (
+        select(tables.actions, schedule.name.label("schedule"), script.name.label("script"))
+        .outerjoin_from(
+            tables.actions,
+            tables.schedules,
+            (schedule.tenant_id == _a.tenant_id) & (schedule.id == _a.schedule_id),
+        )
+        .outerjoin(tables.scripts, (script.tenant_id == _a.tenant_id) & (script.id == _a.script_id))
+    )
+
+
+def get(connection: Connection, action_id: str, tenant_id: str | None = None) -> Action:
+    """Give one action; without a tenant it is looked for under each of them.
+
+    Raises:
+        NotFound: action_unknown.
+    """
+    rows = _read(connection, _select().where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id))
+    if not rows:
+        raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
+    return rows[0]
+
+
+def _who(tenant_id: str | None) -> Any:  # noqa: ANN401 - a list or a subquery
+    return select(tables.tenants.c.id) if tenant_id is None else [tenant_id]
+
+
+def list_some(
+    connection: Connection,
+    tenant_id: str | None = None,
+    schedule_id: str | None = None,
+    state: str | None = None,
+    *,
+    limit: int = 100,
+    before: str | None = None,
+) -> list[Action]:
+    """Give actions, newest first; ``before`` is the id of the last one of the page before.
+
+    Raises:
+        InputError: state_unknown.
+    """
+    if state is not None and state not in STATES:
+        raise InputError("state_unknown", f"there is no state {state!r}", fix="one of: " + ", ".join(STATES))
+    statement = _select().order_by(_a.id.desc()).limit(max(1, min(limit, 10_000)))
+    if tenant_id is not None:
+        statement = statement.where(_a.tenant_id == tenant_id)
+    if schedule_id is not None:
+        statement = statement.where(_a.schedule_id == schedule_id)
+    if state is not None:
+        statement = statement.where(_a.state == state)
+    if before is not None:
+        statement = statement.where(_a.id < before)
+    return _read(connection, statement)
+
+
+def _read(connection: Connection, statement: Select[Any]) -> list[Action]:
+    return [_action(row) for row in connection.execute(statement)]
+
+
+def _action(row: AnyRow) -> Action:
+    return Action(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        schedule_id=row.schedule_id,
+        schedule=row.schedule,
+        script=row.script,
+        script_version=row.script_version,
+        origin=row.origin,
+        state=row.state,
+        reason=row.reason,
+        slot=_instant(row.slot),
+        slot_to=_instant(row.slot_to),
+        due_at=from_us(row.due_at),
+        started_at=_instant(row.started_us),
+        finished_at=_instant(row.finished_us),
+        attempt=row.attempt,
+        outcome=Outcome(row.outcome) if row.outcome else None,
+        result=loaded(row.result),
+        error=_error(row.error),
+        params=loaded(row.params),
+        request_key=row.request_key,
+    )
+
+
+def _instant(us: int | None) -> datetime | None:
+    return None if us is None else from_us(us)
+
+
+def _error(text: str | None) -> ScriptError | None:
+    return None if text is None else ScriptError(**json.loads(text))
+
+
+def attempts(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[Attempt]:
+    """Give every try at an action in order, the one that runs now included."""
+    action = connection.execute(
+        select(tables.actions).where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id)
+    ).first()
+    if action is None:
+        raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
+    t = tables.attempts.c
+    rows = connection.execute(
+        select(tables.attempts).where(t.tenant_id == action.tenant_id, t.action_id == action_id).order_by(t.step, t.n)
+    ).all()
+    lines = _lines(connection, action.tenant_id, action_id)
+    found = [_attempt(row, lines.get((row.step, row.n), ())) for row in rows]
+    if action.state == "running":
+        found.append(
+            Attempt(
+                action_id,
+                action.step,
+                action.attempt,
+                action.node_id,
+                from_us(action.started_us),
+                None,
+                None,
+                None,
+                Usage(),
+            )
+        )
+    return found
+
+
+def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[LogLine]:
+    """Give what the action's attempts logged, in order."""
+    action = get(connection, action_id, tenant_id)
+    lines = _lines(connection, action.tenant_id, action_id)
+    return [line for key in sorted(lines) for line in lines[key]]
+
+
+def _lines(connection: Connection, tenant_id: str, action_id: str) -> Mapping[tuple[int, int], tuple[LogLine, ...]]:
+    t = tables.attempt_logs.c
+    rows = connection.execute(select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id))
+    return {
+        (step, n): tuple(LogLine(level, text, us) for level, text, us in json.loads(body)) for step, n, body in rows
+    }
+
+
+def _attempt(row: AnyRow, lines: tuple[LogLine, ...]) -> Attempt:
+    usage = Usage(row.cpu_us / 1000, row.wall_us / 1000, row.memory_peak_bytes, row.host_calls)
+    return Attempt(
+        row.action_id, row.step, row.n, row.node_id, from_us(row.started_us), from_us(row.finished_us), Outcome(row.outcome),
+        _error(row.error), usage, tuple(json.loads(row.effects)) if row.effects else (), lines,
+    )  # fmt: skip

@@ -1,0 +1,249 @@
+"""Turns due clocks into actions. A tick is one transaction: a row per slot or per gap, and the clock moved.
+
+Nothing here is pending between transactions: an edit, a pause or a deletion first accounts what the old revision owes.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from lodger.engine.clock import from_us, to_us
+from lodger.engine.ledger import serial, turns
+from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.insertion import insert_absent
+from lodger.engine.ledger.records import AnyRow
+from lodger.engine.ledger.rulebook import Revision
+from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules, scripts, tenants
+from lodger.engine.ledger.serial import Unfinished
+from lodger.engine.ledger.stops import stop_running
+from lodger.engine.policy.overlap import Overlap
+from lodger.engine.policy.plan import Run, Standing, Step, plan, stretch
+
+_NOTHING = Unfinished(Standing(), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """What one clock's tick wrote. ``runs`` are (action id, slot); ``skipped`` are (slot, slot_to or None, reason)."""
+
+    tenant_id: str
+    schedule_id: str
+    runs: tuple[tuple[str, int], ...]
+    skipped: tuple[tuple[int, int | None, str], ...]
+    next_us: int | None
+
+
+_clock = schedule_clock.c
+#: A clock with all that a tick needs to know about it.
+clocks = (
+    select(
+        _clock.tenant_id, _clock.schedule_id, _clock.state, _clock.next_at, _clock.accounted_us, _clock.revision, _clock.wake_at,
+        schedules.c.script_id, scripts.c.version.label("script_version"),
+    )
+    .join_from(schedule_clock, schedules, (schedules.c.tenant_id == _clock.tenant_id) & (schedules.c.id == _clock.schedule_id))
+    .join(scripts, (scripts.c.tenant_id == schedules.c.tenant_id) & (scripts.c.id == schedules.c.script_id))
+)  # fmt: skip
+
+_due = (
+    clocks.join(tenants, tenants.c.id == _clock.tenant_id)
+    .where(_clock.next_at <= bindparam("now"), tenants.c.state == "active")
+    .order_by(_clock.next_at)
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True, of=schedule_clock)
+)
+_awake = (
+    clocks.join(tenants, tenants.c.id == _clock.tenant_id)
+    .where(_clock.wake_at <= bindparam("now"), tenants.c.state == "active")
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True, of=schedule_clock)
+)
+_move = (
+    update(schedule_clock)
+    .where(_clock.tenant_id == bindparam("k_tenant"), _clock.schedule_id == bindparam("k_schedule"))
+    .values({name: bindparam(name) for name in ("state", "next_at", "accounted_us", "wake_at")})
+)
+
+
+def tick(books: Books, connection: Connection, now_us: int, most: int | None = None) -> list[Ticked]:
+    """Account every clock that is due at ``now_us``, at most ``most`` of them, oldest first."""
+    values = {"now": now_us, "most": most or books.settings.tick_batch}
+    rested = connection.execute(_awake, values).all()
+    for row in rested:
+        arm(books, connection, row, now_us, owed_reason="paused")
+    return account(books, connection, connection.execute(_due, values).all(), now_us)
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """What one transaction writes."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    moves: list[dict[str, Any]] = field(default_factory=list)
+    cancelled: list[tuple[str, str]] = field(default_factory=list)
+    superseded: list[tuple[str, str]] = field(default_factory=list)
+    touched: set[str] = field(default_factory=set)
+
+
+def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: int) -> list[Ticked]:
+    """Write what these armed clocks owe up to and including ``now_us`` and move them to their next slot."""
+    if not rows:
+        return []
+    revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
+    open_of = serial.unfinished(connection, [row.schedule_id for row in rows])
+    sheet, ticked = _Sheet(), []
+    for row in rows:
+        revision, unfinished = revisions[row.schedule_id], open_of.get(row.schedule_id, _NOTHING)
+        now, after = from_us(now_us), from_us(row.accounted_us)
+        steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now)
+        runs = [step for step in steps if isinstance(step, Run)]
+        if any(run.cancels for run in runs):
+            sheet.cancelled.append((row.tenant_id, row.schedule_id))
+        elif runs and unfinished.retrying and revision.terms.overlap is not Overlap.ALLOW:
+            sheet.superseded.append((row.tenant_id, row.schedule_id))
+        written = [_row(books, row, step) for step in steps]
+        sheet.rows += written
+        next_us = _next_us(revision, now)
+        sheet.moves.append(_moved(row, "armed" if next_us is not None else "ended", next_us, now_us))
+        ticked.append(_told(row, written, next_us))
+        if steps:
+            sheet.touched.add(row.tenant_id)
+    _write(books, connection, sheet, now_us)
+    return ticked
+
+
+def _standing(revision: Revision, unfinished: Unfinished) -> Standing:
+    return Standing() if revision.terms.overlap is Overlap.ALLOW else unfinished.standing
+
+
+def _next_us(revision: Revision, after: datetime) -> int | None:
+    following = revision.recurrence.next_after(after)
+    return to_us(following) if following is not None else None
+
+
+def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> None:
+    stop_running(connection, sheet.cancelled, now_us, reason="superseded")
+    if sheet.superseded:
+        connection.execute(
+            _supersede, [{"schedule": schedule, "now": now_us} for _tenant, schedule in sheet.superseded]
+        )
+    insert_absent(connection, actions, sheet.rows)
+    if sheet.moves:
+        connection.execute(_move, sheet.moves)
+    serial.release(connection, sheet.superseded)
+    turns.refresh(connection, sheet.touched)
+
+
+_supersede = (
+    update(actions)
+    .where(actions.c.schedule_id == bindparam("schedule"), actions.c.state == "waiting_retry")
+    .values(state="failed", reason="superseded", finished_us=bindparam("now"))
+)
+
+
+def _row(books: Books, row: AnyRow, step: Step) -> dict[str, Any]:
+    run = isinstance(step, Run)
+    slot = to_us(step.slot)
+    slot_to = getattr(step, "slot_to", None)
+    return {
+        "tenant_id": row.tenant_id,
+        "id": books.ids.new(),
+        "schedule_id": row.schedule_id,
+        "revision": row.revision,
+        "origin": "slot",
+        "slot": slot,
+        "slot_to": to_us(slot_to) if slot_to is not None else None,
+        "due_at": slot,
+        "state": "ready" if run else "skipped",
+        "held": int(isinstance(step, Run) and step.held),
+        "reason": step.reason,
+        "script_id": row.script_id if run else None,
+        "script_version": row.script_version if run else None,
+    }
+
+
+def _moved(row: AnyRow, state: str, next_us: int | None, now_us: int, wake_us: int | None = None) -> dict[str, Any]:
+    return {
+        "k_tenant": row.tenant_id,
+        "k_schedule": row.schedule_id,
+        "state": state,
+        "next_at": next_us,
+        # The clock may have stepped back; what is accounted stays accounted.
+        "accounted_us": max(now_us, row.accounted_us),
+        "wake_at": wake_us,
+    }
+
+
+def _told(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> Ticked:
+    return Ticked(
+        row.tenant_id,
+        row.schedule_id,
+        tuple((each["id"], each["slot"]) for each in written if each["state"] == "ready"),
+        tuple((each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"),
+        next_us,
+    )
+
+
+def rest(
+    books: Books,
+    connection: Connection,
+    row: AnyRow,
+    now_us: int,
+    state: str,
+    wake_us: int | None = None,
+) -> list[Ticked]:
+    """Account a clock up to now and take it off: paused, suspended or deleted, at once."""
+    ticked = account(books, connection, [row], now_us) if row.state == "armed" else []
+    connection.execute(
+        _move,
+        [_moved(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)],
+    )
+    return ticked
+
+
+def owe(books: Books, connection: Connection, row: AnyRow, now_us: int, reason: str) -> None:
+    """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
+    revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
+    steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
+    insert_absent(connection, actions, [_row(books, row, step) for step in steps])
+
+
+def arm(
+    books: Books,
+    connection: Connection,
+    row: AnyRow,
+    now_us: int,
+    *,
+    owed_reason: str,
+) -> int | None:
+    """Give what a clock at rest slept through one row with its reason, and arm it; give the next slot."""
+    owe(books, connection, row, now_us, owed_reason)
+    revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
+    now = from_us(max(now_us, row.accounted_us))
+    next_us = _next_us(revision, now)
+    connection.execute(_move, [_moved(row, "armed" if next_us is not None else "ended", next_us, to_us(now))])
+    return next_us
+
+
+def upcoming(connection: Connection, until_us: int, most: int = 1000) -> list[int]:
+    """Instants up to ``until_us`` at which some clock comes due, ascending: what a node peeks at, claiming nothing."""
+    return [
+        *connection.scalars(_peek, {"until": until_us, "most": most}),
+        *connection.scalars(_wakes, {"until": until_us}),
+    ]
+
+
+_peek = (
+    select(_clock.next_at).where(_clock.next_at <= bindparam("until")).order_by(_clock.next_at).limit(bindparam("most"))
+)
+_wakes = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
+
+
+def of(connection: Connection, tenant_id: str, schedule_ids: Iterable[str] | None = None) -> Sequence[Any]:
+    """Give the clocks of a tenant, or of some of its schedules, locked for this transaction."""
+    statement = clocks.where(_clock.tenant_id == tenant_id)
+    if schedule_ids is not None:
+        statement = statement.where(_clock.schedule_id.in_(list(schedule_ids)))
+    return connection.execute(statement.with_for_update(of=schedule_clock)).all()

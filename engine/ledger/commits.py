@@ -1,0 +1,91 @@
+"""The end of attempts, many in one transaction: fence, effects, outcome, result, logs, usage, next state."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, bindparam, select
+
+from lodger.engine.effects.errors import NotApplied
+from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.claims import Lease
+from lodger.engine.ledger.endings import Ending, Settled, settle
+from lodger.engine.ledger.records import AnyRow
+from lodger.engine.ledger.schema.scheduling import actions, is_running
+from lodger.engine.node.executor import Claim, Finished
+from lodger.sandbox.outcome import Outcome
+
+#: Applies an attempt's journal on the ledger's own connection; raises NotApplied.
+ApplyEffects = Callable[[Connection, Claim, Finished], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit did: actions moved on, and claims that were this node's no more (their work is dropped)."""
+
+    settled: tuple[Settled, ...]
+    lost: tuple[Claim, ...]
+
+
+_mine = (
+    select(
+        actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.step, actions.c.attempt,
+        actions.c.node_id, actions.c.lease_epoch, actions.c.started_us, actions.c.due_at, actions.c.reason,
+        actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts,
+    )
+    .where(actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running)
+    .with_for_update()
+)  # fmt: skip
+
+
+def commit(
+    books: Books,
+    connection: Connection,
+    lease: Lease,
+    batch: Sequence[tuple[Claim, Finished]],
+    now_us: int,
+    apply_effects: ApplyEffects | None = None,
+) -> Committed:
+    """Store how these attempts ended, with their effects, or nothing of those whose lease is gone.
+
+    The fence: the action still runs, under this node and epoch, and it is this very attempt. Whoever takes an action
+    away (rescue, cancellation, suspension) changes one of the three in its own transaction.
+    """
+    held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch})}
+    endings, lost = [], []
+    for claim, finished in batch:
+        row = held.pop(claim.action_id, None)
+        if row is None or row.attempt != claim.attempt or claim.lease_epoch != lease.epoch:
+            lost.append(claim)
+            continue
+        endings.append(_ended(connection, row, claim, finished, apply_effects))
+    return Committed(tuple(settle(books, connection, endings, now_us)), tuple(lost))
+
+
+def _ended(
+    connection: Connection,
+    row: AnyRow,
+    claim: Claim,
+    finished: Finished,
+    apply_effects: ApplyEffects | None,
+) -> Ending:
+    if finished.outcome is Outcome.OK and finished.journal is not None and apply_effects and not claim.dry_run:
+        finished = _applied(connection, claim, finished, apply_effects)
+    return Ending(
+        row,
+        finished.outcome,
+        finished.result if finished.outcome is Outcome.OK else None,
+        finished.error,
+        finished.logs,
+        finished.usage,
+        finished.effects,
+    )
+
+
+def _applied(connection: Connection, claim: Claim, finished: Finished, apply_effects: ApplyEffects) -> Finished:
+    """Apply the journal inside a savepoint: a refused effect takes back its own attempt and no neighbour's."""
+    try:
+        with connection.begin_nested():
+            apply_effects(connection, claim, finished)
+    except NotApplied as refused:
+        return replace(finished, outcome=refused.outcome, error=refused.as_error())
+    return finished

@@ -1,0 +1,178 @@
+"""Opens the ledger's database and hands out its two kinds of transaction: one that writes, one that only reads.
+
+SQLite: one writer at a time per process (a lock), ``BEGIN IMMEDIATE`` between processes. Everything above this module
+speaks SQLAlchemy Core and does not know which database it is.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from lodger.engine.errors import InputError, Unavailable
+from lodger.engine.ledger.migrations.upgrade import Progress, silent, upgrade
+
+BUSY_TIMEOUT_MS = 10_000
+#: Durability of a commit on SQLite: FULL survives a power cut, NORMAL a killed process only.
+SYNCHRONOUS = ("FULL", "NORMAL")
+
+_READ = {"lodger_read": True}
+
+
+class Database:
+    """The open ledger.
+
+    Args:
+        url: ``sqlite:///path``, ``postgresql+psycopg://…`` or a plain path of a SQLite file; ``:memory:`` is refused
+            because a second connection would see another database.
+        synchronous: see :data:`SYNCHRONOUS`; SQLite only.
+        progress: told about each migration.
+
+    Raises:
+        Unavailable: not_a_database, database_unreadable, database_read_only, disk_full, database_newer, database_busy.
+        InputError: database_url.
+    """
+
+    def __init__(self, url: str, *, synchronous: str = "FULL", progress: Progress = silent) -> None:
+        self.url = _parsed(url)
+        self._synchronous = synchronous
+        self._writer = threading.Lock()
+        self.engine = self._opened()
+        try:
+            with self.write() as connection:
+                upgrade(connection, progress)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def dialect(self) -> str:
+        """``sqlite`` or ``postgresql``."""
+        return self.engine.dialect.name
+
+    def _opened(self) -> Engine:
+        if self.url.get_backend_name() != "sqlite":
+            return create_engine(self.url)
+        engine = create_engine(self.url, connect_args={"check_same_thread": False}, pool_size=8, max_overflow=8)
+        event.listen(engine, "connect", self._prepare)
+        event.listen(engine, "begin", _begin)
+        return engine
+
+    def _prepare(self, raw: Any, _record: object) -> None:  # noqa: ANN401 - a driver's connection
+        # The driver's own transaction handling would begin deferred transactions behind our back.
+        raw.isolation_level = None
+        for pragma in (
+            # Readers never block the writer nor the writer them; survives kill -9 with the file intact.
+            "journal_mode = WAL",
+            # WAL alone loses the last commits on a power cut: with FULL a mail that left is never sent twice.
+            f"synchronous = {self._synchronous}",
+            # Another process may hold the write lock: wait for it instead of failing at once.
+            f"busy_timeout = {BUSY_TIMEOUT_MS}",
+            # SQLite checks foreign keys only when asked, per connection.
+            "foreign_keys = ON",
+            # Sorting for a page of history stays off the disk, which may be full.
+            "temp_store = MEMORY",
+            # 32 MiB of pages: the hot indexes of a million schedules stay in memory.
+            "cache_size = -32768",
+        ):
+            raw.execute(f"PRAGMA {pragma}")
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Give one transaction that may write; commits at the end, rolls back on any exception."""
+        with self._writer, _teaching(self.url), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Give one consistent snapshot; never waits for the writer. Nothing may be written in it."""
+        with _teaching(self.url), self.engine.connect() as connection:
+            connection = connection.execution_options(**_READ)
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """Let go of every connection; safe to call twice."""
+        self.engine.dispose()
+
+
+def _begin(connection: Connection) -> None:
+    # A deferred transaction that turns into a writer fails at once with SQLITE_BUSY and ignores busy_timeout.
+    deferred = connection.get_execution_options().get("lodger_read")
+    connection.exec_driver_sql("BEGIN DEFERRED" if deferred else "BEGIN IMMEDIATE")
+
+
+def _parsed(url: str) -> URL:
+    if "://" not in url:
+        url = f"sqlite:///{Path(url).absolute()}" if url not in {"", ":memory:"} else "sqlite://"
+    try:
+        parsed = make_url(url)
+        parsed.get_dialect()
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+        raise InputError(
+            "database_url",
+            f"{url!r} names no database that Lodger can open",
+            why=str(error),
+            fix="give a path, sqlite:///path or postgresql+psycopg://user@host/name",
+        ) from error
+    if parsed.get_backend_name() not in {"sqlite", "postgresql"}:
+        raise InputError(
+            "database_url",
+            f"Lodger keeps no ledger in {parsed.get_backend_name()}",
+            why="its transactions were proved on SQLite and PostgreSQL",
+            fix="give a path, sqlite:///path or postgresql+psycopg://user@host/name",
+        )
+    if parsed.get_backend_name() == "sqlite" and parsed.database in {None, "", ":memory:"}:
+        raise InputError(
+            "database_url",
+            "a database in memory cannot hold a ledger",
+            why="every connection would see a database of its own",
+            fix="give a path; a temporary folder will do",
+        )
+    return parsed
+
+
+@contextmanager
+def _teaching(url: URL) -> Iterator[None]:
+    """Turn what the driver says about the host into an error that says what to do."""
+    try:
+        yield
+    except DBAPIError as error:
+        taught = explain(str(error.orig), str(url.database))
+        if taught is None:
+            raise
+        raise taught from error
+
+
+def explain(message: str, place: str) -> Unavailable | None:
+    """Give the teaching error for a driver's message about the host, or None when it is about something else."""
+    text = message.lower()
+    for sign, code, what, why, fix in _SIGNS:
+        if sign in text:
+            return Unavailable(code, f"{place}: {what}", why=why or message, fix=fix)
+    return None
+
+
+_SIGNS = (
+    ("file is not a database", "not_a_database", "this file is not a database",
+     "its first bytes are not those of SQLite 3", "give another path; Lodger makes the file when it is absent"),
+    ("malformed", "database_damaged", "the database file is damaged",
+     "", "restore a backup, or salvage what is left with: sqlite3 FILE .recover"),
+    ("unable to open database file", "database_unreadable", "the database file cannot be opened",
+     "the folder is missing, or this user may not read or write it",
+     "make the folder, or give its owner's rights to the user Lodger runs as"),
+    ("readonly database", "database_read_only", "the database may only be read",
+     "the file, its folder or its file system is read-only for this user; SQLite also writes two files beside it",
+     "make the file and its folder writable, or give a path elsewhere"),
+    ("disk is full", "disk_full", "the disk is full",
+     "the transaction was rolled back, nothing is half written", "free some space; the engine goes on by itself"),
+    ("disk i/o error", "disk_error", "the disk refused to read or write",
+     "", "look at the kernel's log; a network file system cannot hold a ledger in WAL mode"),
+    ("database is locked", "database_busy", "another process kept the write lock too long",
+     f"waited {BUSY_TIMEOUT_MS} ms", "end what holds a transaction open on this file"),
+)  # fmt: skip

@@ -1,0 +1,69 @@
+"""Looks at a database without changing it: which schema it has and which this version wants."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sqlalchemy import create_engine
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from lodger.engine.errors import InputError
+from lodger.engine.ledger.database import explain
+from lodger.engine.ledger.migrations.upgrade import current, tree
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What was found. ``verdict`` is ``current``, ``absent``, ``empty``, ``behind`` or ``newer``."""
+
+    place: str
+    revision: str | None
+    wanted: str | None
+    verdict: str
+
+    def as_dict(self) -> dict[str, str | None]:
+        """Give it for ``--json``."""
+        return asdict(self)
+
+
+def inspected(place: str) -> Inspection:
+    """Look at a ledger's place.
+
+    Args:
+        place: a SQLite file's path or a SQLAlchemy URL.
+
+    Raises:
+        InputError: database_url.
+        Unavailable: not_a_database, database_unreadable and the other faults of a host.
+    """
+    scripts = tree()
+    wanted = scripts.get_current_head()
+    if "://" not in place:
+        if not Path(place).exists():
+            return Inspection(place, None, wanted, "absent")
+        # Read-only: looking must not make a file, nor the two files beside it.
+        url = f"sqlite:///file:{Path(place).absolute()}?mode=ro&uri=true"
+    else:
+        url = place
+    try:
+        engine = create_engine(make_url(url))
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+        raise InputError("database_url", f"{place!r} names no database that Lodger can open", why=str(error)) from None
+    try:
+        with engine.connect() as connection:
+            revision = current(connection)
+    except DBAPIError as error:
+        taught = explain(str(error.orig), place)
+        if taught is None:
+            raise
+        raise taught from None
+    finally:
+        engine.dispose()
+    known = {script.revision for script in scripts.walk_revisions()}
+    if revision is None:
+        verdict = "empty"
+    elif revision not in known:
+        verdict = "newer"
+    else:
+        verdict = "current" if revision == wanted else "behind"
+    return Inspection(place, revision, wanted, verdict)

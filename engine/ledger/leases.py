@@ -1,0 +1,131 @@
+"""One lease per node: who is alive, who has lost its actions. Times are the database's, which on SQLite is this machine's.
+
+An epoch is never used twice: it moves when a node begins and when its lease is taken from it, so that whatever a node
+still wants to commit under an old epoch changes nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.claims import Lease
+from lodger.engine.ledger.endings import Ending, Settled, settle
+from lodger.engine.ledger.schema.scheduling import actions, is_running, nodes
+from lodger.engine.ledger.turns import refresh
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """What the rescuer took from nodes: names of the nodes that were lost and what became of their actions."""
+
+    nodes: tuple[str, ...]
+    actions: tuple[Settled, ...]
+
+
+def register(books: Books, connection: Connection, node_id: str, name: str, now_us: int) -> Lease:
+    """Begin (again) as a node: a new epoch, a fresh lease. What ran under the old epoch is taken back first."""
+    row = connection.execute(select(nodes.c.epoch).where(nodes.c.id == node_id)).first()
+    until = now_us + books.settings.lease_us
+    if row is None:
+        connection.execute(insert(nodes).values(id=node_id, name=name, epoch=1, state="alive", lease_until_us=until,
+                                                started_us=now_us))  # fmt: skip
+        return Lease(node_id, 1)
+    _take_back(books, connection, [node_id], now_us)
+    epoch = row.epoch + 1
+    connection.execute(
+        update(nodes).where(nodes.c.id == node_id).values(
+            epoch=epoch, state="alive", lease_until_us=until, started_us=now_us, name=name)
+    )  # fmt: skip
+    return Lease(node_id, epoch)
+
+
+_renew = (
+    update(nodes)
+    .where(nodes.c.id == bindparam("node"), nodes.c.epoch == bindparam("lease"), nodes.c.state == "alive")
+    .values(lease_until_us=bindparam("until"))
+)
+
+
+def renew(books: Books, connection: Connection, lease: Lease, now_us: int) -> bool:
+    """Move the lease's end on; False when it was lost, and with it every action claimed under it."""
+    values = {"node": lease.node_id, "lease": lease.epoch, "until": now_us + books.settings.lease_us}
+    return connection.execute(_renew, values).rowcount == 1
+
+
+def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
+    """End the lease in good order: what still runs goes back to ready, nobody's fault; give the ids handed back."""
+    mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    rows = connection.execute(select(actions.c.tenant_id, actions.c.id).where(*mine)).all()
+    give_back(connection, [(row.tenant_id, row.id) for row in rows])
+    connection.execute(
+        update(nodes)
+        .where(nodes.c.id == lease.node_id, nodes.c.epoch == lease.epoch)
+        .values(state="stopped", lease_until_us=now_us)
+    )
+    return [row.id for row in rows]
+
+
+_give_back = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id == bindparam("action"), is_running)
+    .values(state="ready", node_id=None, lease_epoch=None, deadline_us=None, started_us=None)
+)
+
+
+def give_back(connection: Connection, rows: Iterable[tuple[str, str]]) -> None:
+    """Make running actions ready again, as if they had not been claimed; the attempt number is not used again."""
+    keys = [{"tenant": tenant, "action": action} for tenant, action in rows]
+    if keys:
+        connection.execute(_give_back, keys)
+        refresh(connection, {key["tenant"] for key in keys})
+
+
+def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:
+    """Take the actions of nodes whose lease has ended, and attempts past their deadline; they run again."""
+    lost = connection.execute(
+        select(nodes.c.id, nodes.c.name)
+        .where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us)
+        .with_for_update(skip_locked=True)
+    ).all()
+    if lost:
+        connection.execute(
+            update(nodes).where(nodes.c.id.in_([row.id for row in lost])).values(state="lost", epoch=nodes.c.epoch + 1)
+        )
+    settled = _take_back(books, connection, [row.id for row in lost], now_us)
+    late = connection.execute(select(actions).where(is_running, actions.c.deadline_us < now_us)).all()
+    message = "the attempt was silent long after its wall limit"
+    settled += settle(books, connection, [_lost(row, message) for row in late], now_us)
+    return Rescued(tuple(row.name for row in lost), tuple(settled))
+
+
+def _take_back(books: Books, connection: Connection, node_ids: list[str], now_us: int) -> list[Settled]:
+    if not node_ids:
+        return []
+    rows = connection.execute(select(actions).where(is_running, actions.c.node_id.in_(node_ids))).all()
+    message = "the node that ran this attempt stopped renewing its lease"
+    return settle(books, connection, [_lost(row, message) for row in rows], now_us)
+
+
+def _lost(row: object, message: str) -> Ending:
+    return Ending(row, Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message))
+
+
+def overdue(connection: Connection, now_us: int) -> bool:
+    """Whether there is anything to rescue; reads only."""
+    lapsed = select(nodes.c.id).where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us).limit(1)
+    silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now_us).limit(1)
+    return connection.scalar(lapsed) is not None or connection.scalar(silent) is not None
+
+
+def running(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
+    """Give the attempts (action id, number) that the ledger says run under this lease."""
+    rows = connection.execute(
+        select(actions.c.id, actions.c.attempt).where(
+            actions.c.node_id == lease.node_id, actions.c.lease_epoch == lease.epoch, is_running
+        )
+    )
+    return {(row.id, row.attempt) for row in rows}

@@ -1,0 +1,80 @@
+"""Brings a database to this version's schema, programmatically: no alembic.ini, no working directory."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from lodger.engine.errors import Unavailable
+
+#: A platform may run Alembic on the same database under the usual name.
+VERSION_TABLE = "lodger_version"
+
+#: Called with (revision, its sentence, number, of how many) before each migration.
+Progress = Callable[[str, str, int, int], None]
+
+
+def silent(_revision: str, _sentence: str, _number: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+def tree() -> ScriptDirectory:
+    """Give the packaged revisions."""
+    config = Config()
+    # The path may hold a percent sign, which Alembic's configuration would interpolate.
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    return ScriptDirectory.from_config(config)
+
+
+def current(connection: Connection) -> str | None:
+    """Give the revision of this database, None for an empty one."""
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    return context.get_current_revision()
+
+
+def upgrade(connection: Connection, progress: Progress = silent, *, to: str = "head") -> None:
+    """Go up to a revision inside the caller's transaction; an empty database is set up, a current one is left alone.
+
+    Raises:
+        Unavailable: database_newer, when the database was written by a later Lodger.
+    """
+    scripts, at = tree(), current(connection)
+    _known(scripts, at)
+    if at == scripts.get_current_head() and to == "head":
+        return
+    steps = [script for script in reversed(list(scripts.iterate_revisions(to, at or "base"))) if script]
+    for number, script in enumerate(steps, 1):
+        progress(script.revision, script.doc, number, len(steps))
+        _run(
+            connection,
+            scripts,
+            lambda rev, _context, target=script.revision: scripts._upgrade_revs(target, rev),
+        )
+
+
+def downgrade(connection: Connection, to: str = "base") -> None:
+    """Go back to a revision inside the caller's transaction."""
+    scripts = tree()
+    _known(scripts, current(connection))
+    _run(connection, scripts, lambda rev, _context: scripts._downgrade_revs(to, rev))
+
+
+def _known(scripts: ScriptDirectory, at: str | None) -> None:
+    if at is None or at in {script.revision for script in scripts.walk_revisions()}:
+        return
+    raise Unavailable(
+        "database_newer",
+        f"the database has schema revision {at}, this Lodger knows none later than {scripts.get_current_head()}",
+        why="a later version of Lodger has upgraded it",
+        fix="run that version or a later one; a schema is never taken back behind your back",
+    )
+
+
+def _run(connection: Connection, scripts: ScriptDirectory, revisions: Callable[..., object]) -> None:
+    config = Config(attributes={"connection": connection, "version_table": VERSION_TABLE})
+    with EnvironmentContext(config, scripts, fn=revisions):
+        scripts.run_env()

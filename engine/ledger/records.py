@@ -1,0 +1,145 @@
+"""What the ledger answers with: plain frozen values, instants as aware UTC datetimes."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from lodger.engine.recurrence.rule import ScheduleRules
+from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.outcome import Outcome
+
+#: Any JSON value.
+Json = Any
+#: A row of some query; its columns are named where the query stands.
+AnyRow = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A customer of the platform. ``state`` is active, suspended or deleted."""
+
+    id: str
+    name: str
+    state: str
+    generation: int
+    limits: dict[str, Any]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script by its latest version."""
+
+    tenant_id: str
+    id: str
+    name: str
+    version: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptVersion:
+    """One version of a script; never changes. ``modules`` is source by file name, ``main.js`` the entry."""
+
+    tenant_id: str
+    script_id: str
+    name: str
+    version: int
+    modules: dict[str, str]
+    digest: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A script bound to rules.
+
+    Attributes:
+        state: armed, paused, suspended (with its tenant), ended (no slot left) or deleted.
+        next_at: next slot; None unless armed.
+        wake_at: when a pause ends by itself.
+        text: the rules as one English sentence.
+    """
+
+    id: str
+    tenant_id: str
+    name: str
+    state: str
+    next_at: datetime | None
+    text: str
+    revision: int
+    script: str
+    missed: str
+    overlap: str
+    rules: ScheduleRules
+    tz: str
+    retry: dict[str, Any]
+    limits: dict[str, Any]
+    params: Json
+    note: str | None
+    wake_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One slot, one gap of slots, or one request.
+
+    Attributes:
+        slot, slot_to: the slot; with ``slot_to`` the row stands for every slot in [slot, slot_to].
+        reason: why it was skipped, or why it ran other than on time.
+        lateness_ms: start minus ``due_at``; None before the first start.
+    """
+
+    id: str
+    tenant_id: str
+    schedule_id: str | None
+    schedule: str | None
+    script: str | None
+    script_version: int | None
+    origin: str
+    state: str
+    reason: str | None
+    slot: datetime | None
+    slot_to: datetime | None
+    due_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    attempt: int
+    outcome: Outcome | None
+    result: Any
+    error: ScriptError | None
+    params: Json = None
+    request_key: str | None = None
+
+    @property
+    def lateness_ms(self) -> float | None:
+        """Milliseconds from ``due_at`` to the last start."""
+        return (self.started_at - self.due_at).total_seconds() * 1000 if self.started_at else None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try. ``outcome`` is None while it runs."""
+
+    action_id: str
+    step: int
+    n: int
+    node_id: str
+    started_at: datetime
+    finished_at: datetime | None
+    outcome: Outcome | None
+    error: ScriptError | None
+    usage: Usage
+    effects: tuple[dict[str, Any], ...] = ()
+    logs: tuple[LogLine, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a rule says before anything is stored. ``shifted`` are the slots that DST moved from their written time."""
+
+    text: str
+    slots: tuple[datetime, ...]
+    shifted: tuple[datetime, ...]
+    ends: bool

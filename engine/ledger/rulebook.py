@@ -1,0 +1,140 @@
+"""What a revision of a schedule says, compiled once: its recurrence, terms, retries, limits. Revisions never change."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from lodger.engine.clock import from_us
+from lodger.engine.ledger.records import AnyRow
+from lodger.engine.ledger.schema.scheduling import schedule_revisions
+from lodger.engine.policy.missed import parse_missed
+from lodger.engine.policy.overlap import Overlap
+from lodger.engine.policy.plan import Terms
+from lodger.engine.policy.retry import Retry, parse_retry
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec, ScheduleRules
+from lodger.engine.settings import Settings
+
+#: ``compile_schedule(rules, now=…)`` of :mod:`lodger.engine.recurrence.compile`.
+Compile = Callable[..., Recurrence]
+
+#: Revisions kept compiled; a node with a million schedules keeps the busiest.
+KEPT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision, ready for use. ``limits`` and ``params`` are as the caller gave them; params as JSON text."""
+
+    recurrence: Recurrence
+    terms: Terms
+    retry: Retry
+    tz: str
+    limits: str | None
+    params: str | None
+
+
+class Rulebook:
+    """A bounded cache of compiled revisions."""
+
+    def __init__(self, settings: Settings, compile_schedule: Compile | None = None) -> None:
+        self._settings = settings
+        self._compile = compile_schedule
+        self._kept: OrderedDict[tuple[str, int], Revision] = OrderedDict()
+
+    def compiled(self, rules: ScheduleRules, anchor: datetime) -> Recurrence:
+        """Compile rules; ``anchor`` is what a rule without one of its own counts from."""
+        if self._compile is None:
+            # Rules are read by those who have rules: a ledger of one-offs imports no language.
+            self._compile = _compiler()
+        return self._compile(rules, now=anchor)
+
+    def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
+        """Give the revisions (tenant, schedule, number) by schedule id, reading and compiling what is not kept."""
+        found: dict[str, Revision] = {}
+        absent: set[tuple[str, str, int]] = set()
+        for tenant, schedule, number in wanted:
+            kept = self._kept.get((schedule, number))
+            if kept is None:
+                absent.add((tenant, schedule, number))
+            else:
+                self._kept.move_to_end((schedule, number))
+                found[schedule] = kept
+        if absent:
+            found |= self._read(connection, absent)
+        return found
+
+    def revision(self, connection: Connection, tenant: str, schedule: str, number: int) -> Revision:
+        """Give one revision."""
+        return self.revisions(connection, [(tenant, schedule, number)])[schedule]
+
+    def _read(self, connection: Connection, absent: set[tuple[str, str, int]]) -> dict[str, Revision]:
+        table, found = schedule_revisions.c, {}
+        ids = sorted({schedule for _tenant, schedule, _number in absent})
+        numbers = sorted({number for _tenant, _schedule, number in absent})
+        wanted = select(schedule_revisions).where(table.schedule_id.in_(ids), table.revision.in_(numbers))
+        for row in connection.execute(wanted):
+            if (row.tenant_id, row.schedule_id, row.revision) not in absent:
+                continue
+            made = self._made(row)
+            found[row.schedule_id] = self._kept[row.schedule_id, row.revision] = made
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def _made(self, row: AnyRow) -> Revision:
+        rules = decode_rules(row.rules)
+        return Revision(
+            recurrence=self.compiled(rules, from_us(row.anchor_us)),
+            terms=Terms(
+                missed=parse_missed(row.missed),
+                overlap=Overlap(row.overlap),
+                missed_after=timedelta(seconds=self._settings.missed_after_s),
+                catch_up_max=self._settings.catch_up_max,
+            ),
+            retry=parse_retry(json.loads(row.retry) if row.retry else None),
+            tz=zone_of(rules),
+            limits=row.limits,
+            params=row.params,
+        )
+
+
+def zone_of(rules: ScheduleRules) -> str:
+    """Give the zone that a schedule's local times are told in: its own, else its first rule's, else UTC."""
+    return rules.tz or next((rule.tz for rule in rules.rules if rule.tz), None) or "UTC"
+
+
+def encode_rules(rules: ScheduleRules) -> str:
+    """JSON text of a schedule's rules."""
+    body = asdict(rules)
+    for end in ("start", "end"):
+        body[end] = body[end].isoformat() if body[end] else None
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+
+
+def decode_rules(text: str) -> ScheduleRules:
+    """Give the rules of :func:`encode_rules`."""
+    body = json.loads(text)
+    dst = body["dst"]
+    return ScheduleRules(
+        rules=tuple(_spec(rule) for rule in body["rules"]),
+        exclusions=tuple(_spec(rule) for rule in body["exclusions"]),
+        tz=body["tz"],
+        dst=DstPolicy(dst["gap"] and Gap(dst["gap"]), dst["fold"] and Fold(dst["fold"])),
+        start=body["start"] and datetime.fromisoformat(body["start"]),
+        end=body["end"] and datetime.fromisoformat(body["end"]),
+    )
+
+
+def _spec(body: dict[str, Any]) -> RuleSpec:
+    return RuleSpec(body["text"], body["kind"] and Kind(body["kind"]), body["dtstart"], body["tz"])
+
+
+def _compiler() -> Compile:
+    from lodger.engine.recurrence.compile import compile_schedule
+
+    return compile_schedule

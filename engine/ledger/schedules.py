@@ -1,0 +1,296 @@
+"""Schedules: create, edit, pause, resume, delete. Every change accounts what the old state owes in the same transaction."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from lodger.engine.clock import from_us, to_us
+from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.ledger import clocks, scripts, tenants, turns
+from lodger.engine.ledger.books import Books, dumped
+from lodger.engine.ledger.records import AnyRow, Json, Schedule
+from lodger.engine.ledger.rulebook import decode_rules, encode_rules, zone_of
+from lodger.engine.ledger.schema import scheduling as tables
+from lodger.engine.ledger.stops import stop_waiting
+from lodger.engine.policy.missed import parse_missed
+from lodger.engine.policy.overlap import parse_overlap
+from lodger.engine.policy.retry import parse_retry
+from lodger.engine.recurrence.errors import RuleNeverFires
+from lodger.engine.recurrence.rule import ScheduleRules
+
+_s, _r, _k = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a caller wants of a schedule, all of it checked and written as one revision."""
+
+    script: str
+    rules: ScheduleRules
+    missed: str
+    overlap: str
+    retry: Any = None
+    limits: Mapping[str, Any] | None = None
+    params: Json = None
+
+
+def create(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    name: str,
+    wish: Wish,
+    now_us: int,
+    first_after_us: int | None = None,
+) -> Schedule:
+    """Bind a script to rules.
+
+    Args:
+        first_after_us: instant from which slots are owed, itself included; default after now. One in the past lets the missed
+            policy act at the first tick.
+
+    Raises:
+        RuleNeverFires: no slot is left from that instant on.
+        InputError, NotFound, Conflict: schedule_exists and whatever is wrong with a part.
+    """
+    tenants.demand_active(connection, tenant_id)
+    scripts.named(name, "schedule")
+    script = scripts.get(connection, tenant_id, wish.script)
+    taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
+    if connection.scalar(taken) is not None:
+        raise Conflict(
+            "schedule_exists",
+            f"tenant {tenant_id!r} has a schedule {name!r} already",
+            fix="edit or delete it",
+        )
+    owed_us = now_us + 1 if first_after_us is None else first_after_us
+    schedule_id = books.ids.new()
+    values = {
+        "tenant_id": tenant_id,
+        "id": schedule_id,
+        "name": name,
+        "script_id": script.script_id,
+        "revision": 1,
+    }
+    connection.execute(insert(tables.schedules).values(values | {"created_us": now_us}))
+    next_us = _revise(books, connection, tenant_id, schedule_id, 1, wish, script.script_id, now_us, owed_us)
+    connection.execute(
+        insert(tables.schedule_clock).values(
+            tenant_id=tenant_id, schedule_id=schedule_id, state="armed", next_at=next_us, accounted_us=owed_us - 1,
+            revision=1, tzdata=tzdata_version(),
+        )
+    )  # fmt: skip
+    return get(books, connection, tenant_id, schedule_id)
+
+
+def _revise(
+    books: Books, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, script_id: str,
+    now_us: int, owed_us: int,
+) -> int:  # fmt: skip
+    """Check a revision, store it, give its first slot at or after ``owed_us``."""
+    anchor = from_us(min(now_us, owed_us))
+    recurrence = books.rulebook.compiled(wish.rules, anchor)
+    first = recurrence.next_after(from_us(owed_us), inclusive=True)
+    if first is None:
+        why = recurrence.proves_never() or f"its last slot was before {from_us(owed_us):%Y-%m-%d %H:%M:%S} UTC"
+        raise RuleNeverFires(
+            "rule_never_fires",
+            "this schedule would never run",
+            why=why,
+            fix="change the rule, its exclusions, start or end",
+        )
+    if wish.limits:
+        books.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
+    connection.execute(
+        insert(tables.schedule_revisions).values(
+            tenant_id=tenant_id,
+            schedule_id=schedule_id,
+            revision=number,
+            rules=encode_rules(wish.rules),
+            sentence=recurrence.text(),
+            script_id=script_id,
+            missed=str(parse_missed(wish.missed)),
+            overlap=parse_overlap(wish.overlap).value,
+            retry=dumped(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
+            limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
+            params=_input(wish.params),
+            anchor_us=to_us(anchor),
+            created_us=now_us,
+        )
+    )
+    return to_us(first)
+
+
+def _input(params: Json) -> str | None:
+    try:
+        return dumped(params)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
+        ) from error
+
+
+def edit(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    change: Mapping[str, Any],
+    now_us: int,
+) -> Schedule:
+    """Store a new revision with what changes (fields of :class:`Wish`) and move the clock, in one transaction.
+
+    The old revision is accounted up to now first; what it has queued keeps its script version and runs.
+    """
+    tenants.demand_active(connection, tenant_id)
+    before = get(books, connection, tenant_id, schedule)
+    clock = _clock(connection, before)
+    wish = Wish(**{
+        "script": before.script, "rules": before.rules, "missed": before.missed, "overlap": before.overlap,
+        "retry": before.retry, "limits": before.limits, "params": before.params, **change,
+    })  # fmt: skip
+    script = scripts.get(connection, tenant_id, wish.script)
+    if clock.state == "armed":
+        clocks.account(books, connection, [clock], now_us)
+    else:
+        clocks.owe(books, connection, clock, now_us, clock.state)
+    number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
+    next_us = _revise(books, connection, tenant_id, before.id, number, wish, script.script_id, now_us, owed_us)
+    mine = (_s.tenant_id == tenant_id, _s.id == before.id)
+    connection.execute(update(tables.schedules).where(*mine).values(revision=number, script_id=script.script_id))
+    armed = {"state": "armed", "next_at": next_us} if clock.state in {"armed", "ended"} else {}
+    connection.execute(
+        update(tables.schedule_clock)
+        .where(_k.tenant_id == tenant_id, _k.schedule_id == before.id)
+        .values(revision=number, accounted_us=owed_us - 1, **armed)
+    )
+    return get(books, connection, tenant_id, before.id)
+
+
+def pause(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    now_us: int,
+    note: str | None,
+    until_us: int | None,
+) -> Schedule:
+    """Take the clock off at once; slots until :func:`resume` (or ``until_us``) become one gap row with reason paused."""
+    found = get(books, connection, tenant_id, schedule)
+    if found.state not in {"armed", "paused"}:
+        raise Conflict(
+            "schedule_not_armed", f"schedule {found.name!r} is {found.state}", fix="there is nothing to pause"
+        )
+    if until_us is not None and until_us <= now_us:
+        raise InputError("until_past", "a pause cannot end in the past", fix="give a later instant")
+    clocks.rest(books, connection, _clock(connection, found), now_us, "paused", until_us)
+    connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note))
+    return get(books, connection, tenant_id, found.id)
+
+
+def resume(books: Books, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
+    """Arm a paused schedule; an armed one is left alone."""
+    tenants.demand_active(connection, tenant_id)
+    found = get(books, connection, tenant_id, schedule)
+    if found.state == "paused":
+        clocks.arm(books, connection, _clock(connection, found), now_us, owed_reason="paused")
+        connection.execute(
+            update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None)
+        )
+    return get(books, connection, tenant_id, found.id)
+
+
+def erase(books: Books, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
+    """Delete at once: what is due is accounted, what waits is cancelled, what runs may end. Its history stays."""
+    found = get(books, connection, tenant_id, schedule)
+    clock = _clock(connection, found)
+    if clock.state != "armed":
+        clocks.owe(books, connection, clock, now_us, clock.state)
+    clocks.rest(books, connection, clock, now_us, "deleted")
+    stop_waiting(connection, tenant_id, found.id, now_us, reason="schedule_deleted")
+    connection.execute(
+        update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(deleted_us=now_us)
+    )
+    turns.refresh(connection, [tenant_id])
+    return _read(books, connection, tenant_id, [_s.id == found.id])[0]
+
+
+def _clock(connection: Connection, schedule: Schedule) -> AnyRow:
+    return clocks.of(connection, schedule.tenant_id, [schedule.id])[0]
+
+
+def get(books: Books, connection: Connection, tenant_id: str, schedule: str) -> Schedule:
+    """Give a schedule by id or name.
+
+    Raises:
+        NotFound: schedule_unknown.
+    """
+    found = _read(books, connection, tenant_id, [(_s.id == schedule) | (_s.name == schedule), _s.deleted_us.is_(None)])
+    if not found:
+        raise NotFound("schedule_unknown", f"tenant {tenant_id!r} has no schedule {schedule!r}", fix="create it first")
+    return next((each for each in found if each.id == schedule), found[0])
+
+
+def list_all(books: Books, connection: Connection, tenant_id: str | None) -> list[Schedule]:
+    """Give the schedules of a tenant, or of all, by tenant and name."""
+    return _read(books, connection, tenant_id, [_s.deleted_us.is_(None)])
+
+
+def _read(books: Books, connection: Connection, tenant_id: str | None, which: list[Any]) -> list[Schedule]:
+    script = tables.scripts.c
+    statement = (
+        select(
+            tables.schedules, _r.rules, _r.sentence, _r.missed, _r.overlap, _r.retry, _r.limits, _r.params,
+            _k.state, _k.next_at, _k.wake_at, script.name.label("script"),
+        )
+        .join_from(
+            tables.schedules, tables.schedule_revisions,
+            (_r.tenant_id == _s.tenant_id) & (_r.schedule_id == _s.id) & (_r.revision == _s.revision),
+        )
+        .join(tables.schedule_clock, (_k.tenant_id == _s.tenant_id) & (_k.schedule_id == _s.id))
+        .join(tables.scripts, (script.tenant_id == _s.tenant_id) & (script.id == _s.script_id))
+        .where(*which)
+        .order_by(_s.tenant_id, _s.name)
+    )  # fmt: skip
+    if tenant_id is not None:
+        statement = statement.where(_s.tenant_id == tenant_id)
+    return [_schedule(row) for row in connection.execute(statement)]
+
+
+def _schedule(row: AnyRow) -> Schedule:
+    rules = decode_rules(row.rules)
+    return Schedule(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        name=row.name,
+        state=row.state,
+        next_at=_instant(row.next_at),
+        text=row.sentence,
+        revision=row.revision,
+        script=row.script,
+        missed=row.missed,
+        overlap=row.overlap,
+        rules=rules,
+        tz=zone_of(rules),
+        retry=json.loads(row.retry) if row.retry else parse_retry(None).as_dict(),
+        limits=json.loads(row.limits) if row.limits else {},
+        params=json.loads(row.params) if row.params else None,
+        note=row.note,
+        wake_at=_instant(row.wake_at),
+        created_at=from_us(row.created_us),
+    )
+
+
+def _instant(us: int | None) -> datetime | None:
+    return None if us is None else from_us(us)
+
+
+def tzdata_version() -> str:
+    """Version of the zone data that slots are computed with, e.g. ``2026.2``."""
+    return version("tzdata")

@@ -1,0 +1,63 @@
+"""What scripts keep in Lodger's own database: keyed values, documents of collections, and what waits to be sent."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from lodger.engine.ledger.schema.metadata import metadata
+
+#: JSON text under a key; scope "" is the whole tenant's, else a schedule's id. ``expires_us`` None means never.
+kv = Table(
+    "lodger_kv",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("scope", String(64), primary_key=True),
+    Column("key", String(512), primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("expires_us", BigInteger),
+    Column("updated_us", BigInteger, nullable=False),
+)
+
+#: A collection's documents; ``body`` is the JSON text in wire form, without the id.
+documents = Table(
+    "lodger_documents",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("collection", String(64), primary_key=True),
+    Column("id", String(200), primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+)
+
+#: Mails that a committed step asked for; ``n`` is the effect's place in its step. One row is one mail, for ever.
+outbox = Table(
+    "lodger_outbox",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("id", String(80), primary_key=True),
+    Column("action_id", String(36), nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("n", Integer, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("message_id", String(200), nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at_us", BigInteger),
+    Column("last_error", Text),
+    Column("created_us", BigInteger, nullable=False),
+    Column("sent_us", BigInteger),
+    UniqueConstraint("tenant_id", "action_id", "step", "n", name="uq_lodger_outbox_effect"),
+    CheckConstraint("state IN ('queued', 'sending', 'sent', 'failed')", name="state"),
+    CheckConstraint("(state IN ('queued', 'sending')) = (next_at_us IS NOT NULL)", name="due"),
+    Index("ix_lodger_outbox_due", "state", "next_at_us"),
+)

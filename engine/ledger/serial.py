@@ -1,0 +1,74 @@
+"""Actions of one schedule start one after the other: who is held, who goes next."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, exists, func, select, text, update
+
+from lodger.engine.ledger.schema.scheduling import actions, is_open
+from lodger.engine.policy.plan import Standing
+
+_ahead = actions.alias("ahead")
+_next = (
+    select(actions.c.id)
+    .where(
+        actions.c.schedule_id == bindparam("schedule"),
+        actions.c.state == "ready",
+        actions.c.held == 1,
+        ~exists().where(
+            _ahead.c.schedule_id == bindparam("schedule"),
+            # Literal words: a list of bound values cannot be part of a statement for many rows.
+            text("ahead.state IN ('ready', 'running', 'sealed', 'waiting_retry')"),
+            _ahead.c.held == 0,
+        ),
+    )
+    .order_by(actions.c.due_at, actions.c.id)
+    .limit(1)
+)
+_release = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id == _next.scalar_subquery())
+    .values(held=0)
+)
+
+
+def release(connection: Connection, schedules: Iterable[tuple[str, str]]) -> None:
+    """Let the next held action of each schedule (tenant, id) start, when nothing is ahead of it any more.
+
+    Called in every transaction that ends an action: a held action without an unfinished one ahead is never stored.
+    """
+    rows = [{"tenant": tenant, "schedule": schedule} for tenant, schedule in sorted(set(schedules))]
+    if rows:
+        connection.execute(_release, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What is unfinished of one schedule."""
+
+    standing: Standing
+    retrying: int
+
+
+def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[str, Unfinished]:
+    """Count the unfinished actions of these schedules; a schedule without any is absent."""
+    if not schedule_ids:
+        return {}
+    rows = connection.execute(
+        select(actions.c.schedule_id, actions.c.state, actions.c.held, func.count())
+        .where(actions.c.schedule_id.in_(schedule_ids), is_open)
+        .group_by(actions.c.schedule_id, actions.c.state, actions.c.held)
+    )
+    found: dict[str, Unfinished] = {}
+    for schedule, state, held, count in rows:
+        before = found.get(schedule, _NOTHING)
+        retrying = count if state == "waiting_retry" else 0
+        waiting = count if held else 0
+        found[schedule] = Unfinished(
+            Standing(before.standing.busy + count - retrying - waiting, before.standing.waiting + waiting),
+            before.retrying + retrying,
+        )
+    return found
+
+
+_NOTHING = Unfinished(Standing(), 0)

@@ -1,0 +1,174 @@
+"""Tenants: create, suspend, resume, delete. Each takes effect at once, on clocks, waiting and running actions."""
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from lodger.engine.clock import from_us
+from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.ledger import clocks, turns
+from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.records import AnyRow, Tenant
+from lodger.engine.ledger.schema.metadata import metadata
+from lodger.engine.ledger.schema.scheduling import actions, is_running, tenants
+from lodger.engine.ledger.schema.scheduling import turns as turn_rows
+from lodger.engine.ledger.sources import PROCESS_LIMITS
+from lodger.engine.ledger.stops import close_attempts
+from lodger.sandbox.limits import Limits
+
+#: Budgets of a tenant that the ledger itself holds, beside the limits of a process.
+BUDGETS = frozenset({"concurrent_runs"})
+_SUSPENDED = "suspended"
+
+
+def create(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    name: str | None,
+    limits: dict[str, Any] | None,
+    now_us: int,
+) -> Tenant:
+    """Make a tenant; a deleted one of the same id begins anew under the next generation.
+
+    Raises:
+        InputError: tenant_id_invalid, limit_unknown and the like.
+        Conflict: tenant_exists.
+    """
+    if not 1 <= len(tenant_id) <= 200 or not tenant_id.isprintable() or tenant_id != tenant_id.strip():
+        raise InputError(
+            "tenant_id_invalid",
+            f"{tenant_id!r} cannot name a tenant",
+            why="an id has 1 to 200 printable characters and no space around it",
+            fix="use your own key of the customer, such as its id or slug",
+        )
+    cap = _checked(limits or {}, books.settings.concurrent_runs)
+    values = {
+        "name": name or tenant_id,
+        "state": "active",
+        "limits": json.dumps(limits or {}, sort_keys=True),
+        "created_us": now_us,
+    }
+    before = _row(connection, tenant_id)
+    if before is not None and before.state != "deleted":
+        raise Conflict("tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id")
+    if before is None:
+        connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
+    else:
+        connection.execute(
+            update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values)
+        )
+    connection.execute(insert(turn_rows).values(tenant_id=tenant_id, served_us=0, startable_at=None, cap=cap))
+    return get(connection, tenant_id)
+
+
+def _checked(limits: dict[str, Any], default_cap: int) -> int:
+    Limits(**{name: value for name, value in limits.items() if name in PROCESS_LIMITS})
+    unknown = sorted(set(limits) - PROCESS_LIMITS - BUDGETS)
+    cap = limits.get("concurrent_runs", default_cap)
+    if unknown:
+        raise InputError(
+            "limit_unknown",
+            f"there is no limit {unknown[0]!r}",
+            fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | BUDGETS)),
+        )
+    if not isinstance(cap, int) or isinstance(cap, bool) or not 1 <= cap <= 100_000:
+        raise InputError(
+            "limit_out_of_range",
+            f"limit concurrent_runs cannot be {cap!r}",
+            why="attempts of one tenant at once: a whole number from 1 to 100000",
+            fix="choose a value in that range",
+        )
+    return cap
+
+
+def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
+    return connection.execute(select(tenants).where(tenants.c.id == tenant_id).with_for_update()).first()
+
+
+def _tenant(row: AnyRow) -> Tenant:
+    return Tenant(row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us))
+
+
+def get(connection: Connection, tenant_id: str) -> Tenant:
+    """Give one tenant.
+
+    Raises:
+        NotFound: tenant_unknown; deleted ones are unknown.
+    """
+    row = connection.execute(select(tenants).where(tenants.c.id == tenant_id)).first()
+    if row is None or row.state == "deleted":
+        raise NotFound("tenant_unknown", f"there is no tenant {tenant_id!r}", fix="create it first")
+    return _tenant(row)
+
+
+def demand_active(connection: Connection, tenant_id: str) -> Tenant:
+    """Give the tenant when it may have new work.
+
+    Raises:
+        Conflict: tenant_suspended.
+    """
+    tenant = get(connection, tenant_id)
+    if tenant.state != "active":
+        raise Conflict("tenant_suspended", f"tenant {tenant_id!r} is suspended", fix="resume it first")
+    return tenant
+
+
+def list_all(connection: Connection) -> list[Tenant]:
+    """Give every tenant that is not deleted, by id."""
+    rows = connection.execute(select(tenants).where(tenants.c.state != "deleted").order_by(tenants.c.id))
+    return [_tenant(row) for row in rows]
+
+
+def suspend(books: Books, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
+    """Stop everything of a tenant at once: clocks are taken off, running attempts end, waiting actions wait."""
+    tenant = get(connection, tenant_id)
+    if tenant.state == _SUSPENDED:
+        return tenant
+    for row in clocks.of(connection, tenant_id):
+        if row.state == "armed":
+            clocks.rest(books, connection, row, now_us, _SUSPENDED)
+    _move_on(connection, tenant, _SUSPENDED)
+    mine = actions.c.tenant_id == tenant_id
+    close_attempts(connection, mine & is_running, now_us)
+    # Not the tenant's fault nor ours: the attempt ends as cancelled, the action is as if it had not been claimed.
+    connection.execute(
+        update(actions)
+        .where(mine, is_running)
+        .values(state="ready", node_id=None, lease_epoch=None, deadline_us=None, started_us=None)
+    )
+    turns.refresh(connection, [tenant_id])
+    return get(connection, tenant_id)
+
+
+def resume(books: Books, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
+    """Go on: slots of the suspension become gap rows, clocks are armed, waiting actions may start."""
+    tenant = get(connection, tenant_id)
+    if tenant.state != _SUSPENDED:
+        return tenant
+    _move_on(connection, tenant, "active")
+    for row in clocks.of(connection, tenant_id):
+        if row.state == _SUSPENDED:
+            clocks.arm(books, connection, row, now_us, owed_reason="tenant_suspended")
+    turns.refresh(connection, [tenant_id])
+    return get(connection, tenant_id)
+
+
+def erase(connection: Connection, tenant_id: str) -> None:
+    """Delete a tenant with everything that carries its id; a tombstone keeps the generation.
+
+    Every table of Lodger's with a ``tenant_id`` is emptied of the tenant, whichever part of Lodger owns it.
+    """
+    tenant = get(connection, tenant_id)
+    _move_on(connection, tenant, "deleted")
+    connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}"))
+    for table in reversed(metadata.sorted_tables):
+        if "tenant_id" in table.c:
+            connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
+
+
+def _move_on(connection: Connection, tenant: Tenant, state: str) -> None:
+    connection.execute(
+        update(tenants).where(tenants.c.id == tenant.id).values(state=state, generation=tenant.generation + 1)
+    )

@@ -1,0 +1,55 @@
+"""Whose turn it is: one row per tenant, derived from the tenant's actions, so that a claim never searches for work."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, and_, bindparam, case, func, select, update
+
+from lodger.engine.ledger.schema.scheduling import actions, is_running, is_startable, tenants, turns
+
+_running = (
+    select(func.count()).select_from(actions).where(actions.c.tenant_id == turns.c.tenant_id, is_running)
+).scalar_subquery()
+_earliest = (
+    select(actions.c.due_at)
+    .where(actions.c.tenant_id == turns.c.tenant_id, is_startable)
+    .order_by(actions.c.due_at)
+    .limit(1)
+).scalar_subquery()
+_active = select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
+
+_refresh = (
+    update(turns)
+    .where(turns.c.tenant_id == bindparam("tenant"))
+    .values(startable_at=case((and_(_active, _running < turns.c.cap), _earliest), else_=None))
+)
+
+
+def refresh(connection: Connection, tenant_ids: Iterable[str]) -> None:
+    """Derive the turns of these tenants anew; the last statement of every transaction that touched their actions."""
+    touched = [{"tenant": tenant} for tenant in sorted(set(tenant_ids))]
+    if touched:
+        connection.execute(_refresh, touched)
+
+
+def served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> None:
+    """Put these tenants at the end of the line."""
+    rows = [{"tenant": tenant, "now": now_us} for tenant in tenant_ids]
+    if rows:
+        connection.execute(_served, rows)
+
+
+_served = update(turns).where(turns.c.tenant_id == bindparam("tenant")).values(served_us=bindparam("now"))
+
+
+def next_startable(connection: Connection, until_us: int) -> int | None:
+    """Give the earliest instant up to ``until_us`` at which something may start; None when nothing may."""
+    found: int | None = connection.scalar(_next_startable, {"until": until_us})
+    return found
+
+
+_next_startable = (
+    select(turns.c.startable_at)
+    .where(turns.c.startable_at <= bindparam("until"))
+    .order_by(turns.c.startable_at)
+    .limit(1)
+)

@@ -1,0 +1,127 @@
+"""One attempt's host side: answers a script's calls, keeps its journal, counts its budgets. It never holds a transaction.
+
+Calls are answered one after another in the order of their arrival, so the journal's order is the script's.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from lodger.engine.capabilities.arguments import read_arguments
+from lodger.engine.capabilities.session import Reads, Session
+from lodger.engine.capabilities.table import HANDLERS
+from lodger.engine.data import wire
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.refusal import CallRefused, denied
+from lodger.engine.data.scope import Scope
+from lodger.engine.effects.journal import Journal
+from lodger.engine.identity import Identities
+from lodger.engine.node.budgets import Counters
+from lodger.engine.node.context import context_json
+from lodger.engine.node.executor import Claim
+from lodger.sandbox.job import LogLine, Reply, ScriptError
+from lodger.sandbox.outcome import Outcome
+from lodger.stdlib.calls import CALLS
+
+
+def anyone(_tenant_id: str, _address: str) -> bool:
+    """Allow mail to every address."""
+    return True
+
+
+class Attempt:
+    """Satisfies :class:`lodger.sandbox.job.Host` for one claim.
+
+    Args:
+        claim: what runs; the tenant is taken from here and from nowhere else.
+        read: runs a question on a read-only connection.
+        datasets: what ``db.NAME`` means.
+        now_us: the instant the script calls now.
+        budgets: most of each budget, by name; absent ones have their defaults.
+        mail_allowed: whether a tenant may write to an address.
+        on_log: told every log line as it arrives.
+        new_id: makes keys of new rows.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        read: Reads,
+        datasets: Datasets,
+        *,
+        now_us: int,
+        budgets: dict[str, int] | None = None,
+        mail_allowed: Callable[[str, str], bool] = anyone,
+        on_log: Callable[[Claim, LogLine], None] | None = None,
+        new_id: Callable[[], str] | None = None,
+    ) -> None:
+        self.claim = claim
+        self.datasets = datasets
+        self.now_us = now_us
+        self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets)
+        self.counters = Counters(budgets or {})
+        self.refused: CallRefused | None = None
+        self._on_log = on_log
+        self._over = False
+        self._turn = asyncio.Lock()
+        self._session = Session(
+            tenant_id=claim.tenant_id,
+            schedule_id=claim.schedule_id,
+            scope=Scope(claim.tenant_id),
+            journal=self.journal,
+            datasets=datasets,
+            budgets=self.counters,
+            read=read,
+            now_us=now_us,
+            new_id=new_id or Identities(lambda: now_us).new,
+            mail_allowed=mail_allowed,
+        )
+
+    def context(self) -> str:
+        """Give the context JSON of the bundle."""
+        return context_json(self.claim, self.datasets, self.now_us)
+
+    async def call(self, name: str, arguments: str) -> Reply:
+        """Answer one call; what cannot be done is a Reply that says why. An exception from here is a fault of ours."""
+        async with self._turn:
+            try:
+                return Reply(ok=True, json=wire.dump(await self._answer(name, arguments)))
+            except CallRefused as refusal:
+                self.refused = refusal
+                return Reply(ok=False, json=wire.dump({"code": refusal.code, "message": refusal.message}))
+
+    async def _answer(self, name: str, arguments: str) -> Any:  # noqa: ANN401 - any JSON value
+        if self._over:
+            raise CallRefused("over", "the run is over")
+        call = CALLS.get(name)
+        if call is None:
+            raise CallRefused("unknown_method", "there is no such call")
+        if not self._granted(call.grant):
+            raise denied(f"this run was not granted {call.grant}")
+        return await HANDLERS[name](self._session, read_arguments(call, arguments))
+
+    def _granted(self, grant: str) -> bool:
+        return grant in self.claim.grants or grant.partition(":")[0] in self.claim.grants
+
+    def log(self, line: LogLine) -> None:
+        """See a line as it arrives; it is stored with the report."""
+        if self._on_log is not None:
+            self._on_log(self.claim, line)
+
+    def close(self) -> None:
+        """End it: calls that come later change nothing."""
+        self._over = True
+
+    def verdict(self, outcome: Outcome, error: ScriptError | None) -> Outcome:
+        """Sharpen a script error that is a refused call which the script let pass: denied, a budget, an effect.
+
+        A script can throw a look-alike of a refusal it was really given; either way the blame is its own.
+        """
+        refused = self.refused
+        if outcome is not Outcome.SCRIPT_ERROR or refused is None or refused.outcome is None or error is None:
+            return outcome
+        return refused.outcome if error.message == refused.message else outcome
+
+    def effects(self) -> tuple[dict[str, Any], ...]:
+        """Describe the journal, JSON-able, in call order."""
+        return self.journal.described()

@@ -1,0 +1,96 @@
+"""What a script is told before it starts: the context JSON of its bundle."""
+
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from lodger.engine.clock import EPOCH, from_us
+from lodger.engine.data import wire
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.node.executor import Claim
+
+_MONTH_US = 30 * 86_400_000_000
+_BACK, _AHEAD = timedelta(days=3 * 365), timedelta(days=5 * 365)
+
+
+def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
+    """Write the context of an attempt.
+
+    ``{"action": {"id", "scheduleId", "slot", "localTime", "timezone", "previousSlot", "upcoming", "attempt", "lastResult",
+    "input"}, "now_us", "grants", "datasets": {name: {"key", "columns": {name: kind}}}, "offsets": [[from_us, seconds], ...]}``;
+    slots are tagged instants. ``offsets`` are the zone's, some years around now: the script's side has no time zone data
+    of its own. Before the first and after the last, the nearest holds.
+    """
+    named = claim.slot_us if claim.slot_us is not None else claim.due_us
+    about: dict[str, Any] = {
+        "id": claim.action_id,
+        "scheduleId": claim.schedule_id,
+        "slot": _tag(claim.slot_us),
+        "localTime": _local(named, claim.tz),
+        "timezone": claim.tz,
+        "previousSlot": _tag(claim.previous_slot_us),
+        "upcoming": [_tag(us) for us in claim.upcoming_us],
+        "attempt": claim.attempt,
+        "lastResult": claim.last_result,
+        "input": claim.params,
+    }
+    return wire.dump(
+        {
+            "action": about,
+            "now_us": now_us,
+            "grants": list(claim.grants),
+            "datasets": datasets.described() if any(grant.partition(":")[0] == "db" for grant in claim.grants) else {},
+            "offsets": offsets(claim.tz, now_us // _MONTH_US),
+        }
+    )
+
+
+@lru_cache(maxsize=1024)
+def offsets(tz: str, month: int) -> tuple[tuple[int, int], ...]:
+    """Give the zone's offsets around now as (from which microsecond, seconds east of UTC); the first holds from always.
+
+    Args:
+        tz: IANA zone.
+        month: now in spans of 30 days since 1970: the answer is worked out once for each.
+    """
+    zone = _zone(tz)
+    now = from_us(month * _MONTH_US)
+    start, end = now - _BACK, now + _AHEAD
+    found: list[tuple[int, int]] = []
+    last: timedelta | None = None
+    moment = start
+    while moment <= end:
+        offset = moment.astimezone(zone).utcoffset() or timedelta()
+        if offset != last:
+            exact = moment if last is None else _change(moment - timedelta(days=1), moment, zone, last)
+            found.append(((exact - EPOCH) // timedelta(microseconds=1), int(offset.total_seconds())))
+            last = offset
+        moment += timedelta(days=1)
+    return tuple(found)
+
+
+def _change(low: Any, high: Any, zone: ZoneInfo, before: timedelta) -> Any:  # noqa: ANN401 - datetimes
+    """Find the first second at which the offset is no longer ``before``."""
+    while high - low > timedelta(seconds=1):
+        middle = (low + (high - low) / 2).replace(microsecond=0)
+        if middle.astimezone(zone).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    return high.replace(microsecond=0)
+
+
+def _zone(tz: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo("UTC")
+
+
+def _tag(us: int | None) -> dict[str, str] | None:
+    return None if us is None else wire.tag_instant(from_us(us))
+
+
+def _local(us: int, tz: str) -> str:
+    return from_us(us).astimezone(_zone(tz)).replace(tzinfo=None).isoformat(timespec="seconds")

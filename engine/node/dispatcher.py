@@ -1,0 +1,84 @@
+"""Who runs: takes actions for the free slots and watches over their attempts."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from lodger.engine.ledger import turns
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.service import Service
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+
+if TYPE_CHECKING:
+    from lodger.engine.node.node import Node
+
+
+class Dispatcher(Service):
+    """Claims no more than may start at once; an attempt holds its slot until it is committed."""
+
+    name: ClassVar[str] = "dispatcher"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.clock, node.failed)
+        self._node = node
+        self.running: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    async def round(self) -> float:
+        """Claim for the free slots; wait for the next instant at which something may start."""
+        node = self._node
+        free = node.settings.slots - len(self.running)
+        lease = node.lease
+        if free <= 0 or lease is None:
+            return node.settings.poll_s
+        now = self.clock.now_us()
+        until = now + int(node.settings.peek_s * 1_000_000)
+        upcoming = await node.pen.read(partial(turns.next_startable, until_us=until))
+        now = self.clock.now_us()
+        if upcoming is None:
+            return node.settings.poll_s
+        if upcoming > now:
+            return min(node.settings.poll_s, (upcoming - now) / 1_000_000)
+        claimed = await node.claim(lease, free)
+        for claim in claimed:
+            self.begin(claim)
+        return 0.0 if len(claimed) == free else min(node.settings.poll_s, 0.0 if claimed else 0.01)
+
+    def begin(self, claim: Claim) -> None:
+        """Start an attempt that this node has claimed."""
+        key = (claim.action_id, claim.attempt)
+        self._empty.clear()
+        self.running[key] = asyncio.create_task(self._attempt(claim), name=f"lodger-attempt-{claim.action_id}")
+
+    async def _attempt(self, claim: Claim) -> None:
+        try:
+            finished = await self._node.executor.execute(claim)
+        except asyncio.CancelledError:
+            # The attempt is this node's no more; whoever took it away has written the row.
+            self.forget(claim)
+            return
+        except Exception as error:  # noqa: BLE001 - an executor must answer; that it did not is our fault, never the tenant's
+            finished = Finished(Outcome.ENGINE_FAULT, error=ScriptError(type(error).__name__, str(error)))
+        self._node.committer.put(claim, finished)
+
+    def forget(self, claim: Claim) -> None:
+        """Free the slot of an attempt that is over."""
+        self.running.pop((claim.action_id, claim.attempt), None)
+        if not self.running:
+            self._empty.set()
+        self.nudge()
+
+    def kill(self, keys: set[tuple[str, int]] | None = None) -> None:
+        """Kill the workers of these attempts (action id, attempt number), or of all."""
+        for key in list(self.running) if keys is None else keys:
+            task = self.running.get(key)
+            if task is not None:
+                task.cancel()
+
+    async def drained(self) -> None:
+        """Wait until nothing runs any more."""
+        await self._empty.wait()

@@ -1,0 +1,198 @@
+"""One engine process at work: the services, what they share, and what they tell."""
+
+import asyncio
+import logging
+import os
+import socket
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lodger.engine.events import Event
+from lodger.engine.ledger import claims, leases
+from lodger.engine.ledger.claims import Lease
+from lodger.engine.ledger.clocks import Ticked
+from lodger.engine.ledger.commits import ApplyEffects, Committed
+from lodger.engine.ledger.leases import Rescued
+from lodger.engine.node.committer import Committer
+from lodger.engine.node.dispatcher import Dispatcher
+from lodger.engine.node.executor import Claim, Executor, Finished
+from lodger.engine.node.pen import Pen
+from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
+from lodger.engine.node.service import Service, either
+from lodger.engine.node.ticker import Ticker
+
+if TYPE_CHECKING:
+    from lodger.engine.sync import Engine
+
+_log = logging.getLogger("lodger.node")
+
+
+class Node:
+    """Ticker, dispatcher, committer, heartbeat, warden, rescuer and watch around one executor.
+
+    ``start`` and ``stop`` are safe to call twice. Everything it knows that matters stands in the ledger: a killed node
+    loses nothing but time.
+    """
+
+    def __init__(
+        self,
+        engine: "Engine",
+        executor: Executor,
+        name: str | None = None,
+        *,
+        apply_effects: ApplyEffects | None = None,
+    ) -> None:
+        self.engine = engine
+        self.books = engine.books
+        self.clock = engine.books.clock
+        self.settings = engine.books.settings
+        self.executor = executor
+        self.apply_effects = apply_effects
+        self.id = self.books.ids.new()
+        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
+        self.lease: Lease | None = None
+        self.renewed_s = 0.0
+        self._started = False
+
+    async def start(self) -> None:
+        """Register, then begin to tick and to claim."""
+        if self._started:
+            return
+        self._started = True
+        self.pen = Pen(self.books.database)
+        self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
+        self._services: list[Service] = [
+            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), self.dispatcher, self.ticker,
+        ]  # fmt: skip
+        self._loop = asyncio.get_running_loop()
+        self._forget = self.engine.watch(self._changed)
+        await self.executor.start()
+        await self.register()
+        for service in self._services:
+            await service.start()
+
+    async def stop(self) -> None:
+        """Claim nothing more, let attempts end for ``drain_s`` of the settings, hand the rest back, flush, resign the lease."""
+        if not self._started:
+            return
+        self._started = False
+        self._forget()
+        await self.ticker.stop()
+        await self.dispatcher.stop()
+        await either(self.dispatcher.drained(), self.clock.sleep(self.settings.drain_s))
+        for service in self._services:
+            await service.stop()
+        attempts = list(self.dispatcher.running.values())
+        self.dispatcher.kill()
+        await asyncio.gather(*attempts, return_exceptions=True)
+        try:
+            await self.committer.flush()
+            if self.lease is not None:
+                await self.pen.write(partial(leases.resign, lease=self.lease, now_us=self.clock.now_us()))
+        except Exception as error:  # noqa: BLE001 - the database may be gone; the rescuer of another node does it then
+            self.failed("node", error)
+        self.lease = None
+        await self.executor.stop()
+        self.pen.close()
+
+    async def register(self) -> None:
+        """Take a lease under a new epoch."""
+        begun = self.clock.elapsed_s()
+        now = self.clock.now_us()
+        self.lease = await self.pen.write(
+            partial(leases.register, self.books, node_id=self.id, name=self.name, now_us=now)
+        )
+        self.renewed_s = begun
+
+    def lose_lease(self, why: str) -> None:
+        """Stop being a node until registered anew: its workers die, what they did is dropped."""
+        self.lease = None
+        self.dispatcher.kill()
+        self.tell("lease_lost", reason=why)
+
+    async def claim(self, lease: Lease, free: int) -> list[Claim]:
+        """Claim for the free slots and tell what starts."""
+        now = self.clock.now_us()
+        claimed = await self.pen.write(partial(claims.claim, self.books, lease=lease, free=free, now_us=now))
+        if self.engine.events.heard:
+            for claim in claimed:
+                self._told_start(claim)
+        return claimed
+
+    def failed(self, service: str, error: Exception) -> None:
+        """Tell that a round of a service failed; it is tried again."""
+        _log.error("%s: %s: %s", service, type(error).__name__, error, exc_info=error)
+        self.tell("fault", service=service, error=error)
+
+    def tell(self, kind: str, action: tuple[str, str | None, str] | None = None, **details: object) -> None:
+        """Tell an event; ``action`` is (tenant, schedule, action)."""
+        tenant, schedule, action_id = action or (None, None, None)
+        self.engine.events.tell(Event(kind, self.clock.now_us(), tenant, schedule, action_id, details))
+
+    def _told_start(self, claim: Claim) -> None:
+        self.tell(
+            "started",
+            (claim.tenant_id, claim.schedule_id, claim.action_id),
+            script=claim.script_name,
+            attempt=claim.attempt,
+            slot_us=claim.slot_us,
+            due_us=claim.due_us,
+            lateness_ms=(claim.started_us - claim.due_us) / 1000,
+            origin=claim.origin,
+            node=self.name,
+        )
+
+    def told_ticks(self, ticked: list[Ticked]) -> None:
+        """Tell what a tick wrote, and let the dispatcher look."""
+        if any(each.runs for each in ticked):
+            self.dispatcher.nudge()
+        if not self.engine.events.heard:
+            return
+        for each in ticked:
+            for action_id, slot in each.runs:
+                self.tell(
+                    "ticked",
+                    (each.tenant_id, each.schedule_id, action_id),
+                    slot_us=slot,
+                    next_us=each.next_us,
+                )
+            for slot, slot_to, reason in each.skipped:
+                self.engine.events.tell(
+                    Event("skipped", self.clock.now_us(), each.tenant_id, each.schedule_id, None,
+                          {"slot_us": slot, "slot_to_us": slot_to, "reason": reason, "next_us": each.next_us})
+                )  # fmt: skip
+
+    def told_commit(self, batch: list[tuple[Claim, Finished]], committed: Committed) -> None:
+        """Free the slots of a batch and tell how its attempts ended."""
+        for claim, _finished in batch:
+            self.dispatcher.forget(claim)
+        if not self.engine.events.heard:
+            return
+        became = {(each.action_id, each.attempt): each for each in committed.settled}
+        for claim, finished in batch:
+            whose = (claim.tenant_id, claim.schedule_id, claim.action_id)
+            settled = became.get((claim.action_id, claim.attempt))
+            if settled is None:
+                self.tell("lost", whose, attempt=claim.attempt, finished=finished)
+                continue
+            self.tell("finished", whose, script=claim.script_name, state=settled.state, outcome=settled.outcome,
+                      attempt=claim.attempt, slot_us=claim.slot_us, retry_at_us=settled.retry_at_us, finished=finished,
+                      next_us=claim.upcoming_us[0] if claim.upcoming_us else None)  # fmt: skip
+
+    def told_rescue(self, rescued: Rescued) -> None:
+        """Tell what was taken from lost nodes, and let the dispatcher look."""
+        self.dispatcher.nudge()
+        for name in rescued.nodes:
+            self.tell("node_lost", node=name)
+        for each in rescued.actions:
+            self.tell("rescued", (each.tenant_id, each.schedule_id, each.action_id), state=each.state)
+
+    def _changed(self) -> None:
+        """Look now; called from any thread."""
+        with suppress(RuntimeError):  # the loop has closed
+            self._loop.call_soon_threadsafe(self._look)
+
+    def _look(self) -> None:
+        for service in self._services:
+            service.nudge()

@@ -1,0 +1,93 @@
+"""Leases: renews this node's, takes the actions of nodes that lost theirs, kills what is this node's no more."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from lodger.engine.ledger import leases
+from lodger.engine.node.service import Service
+
+if TYPE_CHECKING:
+    from lodger.engine.node.node import Node
+
+
+class Heartbeat(Service):
+    """Renews the lease. A node that cannot kills its workers before the lease ends, and begins anew under a new epoch."""
+
+    name: ClassVar[str] = "heartbeat"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.clock, node.failed)
+        self._node = node
+
+    async def round(self) -> float:
+        """Renew once."""
+        node, lease = self._node, self._node.lease
+        begun = self.clock.elapsed_s()
+        now = self.clock.now_us()
+        if lease is None:
+            await node.register()
+        elif await node.pen.write(partial(leases.renew, node.books, lease=lease, now_us=now)):
+            node.renewed_s = begun
+        else:
+            node.lose_lease("another node has taken it")
+            return 0.0
+        return node.settings.renewal_s
+
+
+class Warden(Service):
+    """Gives the lease up by this node's own elapsed time, whatever the database says or does not say."""
+
+    name: ClassVar[str] = "warden"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.clock, node.failed)
+        self._node = node
+
+    async def round(self) -> float:
+        """Check once."""
+        node = self._node
+        left = node.renewed_s + node.settings.lease_s - node.settings.surrendering_s - self.clock.elapsed_s()
+        if node.lease is not None and left <= 0:
+            node.lose_lease("it could not be renewed in time")
+        return min(max(left, 0.05), node.settings.renewal_s)
+
+
+class Rescuer(Service):
+    """Takes back what lost nodes and silent attempts hold; it runs again."""
+
+    name: ClassVar[str] = "rescuer"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.clock, node.failed)
+        self._node = node
+
+    async def round(self) -> float:
+        """Look once; write only when there is something to take."""
+        node = self._node
+        now = self.clock.now_us()
+        if await node.pen.read(partial(leases.overdue, now_us=now)):
+            node.told_rescue(await node.pen.write(partial(leases.rescue, node.books, now_us=now)))
+        return node.settings.lease_s / 4
+
+
+class Watch(Service):
+    """Sees within ``poll_s`` that an attempt was cancelled, suspended or rescued away, and kills its worker."""
+
+    name: ClassVar[str] = "watch"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.clock, node.failed)
+        self._node = node
+
+    async def round(self) -> float:
+        """Compare what runs here with what the ledger says runs here."""
+        node = self._node
+        # Taken before the snapshot: an attempt claimed meanwhile is in neither.
+        here = set(node.dispatcher.running)
+        lease = node.lease
+        if here and lease is not None:
+            mine = await node.pen.read(partial(leases.running, lease=lease))
+            node.dispatcher.kill(here - mine - node.committer.waiting())
+        return node.settings.poll_s

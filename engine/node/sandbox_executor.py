@@ -1,0 +1,109 @@
+"""Runs claims in real walls: a claim becomes an Attempt and a Job, the sandbox's report becomes Finished."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from lodger.engine.capabilities.session import Reads
+from lodger.engine.clock import Clock
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.effects import commit
+from lodger.engine.node.attempt import Attempt, anyone
+from lodger.engine.node.executor import Claim, Finished
+from lodger.sandbox.job import Bundle, Job, LogLine, Report
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.pool import Pool
+
+
+class SandboxExecutor:
+    """Executes claims with a pool of locked workers. Satisfies :class:`lodger.engine.node.executor.Executor`.
+
+    Args:
+        pool: of the sandbox; started and stopped with the executor.
+        read: answers a question on a read-only connection of the ledger's database.
+        datasets: what ``db.NAME`` means.
+        clock: tells scripts the time.
+        budgets: most of each budget of an attempt, by name.
+        mail_allowed: whether a tenant may write to an address.
+        on_log: told every log line as it arrives.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        read: Reads,
+        datasets: Datasets,
+        clock: Clock,
+        *,
+        budgets: dict[str, int] | None = None,
+        mail_allowed: Callable[[str, str], bool] = anyone,
+        on_log: Callable[[Claim, LogLine], None] | None = None,
+    ) -> None:
+        self.pool = pool
+        self._read = read
+        self._datasets = datasets
+        self._clock = clock
+        self._budgets = budgets
+        self._mail_allowed = mail_allowed
+        self._on_log = on_log
+
+    async def start(self) -> None:
+        """Make the pool ready; safe to call twice."""
+        await self.pool.start()
+
+    async def stop(self) -> None:
+        """End what runs and let go of the pool; safe to call twice."""
+        await self.pool.stop()
+
+    async def execute(self, claim: Claim) -> Finished:
+        """Run one attempt to its end."""
+        now_us = self._clock.now_us()
+        attempt = Attempt(
+            claim,
+            self._read,
+            self._datasets,
+            now_us=now_us,
+            budgets=self._budgets,
+            mail_allowed=self._mail_allowed,
+            on_log=self._on_log,
+        )
+        job = Job(
+            Bundle(claim.modules, attempt.context()),
+            limits=claim.limits,
+            tag=f"{claim.script_name}#{claim.attempt}",
+            now_us=now_us,
+        )
+        try:
+            report = await self.pool.run(job, attempt)
+        finally:
+            attempt.close()
+        return finished(claim, attempt, report)
+
+
+def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
+    """Make the end of an attempt: only a run that is ok hands on a journal, and a dry run only shows it."""
+    outcome = attempt.verdict(report.outcome, report.error)
+    error = report.error
+    if error is not None and outcome is not report.outcome and attempt.refused is not None:
+        error = replace(error, name="CallRefused")
+    good = outcome is Outcome.OK
+    return Finished(
+        outcome=outcome,
+        result=report.result if good else None,
+        error=error,
+        logs=report.logs,
+        usage=report.usage,
+        journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
+        effects=attempt.effects() if good else (),
+    )
+
+
+def effects_applier(clock: Clock) -> Callable[[Connection, Claim, Finished], None]:
+    """Give what the ledger's commit calls to apply an attempt's journal in its own transaction."""
+
+    def apply(connection: Connection, _claim: Claim, ended: Finished) -> None:
+        if ended.journal is not None:
+            commit.apply(connection, ended.journal, now_us=clock.now_us())
+
+    return apply

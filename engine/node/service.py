@@ -1,0 +1,82 @@
+"""The one start/stop contract of everything that runs in a node."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import ClassVar
+
+from lodger.engine.clock import Clock
+from lodger.engine.errors import Unavailable
+
+#: First and longest wait after a round that failed, seconds.
+BACKOFF_S = 0.1
+BACKOFF_MAX_S = 5.0
+
+
+class Service:
+    """A loop of rounds. ``start`` and ``stop`` are safe to call twice, in any order.
+
+    A round that raises because the host lacks something (full disk, busy database) is tried again with back-off; any
+    other exception is a bug of ours and is told through ``failed``, and the loop goes on likewise: one bad round must not
+    end the service of every tenant.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, clock: Clock, failed: Callable[[str, Exception], None]) -> None:
+        self.clock = clock
+        self._failed = failed
+        self._task: asyncio.Task[None] | None = None
+        self._nudged = asyncio.Event()
+
+    async def start(self) -> None:
+        """Begin the loop."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._loop(), name=f"lodger-{self.name}")
+
+    async def stop(self) -> None:
+        """End the loop; a round that is under way is cancelled at its next wait."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def nudge(self) -> None:
+        """End the present wait now."""
+        self._nudged.set()
+
+    async def round(self) -> float:
+        """Do what is to do; answer how many seconds to wait before the next round, unless nudged."""
+        raise NotImplementedError
+
+    async def _loop(self) -> None:
+        backoff = BACKOFF_S
+        while True:
+            self._nudged.clear()
+            try:
+                wait = await self.round()
+                backoff = BACKOFF_S
+            except Unavailable as error:
+                self._failed(self.name, error)
+                wait, backoff = backoff, min(backoff * 2, BACKOFF_MAX_S)
+            except Exception as error:  # noqa: BLE001 - told, and tried again: see the class
+                self._failed(self.name, error)
+                wait, backoff = backoff, min(backoff * 2, BACKOFF_MAX_S)
+            if wait > 0:
+                await self.wait(wait)
+            else:
+                await asyncio.sleep(0)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait that long on the clock, or until nudged."""
+        await either(self._nudged.wait(), self.clock.sleep(seconds))
+
+
+async def either(*waits: Awaitable[object]) -> None:
+    """Wait for the first of several; the others are cancelled."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,48 @@
+"""One table of everything a schedule decides for itself when nobody says otherwise; documentation and tests read it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySpec:
+    """One default: its unit is in its name."""
+
+    name: str
+    default: str | int | float
+    help: str
+
+
+POLICIES: tuple[PolicySpec, ...] = (
+    PolicySpec("missed", "latest", "what slots become that nobody ticked in time: skip, latest, all, within:DURATION"),
+    PolicySpec("missed_after_s", 10, "a slot is missed when its tick comes more than this many seconds after it"),
+    PolicySpec("catch_up_max", 1000, "most slots that one tick turns into runs; older ones become one gap row"),
+    PolicySpec(
+        "overlap",
+        "skip",
+        "an earlier action is unfinished: skip, queue_one, queue_all, cancel_running, allow",
+    ),
+    PolicySpec("queue_max", 1000, "most actions of one schedule that wait for their predecessors"),
+    PolicySpec("attempts", 1, "tries of an action whose failures are the tenant's"),
+    PolicySpec("engine_attempts", 3, "tries of an action whose failures are ours"),
+    PolicySpec("conflict_attempts", 3, "times a step is run again because what it read had changed"),
+    PolicySpec("backoff_s", 10.0, "wait before the second try"),
+    PolicySpec("backoff_factor", 2.0, "each further wait is this many times longer"),
+    PolicySpec("backoff_max_s", 3600.0, "longest wait between two tries"),
+)
+
+_BY_NAME = {spec.name: spec for spec in POLICIES}
+
+
+def whole(name: str) -> int:
+    """Give a default that is a whole number."""
+    return int(_BY_NAME[name].default)
+
+
+def number(name: str) -> float:
+    """Give a default that is a number."""
+    return float(_BY_NAME[name].default)
+
+
+def word(name: str) -> str:
+    """Give a default that is a word."""
+    return str(_BY_NAME[name].default)

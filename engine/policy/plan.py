@@ -1,0 +1,207 @@
+"""What each slot becomes that a tick owes: a run, a skip, or a gap for a stretch of slots with one common reason.
+
+Semantics: the missed policy speaks for a whole tick that comes late, so that an engine that was off for a month answers
+with one decision and not with a flurry; the overlap policy speaks for slots that are on time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lodger.engine.policy.defaults import whole, word
+from lodger.engine.policy.missed import Missed, MissedKind, parse_missed
+from lodger.engine.policy.overlap import Overlap
+from lodger.engine.recurrence.rule import Recurrence
+
+MISSED = "missed"
+OVERLAP = "overlap"
+CATCH_UP = "catch_up_max"
+QUEUE_FULL = "queue_full"
+CAUGHT_UP = "caught_up"
+
+_MISSED = parse_missed(word("missed"))
+_OVERLAP = Overlap(word("overlap"))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a schedule says about its slots."""
+
+    missed: Missed = _MISSED
+    overlap: Overlap = _OVERLAP
+    missed_after: timedelta = timedelta(seconds=whole("missed_after_s"))
+    catch_up_max: int = whole("catch_up_max")
+    queue_max: int = whole("queue_max")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Unfinished actions of the schedule: those that run or may start at once, and those that wait for a predecessor.
+
+    An action that only waits for its retry counts as neither: a due slot supersedes it.
+    """
+
+    busy: int = 0
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The slot becomes an action.
+
+    Attributes:
+        held: it waits until its predecessors are over.
+        cancels: every unfinished action of the schedule is cancelled first.
+        reason: ``caught_up`` when it runs late by the missed policy.
+    """
+
+    slot: datetime
+    held: bool = False
+    cancels: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """The slot becomes a row that says why it did not run."""
+
+    slot: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Every slot in [slot, slot_to] did not run, for one reason; both ends are slots, ``slot < slot_to``."""
+
+    slot: datetime
+    slot_to: datetime
+    reason: str
+
+
+Step = Run | Skip | Gap
+
+
+def plan(standing: Standing, terms: Terms, recurrence: Recurrence, after: datetime, now: datetime) -> list[Step]:
+    """Decide every slot in (after, now], ascending, without enumerating a stretch that becomes a gap.
+
+    Cost: the number of slots that become rows of their own, at most ``catch_up_max`` + those of ``missed_after``.
+    """
+    first = recurrence.next_after(after)
+    if first is None or first > now:
+        return []
+    edge = now - terms.missed_after
+    if first >= edge:
+        return _on_time(standing, terms, recurrence, first, now)
+    if terms.missed.kind is MissedKind.ALL:
+        return _all(standing, terms, recurrence, first, now)
+    if terms.missed.kind is MissedKind.SKIP:
+        last = recurrence.previous_before(edge)
+        assert last is not None
+        rest = recurrence.next_after(last)
+        steps = _stretch(first, last, MISSED)
+        return steps + (_on_time(standing, terms, recurrence, rest, now) if rest is not None and rest <= now else [])
+    last = recurrence.previous_before(now, inclusive=True)
+    assert last is not None
+    if terms.missed.window is not None and last < now - terms.missed.window:
+        return _stretch(first, last, MISSED)
+    before = recurrence.previous_before(last)
+    steps = _stretch(first, before, MISSED) if before is not None and before >= first else []
+    held = terms.overlap is not Overlap.ALLOW and bool(standing.busy or standing.waiting)
+    return [*steps, Run(last, held=held, reason=CAUGHT_UP)]
+
+
+def stretch(recurrence: Recurrence, after: datetime, to: datetime, reason: str) -> list[Step]:
+    """Account every slot in (after, to] by one row with one reason: a pause, a suspension."""
+    first = recurrence.next_after(after)
+    if first is None or first > to:
+        return []
+    last = recurrence.previous_before(to, inclusive=True)
+    return _stretch(first, last or first, reason)
+
+
+def _stretch(first: datetime, last: datetime, reason: str) -> list[Step]:
+    return [Skip(first, reason) if first == last else Gap(first, last, reason)]
+
+
+def _all(standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime) -> list[Step]:
+    """Run the newest catch_up_max slots, oldest first; what is older becomes one gap."""
+    slots: list[datetime] = []
+    slot = recurrence.previous_before(now, inclusive=True)
+    while slot is not None and slot >= first and len(slots) < terms.catch_up_max:
+        slots.append(slot)
+        slot = recurrence.previous_before(slot)
+    slots.reverse()
+    steps = _stretch(first, slot, CATCH_UP) if slot is not None and slot >= first else []
+    serial = terms.overlap is not Overlap.ALLOW
+    held = serial and bool(standing.busy or standing.waiting)
+    for each in slots:
+        steps.append(Run(each, held=held, reason=CAUGHT_UP))
+        held = serial
+    return steps
+
+
+def _on_time(standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime) -> list[Step]:
+    decide = _DECIDE[terms.overlap]
+    steps: list[Step] = []
+    busy, waiting, number = standing.busy, standing.waiting, 0
+    slot: datetime | None = first
+    while slot is not None and slot <= now:
+        following = recurrence.next_after(slot)
+        last = following is None or following > now
+        number += 1
+        if number > terms.catch_up_max:
+            # A rule may name more slots within missed_after than a transaction should write.
+            end = recurrence.previous_before(now, inclusive=True) or slot
+            return [*steps, *_stretch(slot, end, CATCH_UP)]
+        step = decide(slot, busy, waiting, last, terms.queue_max)
+        if isinstance(step, Run):
+            waiting += step.held
+            busy += not step.held
+            steps.append(step)
+        else:
+            _lengthen(steps, step)
+        slot = following
+    return steps
+
+
+def _lengthen(steps: list[Step], skip: Skip) -> None:
+    """Add a skip; one that follows another with the same reason makes a gap of both."""
+    before = steps[-1] if steps else None
+    if isinstance(before, Skip | Gap) and before.reason == skip.reason:
+        steps[-1] = Gap(before.slot, skip.slot, skip.reason)
+    else:
+        steps.append(skip)
+
+
+def _skip(slot: datetime, busy: int, waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
+    return Skip(slot, OVERLAP) if busy or waiting else Run(slot)
+
+
+def _queue_one(slot: datetime, busy: int, waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
+    if waiting:
+        return Skip(slot, OVERLAP)
+    return Run(slot, held=bool(busy))
+
+
+def _queue_all(slot: datetime, busy: int, waiting: int, _last: bool, queue_max: int) -> Run | Skip:
+    if waiting >= queue_max:
+        return Skip(slot, QUEUE_FULL)
+    return Run(slot, held=bool(busy or waiting))
+
+
+def _cancel_running(slot: datetime, busy: int, waiting: int, last: bool, _queue_max: int) -> Run | Skip:
+    # A run that the next slot of the same tick would cancel is never begun.
+    return Run(slot, cancels=bool(busy or waiting)) if last else Skip(slot, OVERLAP)
+
+
+def _allow(slot: datetime, _busy: int, _waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
+    return Run(slot)
+
+
+_DECIDE: dict[Overlap, Callable[[datetime, int, int, bool, int], Run | Skip]] = {
+    Overlap.SKIP: _skip,
+    Overlap.QUEUE_ONE: _queue_one,
+    Overlap.QUEUE_ALL: _queue_all,
+    Overlap.CANCEL_RUNNING: _cancel_running,
+    Overlap.ALLOW: _allow,
+}

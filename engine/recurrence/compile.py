@@ -1,0 +1,92 @@
+"""From what the ledger keeps of a schedule to the Recurrence that answers; compiled schedules are kept."""
+
+from datetime import datetime
+from functools import lru_cache
+
+from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
+from lodger.engine.recurrence.parse import parse_rule, recognise
+from lodger.engine.recurrence.rrule.parser import parse_set
+from lodger.engine.recurrence.rule import Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.union import Union
+from lodger.engine.recurrence.window import Windows
+
+MOST_RULES = 32
+
+
+def compile_schedule(rules: ScheduleRules, *, now: datetime | None = None) -> Union:
+    """Make the Recurrence of a schedule.
+
+    Args:
+        rules: rules, exclusions, zone and bounds.
+        now: aware instant from which ``in 90s`` counts; nothing else looks at it.
+
+    Raises:
+        RuleInvalid: a rule is none, with the position; ``details["rule"]`` is its 0-based index among the rules and
+            then the exclusions.
+    """
+    try:
+        return _compiled(rules, now)
+    except TypeError:  # unhashable values that came out of JSON
+        return _compile(rules, now)
+
+
+def compile_firing(rules: ScheduleRules, *, now: datetime | None = None) -> Union:
+    """Like compile_schedule, but refuse a schedule that never fires.
+
+    Raises:
+        RuleNeverFires: ``schedule_never_fires`` with the proof in words.
+    """
+    schedule = compile_schedule(rules, now=now)
+    reason = schedule.proves_never()
+    if reason is not None:
+        raise RuleNeverFires(
+            "schedule_never_fires",
+            "the schedule has no slot before year 10000",
+            why=reason,
+            fix="change the rules, or the exclusions and bounds that leave nothing of them",
+        )
+    return schedule
+
+
+def _compile(rules: ScheduleRules, now: datetime | None) -> Union:
+    if not rules.rules:
+        raise RuleInvalid("schedule_empty", "the schedule has no rule", fix="give at least one rule")
+    if len(rules.rules) + len(rules.exclusions) > MOST_RULES:
+        raise RuleInvalid(
+            "schedule_too_large",
+            f"the schedule has more than {MOST_RULES} rules and exclusions",
+            why="a question about a schedule has bounded work",
+            fix="split it into several schedules",
+        )
+    for name in ("start", "end"):
+        bound: datetime | None = getattr(rules, name)
+        if bound is not None and bound.tzinfo is None:
+            raise RuleInvalid("bound_naive", f"{name} has no zone", fix="give an aware UTC datetime")
+    included = []
+    for i, spec in enumerate(rules.rules):
+        try:
+            included.append(parse_rule(spec, default_tz=rules.tz, dst=rules.dst, now=now))
+        except RuleInvalid as error:
+            error.details["rule"] = i
+            raise
+    excluded = []
+    for i, spec in enumerate(rules.exclusions, len(rules.rules)):
+        try:
+            excluded.append(_windows(spec, rules, now))
+        except RuleInvalid as error:
+            error.details["rule"] = i
+            raise
+    return Union(included, excluded, start=rules.start, end=rules.end)
+
+
+_compiled = lru_cache(maxsize=4096)(_compile)
+
+
+def _windows(spec: RuleSpec, rules: ScheduleRules, now: datetime | None) -> Windows:
+    opens = parse_rule(spec, default_tz=rules.tz, dst=rules.dst, now=now)
+    if (spec.kind or recognise(spec.text)) is not Kind.RRULE:
+        return Windows(opens)
+    read = parse_set(spec.text, spec.dtstart, spec.tz or rules.tz)
+    if read.duration_s is not None:
+        return Windows(opens, read.duration_s)
+    return Windows(opens, whole_days=read.date_only)

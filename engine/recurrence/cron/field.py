@@ -1,0 +1,104 @@
+"""One field of a cron expression: its range, its names, and how its terms are read."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lodger.engine.recurrence.dial import stride
+from lodger.engine.recurrence.errors import RuleInvalid
+
+_DIGITS = re.compile(r"[0-9]{1,4}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What a field may hold.
+
+    Attributes:
+        name: as errors call it.
+        low: smallest number.
+        high: largest number.
+        modulus: numbers that differ by it mean the same (7 for the weekday, where 0 and 7 are Sunday); 0
+            for none.
+        names: upper-case names of the numbers, from ``first_name`` on.
+        first_name: the number of the first name.
+    """
+
+    name: str
+    low: int
+    high: int
+    modulus: int = 0
+    names: tuple[str, ...] = ()
+    first_name: int = 0
+
+    def wrong(self, text: str, index: int, why: str = "") -> RuleInvalid:
+        """Give the error for a term of this field."""
+        spans = f"{self.low} to {self.high}" + (f" or {self.names[0]} to {self.names[-1]}" if self.names else "")
+        return RuleInvalid(
+            "cron_bad_field",
+            f"{text!r} is no {self.name}",
+            why=why or f"The {self.name} field takes numbers {spans}, ranges a-b, steps /n, lists and *.",
+            fix=f"Write for example * or {self.low} or {self.low}-{self.high} in the {self.name} field.",
+            index=index,
+        )
+
+    def number(self, text: str, index: int) -> int:
+        """Value of a number or a name."""
+        if text.isascii() and text.upper() in self.names:
+            return self.names.index(text.upper()) + self.first_name
+        if not _DIGITS.match(text) or not self.low <= int(text) <= self.high:
+            raise self.wrong(text, index)
+        return int(text)
+
+    def term(self, text: str, index: int) -> int:
+        """Set of the numbers that ``*``, ``a``, ``a-b``, each with an optional ``/n``, stand for.
+
+        A range whose start is above its end wraps (``22-2``, ``FRI-MON``, ``NOV-FEB``) and a step keeps
+        counting across the edge. ``a/n`` runs from a to the largest number, as in cronsim.
+        """
+        body, slash, steps = text.partition("/")
+        if body == "?" and self not in (DAY, WEEKDAY):
+            raise self.wrong(text, index, "A question mark belongs to the day of month or the day of week.")
+        step = 1
+        if slash:
+            at = index + len(body) + 1
+            if not _DIGITS.match(steps) or not int(steps):
+                raise self.wrong(steps, at, f"A step is a whole number of at least 1, in the {self.name} field too.")
+            step = int(steps)
+        if body in ("*", "?"):
+            return stride(self.low, self.high + 1, step)
+        start, dash, end = body.partition("-")
+        first = self.number(start, index)
+        if not dash:
+            return stride(first, self.high + 1, step) if slash else 1 << first
+        last = self.number(end, index + len(start) + 1)
+        if last >= first:
+            return stride(first, last + 1, step)
+        size = self.modulus or self.high - self.low + 1
+        wrapped = 0
+        for ahead in range(0, (last - first) % size + 1, step):
+            wrapped |= 1 << (first - self.low + ahead) % size + self.low
+        return wrapped
+
+
+SECOND = Field("second", 0, 59)
+MINUTE = Field("minute", 0, 59)
+HOUR = Field("hour", 0, 23)
+DAY = Field("day of month", 1, 31)
+MONTH = Field(
+    "month",
+    1,
+    12,
+    names=("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"),
+    first_name=1,
+)
+WEEKDAY = Field("day of week", 0, 7, modulus=7, names=("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))
+
+
+def terms(field: Field, text: str, index: int) -> Iterator[tuple[str, int]]:
+    """Give each comma-separated term with its position."""
+    for term in text.split(","):
+        if not term:
+            raise field.wrong(term, index, f"A list in the {field.name} field has an empty place.")
+        yield term, index
+        index += len(term) + 1

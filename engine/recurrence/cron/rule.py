@@ -1,0 +1,62 @@
+"""A cron expression that answers questions."""
+
+from dataclasses import dataclass
+
+from lodger.engine.recurrence.clockwords import sentence, spoken
+from lodger.engine.recurrence.cron.days import CronDays
+from lodger.engine.recurrence.cron.words import days_in_words
+from lodger.engine.recurrence.dial import Dial
+from lodger.engine.recurrence.grid import Grid
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds
+from lodger.engine.recurrence.yeardays import YearDays
+
+
+@dataclass(frozen=True, slots=True)
+class CronRule:
+    """Slots of a cron expression on the wall clock (a LocalSequence).
+
+    Attributes:
+        dial: times of day.
+        days: the day-level fields.
+        recurring: the minute or hour field begins with a star, so the job follows the running clock
+            (Debian's cron).
+    """
+
+    dial: Dial
+    days: CronDays
+    recurring: bool
+    grid: Grid
+
+    @classmethod
+    def of(cls, dial: Dial, days: CronDays, *, recurring: bool) -> "CronRule":
+        """Make the rule; nothing is computed before the first question."""
+        return cls(dial, days, recurring, Grid(YearDays(days.of_kind), dial))
+
+    def next_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
+        """First member after (or at) the local second; None up to the end of year 9999."""
+        return self.grid.next_local(local, inclusive=inclusive)
+
+    def previous_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
+        """Last member before (or at) the local second."""
+        return self.grid.previous_local(local, inclusive=inclusive)
+
+    def text(self) -> str:
+        """One exact English sentence, without the zone."""
+        when = spoken(self.dial, recurring=self.recurring)
+        return sentence(f"{when}, {days_in_words(self.days)}")
+
+    def ends(self) -> bool:
+        """Only when it has no slot at all: cron names no years."""
+        return not self.grid.has_days()
+
+    def default_dst(self) -> DstPolicy:
+        """Debian's: a fixed time runs once, right after the gap that skips it; a star runs by the clock."""
+        if self.recurring:
+            return DstPolicy(Gap.SKIP, Fold.BOTH)
+        return DstPolicy(Gap.NEXT, Fold.FIRST)
+
+    def never_reason(self) -> str | None:
+        """Why there is no slot, or None."""
+        if self.grid.has_days():
+            return None
+        return f"No year of the calendar has such a day: {days_in_words(self.days)}."

@@ -1,0 +1,58 @@
+"""The days of a cron expression in English."""
+
+from lodger.engine.recurrence.clockwords import MONTHS, WEEKDAYS, joined, listed, ordinal
+from lodger.engine.recurrence.cron.days import (
+    ALL_DAYS,
+    ALL_MONTHS,
+    ALL_WEEKDAYS,
+    CronDays,
+    MonthDays,
+    WeekDays,
+)
+
+
+def _month_days(days: MonthDays) -> str:
+    words = []
+    if days.numbers:
+        plural = "s" if days.numbers.bit_count() > 1 else ""
+        words.append(f"day{plural} {listed(days.numbers)} of the month")
+    for item in days.from_end:
+        day = (
+            "the last day of the month" if not item.before else f"the {ordinal(item.before + 1)} last day of the month"
+        )
+        if item.nearest_weekday:
+            day = f"the Monday-to-Friday day nearest to {day}"
+        words.append(day)
+    words += [f"the Monday-to-Friday day nearest to day {day}" for day in days.nearest]
+    return joined(words, "or")
+
+
+def _week_days(days: WeekDays) -> str:
+    words = []
+    if days.weekly:
+        words.append(listed(days.weekly, WEEKDAYS))
+    words += [f"the {ordinal(which)} {WEEKDAYS[weekday]} of the month" for weekday, which in days.nth]
+    words += [f"the last {WEEKDAYS[weekday]} of the month" for weekday in days.last]
+    return joined(words, "or")
+
+
+def days_in_words(days: CronDays) -> str:
+    """Which days, without capital letter."""
+    every_date, every_weekday = days.month_days.numbers == ALL_DAYS, days.week_days.weekly == ALL_WEEKDAYS
+    by_date, by_week = _month_days(days.month_days), _week_days(days.week_days)
+    if days.both():
+        if every_date and every_weekday:
+            said = "every day"
+        elif every_date:
+            said = f"on {by_week}"
+        elif every_weekday:
+            said = f"on {by_date}"
+        else:
+            said = f"on {by_date}, but only when it is also {by_week}"
+    elif every_date or every_weekday:
+        said = "every day"
+    else:
+        said = f"on {by_date}, and also on {by_week}"
+    if days.months != ALL_MONTHS:
+        said += f", in {listed(days.months, MONTHS)}"
+    return said

@@ -1,0 +1,152 @@
+"""Lengths of time in text: ``90s``, ``1h30m``, ``2 days 3 hours``, ``PT90S``; whole microseconds inside.
+
+Only units of fixed length: a month or a year is none, so they are refused with what to write instead. A day
+is 24 hours.
+"""
+
+import re
+
+from lodger.engine.recurrence.errors import RuleInvalid
+
+MILLISECOND_US = 1_000
+SECOND_US = 1_000_000
+MINUTE_US = 60 * SECOND_US
+HOUR_US = 60 * MINUTE_US
+DAY_US = 24 * HOUR_US
+WEEK_US = 7 * DAY_US
+#: Longer than the whole calendar: nothing beyond it can name an instant.
+LONGEST_US = 9999 * 366 * DAY_US
+
+_NAMES = {
+    MILLISECOND_US: "ms millisecond milliseconds",
+    SECOND_US: "s sec secs second seconds",
+    MINUTE_US: "m min mins minute minutes",
+    HOUR_US: "h hr hrs hour hours",
+    DAY_US: "d day days",
+    WEEK_US: "w wk wks week weeks",
+}
+UNITS = {name: us for us, names in _NAMES.items() for name in names.split()}
+_WORDS = (
+    (DAY_US, "day"),
+    (HOUR_US, "hour"),
+    (MINUTE_US, "minute"),
+    (SECOND_US, "second"),
+    (MILLISECOND_US, "millisecond"),
+)
+_PART = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?[ \t]*([A-Za-z]{1,16})")
+_BETWEEN = re.compile(r"[ \t]*(?:,[ \t]*|and[ \t]+)?")
+_ISO = re.compile(
+    r"P(?:(?P<w>[0-9]{1,15})W|(?:(?P<d>[0-9]{1,15})D)?"
+    r"(?:T(?=[0-9])(?:(?P<h>[0-9]{1,15})H)?(?:(?P<m>[0-9]{1,15})M)?(?:(?P<s>[0-9]{1,15})(?:[.,](?P<f>[0-9]{1,9}))?S)?)?)\Z",
+    re.IGNORECASE | re.ASCII,
+)
+_CALENDAR_UNITS = {"mo", "month", "months", "y", "yr", "yrs", "year", "years", "quarter", "quarters"}
+
+
+def _wrong(what: str, why: str, index: int, fix: str = "Write for example 90s, 1h30m, 2 days or PT90S.") -> RuleInvalid:
+    return RuleInvalid("duration_invalid", what, why=why, fix=fix, index=index)
+
+
+def _no_calendar(unit: str, index: int) -> RuleInvalid:
+    return _wrong(
+        f"{unit!r} is no fixed length of time",
+        "Months and years differ in length.",
+        index,
+        "Write a number of days, or a rule such as FREQ=MONTHLY or 0 9 1 * *.",
+    )
+
+
+def _fraction_us(digits: str | None, unit_us: int, index: int) -> int:
+    if not digits:
+        return 0
+    scale: int = 10 ** len(digits)
+    us, rest = divmod(int(digits) * unit_us, scale)
+    if rest:
+        raise _wrong("the fraction is finer than a microsecond", "Lengths are whole microseconds.", index)
+    return us
+
+
+def _bounded(us: int, index: int) -> int:
+    if us > LONGEST_US:
+        raise _wrong("the duration is too long", "The calendar ends with year 9999.", index)
+    return us
+
+
+def _iso(text: str, index: int) -> int:
+    match = _ISO.match(text)
+    if match is None or not any(match.groupdict().values()):
+        head = text.upper().split("T")[0]
+        if re.match(r"P[0-9]+[YM]|P[0-9]+Y", head):
+            raise _no_calendar(text[:24], index)
+        raise _wrong(f"{text[:40]!r} is no ISO 8601 duration", "The form is PnW or PnDTnHnMnS.", index)
+    us = sum(
+        int(match[name] or 0) * unit
+        for name, unit in (("w", WEEK_US), ("d", DAY_US), ("h", HOUR_US), ("m", MINUTE_US), ("s", SECOND_US))
+    )
+    return _bounded(us + _fraction_us(match["f"], SECOND_US, index), index)
+
+
+def parse_duration(text: str, index: int = 0) -> int:
+    """Microseconds of a length of time.
+
+    Args:
+        text: the length, without anything around it.
+        index: where it stands in the caller's text; errors count from there.
+
+    Raises:
+        RuleInvalid: ``duration_invalid`` with the position of the mistake. Zero is a length; what needs
+            more says so.
+    """
+    if text[:1] in ("P", "p"):
+        return _iso(text, index)
+    total, at, finest = 0, 0, LONGEST_US
+    while at < len(text) or not at:
+        match = _PART.match(text, at)
+        if match is None:
+            raise _wrong(
+                f"{text[at : at + 24]!r} is no length of time",
+                "A length is a number and its unit.",
+                index + at,
+            )
+        whole, fraction, name = match.groups()
+        unit = UNITS.get(name.lower())
+        if unit is None:
+            if name.lower() in _CALENDAR_UNITS:
+                raise _no_calendar(name, index + match.start(3))
+            raise _wrong(f"{name!r} is no unit of time", "Units are ms, s, m, h, d and w.", index + match.start(3))
+        if unit >= finest:
+            raise _wrong(f"{name!r} stands after a smaller or equal unit", "Units descend.", index + match.start(3))
+        finest = unit
+        total += int(whole) * unit + _fraction_us(fraction, unit, index + at)
+        at = match.end()
+        gap = _BETWEEN.match(text, at)
+        if gap and at < len(text):
+            at = gap.end()
+            if at == len(text):
+                raise _wrong("the length is not finished", "After a comma or 'and' comes another part.", index + at)
+    return _bounded(total, index)
+
+
+def duration_in_words(us: int) -> str:
+    """``1 hour 30 minutes``: exact, largest unit the day; microseconds only when there are some."""
+    parts = []
+    for unit, name in _WORDS:
+        count, us = divmod(us, unit)
+        if count:
+            parts.append(f"{count} {name}{'' if count == 1 else 's'}")
+    if us or not parts:
+        parts.append(f"{us} microsecond{'' if us == 1 else 's'}")
+    return " ".join(parts)
+
+
+def format_duration(us: int) -> str:
+    """Shortest text that :func:`parse_duration` reads back exactly: ``1d2h30m``, ``0.000001s``, ``0s``."""
+    parts = []
+    for unit, name in ((DAY_US, "d"), (HOUR_US, "h"), (MINUTE_US, "m")):
+        count, us = divmod(us, unit)
+        if count:
+            parts.append(f"{count}{name}")
+    if us or not parts:
+        seconds, fraction = divmod(us, SECOND_US)
+        parts.append(f"{seconds}" + (f".{fraction:06d}".rstrip("0") if fraction else "") + "s")
+    return "".join(parts)

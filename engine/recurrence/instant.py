@@ -1,0 +1,73 @@
+"""ISO 8601 and RFC 5545 points in time in text: instants with an offset, local times without one."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from lodger.engine.recurrence.errors import RuleInvalid
+
+_TIME = re.compile(
+    r"(?P<Y>[0-9]{4})-(?P<M>[0-9]{2})-(?P<D>[0-9]{2})"
+    r"(?:[Tt ](?P<h>[0-9]{2}):(?P<m>[0-9]{2})(?::(?P<s>[0-9]{2})(?:[.,](?P<f>[0-9]{1,6})0*)?)?)?"
+    r"[ ]?(?P<zone>[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?\Z"
+)
+_BASIC = re.compile(
+    r"(?P<Y>[0-9]{4})(?P<M>[0-9]{2})(?P<D>[0-9]{2})"
+    r"(?:[Tt](?P<h>[0-9]{2})(?P<m>[0-9]{2})(?P<s>[0-9]{2})(?P<f>)?)?(?P<zone>[Zz])?\Z"
+)
+
+
+def looks_like_time(text: str) -> bool:
+    """Whether the text begins as a date does, so that it can be nothing but a point in time."""
+    return re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
+
+
+def parse_time(text: str, index: int = 0) -> datetime:
+    """Read a point in time.
+
+    Returns:
+        An aware UTC datetime when the text has an offset, else a naive one: the wall clock of a zone to be
+        named.
+
+    Raises:
+        RuleInvalid: ``time_invalid``.
+    """
+    match = (_TIME.match(text) or _BASIC.match(text)) if len(text) <= 64 else None
+    if match is None:
+        raise _wrong(f"{text[:40]!r} is no date and time", "The form is 2027-01-01T09:00:00, then Z or +02:00.", index)
+    year, month, day, hour, minute, second = (int(match[part] or 0) for part in "YMDhms")
+    fraction = int((match["f"] or "").ljust(6, "0"))
+    try:
+        local = datetime(year, month, day, hour, minute, second, fraction)  # noqa: DTZ001 - naive until the offset is read
+        if match["zone"] is None:
+            return local
+        return (local - _offset(match["zone"])).replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise _wrong(f"{text!r} does not exist", f"{error}.", index) from None
+
+
+def _offset(zone: str) -> timedelta:
+    if zone in "Zz":
+        return timedelta(0)
+    hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
+    if hours > 23 or minutes > 59:
+        raise ValueError("an offset is at most 23:59")
+    return timedelta(hours=hours, minutes=minutes) * (-1 if zone[0] == "-" else 1)
+
+
+def _wrong(what: str, why: str, index: int) -> RuleInvalid:
+    return RuleInvalid(
+        "time_invalid",
+        what,
+        why=why,
+        fix="Write for example 2027-01-01T09:00 or 2027-01-01T09:00:00Z.",
+        index=index,
+    )
+
+
+def format_instant(instant: datetime) -> str:
+    """ISO 8601 in UTC with ``Z``; the fraction only when there is one."""
+    utc = instant.astimezone(UTC)
+    shown = f"{utc.year:04d}-{utc.month:02d}-{utc.day:02d}T{utc.hour:02d}:{utc.minute:02d}:{utc.second:02d}"
+    if utc.microsecond:
+        shown += f".{utc.microsecond:06d}".rstrip("0")
+    return shown + "Z"

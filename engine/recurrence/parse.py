@@ -1,0 +1,193 @@
+"""Any rule text to a Recurrence: recognises the language, reads it, puts it under its zone and DST policy.
+
+A zone named in the text comes first, then the one of the spec, then the caller's default, then UTC.
+"""
+
+import re
+from datetime import UTC, datetime
+
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.instant import looks_like_time, parse_time
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, LocalSequence, Recurrence, RuleSpec
+from lodger.engine.recurrence.zoned import Zoned
+from lodger.engine.recurrence.zones import zone
+
+#: Languages that ``dtstart`` anchors; for the others it must be a time all the same and changes nothing.
+ANCHORED = (Kind.RRULE, Kind.EVERY)
+#: Longest text of a rule in characters; an RRULE set with its dates has the limits of its own parser on top.
+LONGEST_TEXT = 4096
+LONGEST_RRULE_SET = 65_536
+
+_RRULE = re.compile(r"(?:RRULE|EXRULE|DTSTART|RDATE|EXDATE)[:;]|(?!TZ=|DAYS=)[A-Z-]+=", re.IGNORECASE | re.ASCII)
+_EVERY = re.compile(r"@?every(?:[ \t]|\Z)|P(?:[0-9]|T[0-9])", re.IGNORECASE)
+_ONCE = re.compile(r"(?:at|in)[ \t]", re.IGNORECASE)
+_CRON = re.compile(r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]")
+_FIELDS = re.compile(r"[^ \t\r\n]+")
+
+
+def recognise(text: str) -> Kind:
+    """Language of a rule text.
+
+    Raises:
+        RuleInvalid: ``rule_unrecognised`` when it begins like none of them.
+    """
+    body = text.lstrip(" \t\r\n")
+    if _RRULE.match(body):
+        return Kind.RRULE
+    if _EVERY.match(body):
+        return Kind.EVERY
+    if _ONCE.match(body) or looks_like_time(body):
+        return Kind.ONCE
+    if "(" in body or "{" in body:
+        return Kind.SCHYNTAX
+    if _CRON.match(body) and (body[0] in "@TCD" or len(_FIELDS.findall(body)) > 2):
+        return Kind.CRON
+    raise RuleInvalid(
+        "rule_unrecognised",
+        f"{body[:60]!r} is no rule that Lodger knows" if body else "the rule is empty",
+        why="A rule is an RRULE set, a cron expression, Schyntax, an interval or a point in time.",
+        fix="Write for example FREQ=DAILY;BYHOUR=9, 0 9 * * 1-5, min(*%5), every 90s or at 2027-01-01T09:00.",
+        index=len(text) - len(body) if body else 0,
+    )
+
+
+def _checked(spec: RuleSpec) -> tuple[str, Kind]:
+    # A spec comes out of JSON: its types are a promise, not a fact.
+    for name in ("text", "dtstart", "tz"):
+        value: object = getattr(spec, name)
+        if not isinstance(value, str) and (value is not None or name == "text"):
+            raise RuleInvalid(
+                "rule_wrong_type",
+                f"the rule's {name} is no text",
+                why=f"It was given as {type(value).__name__}.",
+                fix=f"Give {name} as a string.",
+            )
+    text = spec.text
+    limit = LONGEST_RRULE_SET if spec.kind in (None, Kind.RRULE) else LONGEST_TEXT
+    kind = None
+    if len(text) <= limit:
+        kind = _kind(spec.kind) if spec.kind is not None else recognise(text)
+        limit = LONGEST_RRULE_SET if kind is Kind.RRULE else LONGEST_TEXT
+    if kind is None or len(text) > limit:
+        raise RuleInvalid(
+            "rule_too_long",
+            f"the rule has {len(text)} characters",
+            why=f"A rule has at most {limit}.",
+            fix="Split it into several rules of one schedule.",
+            index=limit,
+        )
+    return text, kind
+
+
+def _kind(name: Kind | str) -> Kind:
+    try:
+        return Kind(name)
+    except ValueError:
+        raise RuleInvalid(
+            "kind_unknown",
+            f"{str(name)[:40]!r} is no rule language",
+            why=f"The languages are {', '.join(Kind)}.",
+            fix="Leave the kind out: the text tells it.",
+        ) from None
+
+
+def _anchor(text: str) -> datetime:
+    try:
+        return parse_time(text.strip())
+    except RuleInvalid as error:
+        # Positions count in the rule's text, and this is another one.
+        raise RuleInvalid(error.code, f"dtstart: {error.what}", why=error.why, fix=error.fix) from None
+
+
+def _zoned(local: LocalSequence, tz: str | None, index: int | None, dst: DstPolicy) -> Zoned:
+    return Zoned(local, zone("UTC" if tz is None else tz, index), dst)
+
+
+def local_instant(when: datetime, tz: str | None) -> datetime:
+    """Instant of a point in time; a naive one is on the wall clock of the zone (None: UTC).
+
+    A time that the zone skips is read with the offset before; of a time that comes twice the first is taken.
+    """
+    if when.tzinfo is not None:
+        return when.astimezone(UTC)
+    from lodger.engine.recurrence.once import OnceLocal
+
+    whole = when.replace(microsecond=0)
+    found = Zoned(OnceLocal.of(whole), zone(tz or "UTC"), DstPolicy(Gap.SHIFT, Fold.FIRST)).next_after(
+        datetime.min.replace(tzinfo=UTC), inclusive=True
+    )
+    if found is None:
+        raise RuleInvalid(
+            "time_invalid",
+            f"{when.isoformat()} in {tz} lies outside years 1 to 9999",
+            why="The calendar ends there.",
+            fix="Write an earlier or later time.",
+        )
+    return found.replace(microsecond=when.microsecond)
+
+
+def parse_rule(
+    spec: RuleSpec,
+    *,
+    default_tz: str | None = None,
+    dst: DstPolicy | None = None,
+    now: datetime | None = None,
+) -> Recurrence:
+    """Read one rule of any language.
+
+    Args:
+        spec: text with its kind (None: recognised), anchor and zone.
+        default_tz: zone of the schedule, used when neither text nor spec names one.
+        dst: what gaps and folds do; None and None fields are the language's default.
+        now: aware instant from which ``in 90s`` counts; nothing else looks at it.
+
+    Raises:
+        RuleInvalid: the text is no rule, with the position of the mistake.
+    """
+    text, kind = _checked(spec)
+    dst = dst or DstPolicy()
+    tz = spec.tz if spec.tz is not None else default_tz
+    if kind is Kind.RRULE:
+        from lodger.engine.recurrence import rrule
+
+        return rrule.parse(text, dtstart=spec.dtstart, tz=tz, dst=dst)
+    anchor = None if spec.dtstart is None else _anchor(spec.dtstart)
+    if kind is Kind.CRON:
+        from lodger.engine.recurrence import cron
+
+        read = cron.parse(text)
+        return _zoned(read.rule, read.tz or tz, read.tz_index if read.tz else None, dst)
+    if kind is Kind.SCHYNTAX:
+        from lodger.engine.recurrence import schyntax
+
+        return schyntax.zoned(schyntax.parse(text), zone("UTC" if tz is None else tz), dst)
+    if kind is Kind.EVERY:
+        from lodger.engine.recurrence.every import parse_every
+
+        if tz is not None:
+            zone(tz)  # an interval has no wall clock, but a name that is no zone is still a mistake
+        return parse_every(text, None if anchor is None else local_instant(anchor, tz))
+    from lodger.engine.recurrence.once import OnceAt, parse_once
+
+    once = parse_once(text, now)
+    if isinstance(once, OnceAt):
+        if tz is not None:
+            zone(tz)
+        return once
+    return _zoned(once, tz, None, dst)
+
+
+def resolved(spec: RuleSpec, now: datetime) -> RuleSpec:
+    """Make a relative one-off (``in 3 days``) the absolute one that it means now; others stay as they are.
+
+    What is stored must mean the same whenever it is read again, so a schedule stores the resolved spec.
+    """
+    from lodger.engine.recurrence.instant import format_instant
+    from lodger.engine.recurrence.once import OnceAt, is_relative, parse_once
+
+    text, kind = _checked(spec)
+    if kind is not Kind.ONCE or not is_relative(text):
+        return spec
+    once = parse_once(text, now)
+    assert isinstance(once, OnceAt)
+    return RuleSpec(text=f"at {format_instant(once.instant)}", kind=Kind.ONCE, dtstart=spec.dtstart, tz=spec.tz)

@@ -1,0 +1,173 @@
+"""What ``lodger next`` answers: one question about one rule as plain mappings, and the batch of JSON lines.
+
+Everything in a request is a stranger's: types, sizes and names are checked here, and what is wrong comes
+back as ``{"error": {"code", "message", "index", ...}}`` rather than as an exception.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from lodger.engine.errors import InputError
+from lodger.engine.recurrence.clockwords import sentence
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.instant import format_instant, parse_time
+from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec
+from lodger.engine.recurrence.zones import zone
+
+MOST_SLOTS = 1000
+DEFAULT_SLOTS = 5
+LONGEST_LINE = 262_144
+
+_END = datetime.max.replace(tzinfo=UTC)
+_TEXTS = ("rule", "kind", "dtstart", "tz", "after", "gap", "fold")
+_KNOWN = {"id", "n", "inclusive", "previous", *_TEXTS}
+
+
+def _wrong(what: str, why: str, fix: str) -> InputError:
+    return InputError("bad_request", what, why=why, fix=fix)
+
+
+def _checked(request: Mapping[str, Any]) -> None:
+    for name in _TEXTS:
+        if not isinstance(request.get(name), str | None):
+            raise _wrong(f"{name} is no text", f"It is {type(request[name]).__name__}.", f"Give {name} as a string.")
+    for name in ("inclusive", "previous"):
+        if not isinstance(request.get(name), bool | None):
+            raise _wrong(f"{name} is neither true nor false", f"It is {request[name]!r:.40}.", "Write true or false.")
+    if request.get("rule") is None:
+        raise _wrong("there is no rule", "A question is about one rule.", 'Give "rule" as a string.')
+    count = request.get("n")
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_SLOTS):
+        raise _wrong(
+            f"n is {count!r:.40}",
+            f"One answer has 1 to {MOST_SLOTS} slots.",
+            "Ask again after the last slot for more.",
+        )
+
+
+def _choice(request: Mapping[str, Any], name: str, choices: type[Kind] | type[Gap] | type[Fold]) -> Any:  # noqa: ANN401 - a member of the enum given
+    value = request.get(name)
+    if value is None:
+        return None
+    try:
+        return choices(value)
+    except ValueError:
+        spelled = ", ".join(choices)
+        raise _wrong(
+            f"{name} is {value[:40]!r}", f"It is one of {spelled}.", f"Leave {name} out or write one."
+        ) from None
+
+
+def _moment(text: str, tz: str | None) -> datetime:
+    try:
+        return local_instant(parse_time(text.strip()), tz)
+    except RuleInvalid as error:
+        # Positions count in the rule's text, and this is another one.
+        raise InputError(error.code, f"after: {error.what}", why=error.why, fix=error.fix) from None
+
+
+def _slots(rule: Recurrence, after: datetime, request: Mapping[str, Any]) -> list[datetime]:
+    step = rule.previous_before if request.get("previous") else rule.next_after
+    count = request.get("n") or DEFAULT_SLOTS
+    found: list[datetime] = []
+    slot = step(after, inclusive=bool(request.get("inclusive")))
+    while slot is not None:
+        found.append(slot)
+        if len(found) == count:
+            break
+        slot = step(slot)
+    return found
+
+
+def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any]:
+    _checked(request)
+    tz = request.get("tz")
+    if tz is not None:
+        zone(tz)
+    kind = _choice(request, "kind", Kind)
+    dst = DstPolicy(_choice(request, "gap", Gap), _choice(request, "fold", Fold))
+    if request.get("after") is not None:
+        after = _moment(request["after"], tz)
+    elif now is not None:
+        after = now
+    else:
+        raise _wrong("there is no after", "The question has no moment to start from.", 'Give "after" as an ISO time.')
+    spec = RuleSpec(request["rule"], kind, request.get("dtstart"), tz)
+    rule = parse_rule(spec, dst=dst, now=now or after)
+    slots = _slots(rule, after, request)
+    reason = None if slots else rule.proves_never()
+    ends = rule.ends()
+    last = rule.previous_before(_END, inclusive=True) if ends and reason is None else None
+    shown = [format_instant(slot) for slot in slots]
+    answer: dict[str, Any] = {
+        "kind": str(kind or recognise(spec.text)),
+        "text": sentence(rule.text()),
+        "next": shown,
+        "never": reason is not None,
+        "reason": reason,
+        "shifted": [text for text, slot in zip(shown, slots, strict=True) if rule.shifted(slot)],
+        "ends": ends,
+        "last": None if last is None else format_instant(last),
+    }
+    if request.get("previous"):
+        answer["previous"] = shown
+    ignored = [str(name)[:40] for name in request if name not in _KNOWN]
+    if spec.dtstart is not None and answer["kind"] not in ANCHORED:
+        ignored.append("dtstart")
+    if ignored:
+        answer["ignored"] = ignored
+    return answer
+
+
+def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[str, Any]:
+    """Answer one question.
+
+    Args:
+        request: ``rule`` (text), optional ``id``, ``kind``, ``dtstart``, ``tz``, ``after`` (ISO; without
+            offset in
+            ``tz``), ``inclusive``, ``n`` (1 to 1000, default 5), ``previous``, ``gap``, ``fold``.
+        now: used when ``after`` is missing, and as the moment that ``in 90s`` counts from.
+
+    Returns:
+        ``{"kind", "text", "next", "never", "reason", "shifted", "ends", "last"}`` or ``{"error"}``, with the
+        ``id`` when there is one. ``next`` holds the slots nearest first; with ``previous`` these are the ones
+        before ``after``, and are also there under ``previous``. ``last`` is the final slot of a rule that ends.
+        Parts of the question that changed nothing are named under ``ignored``.
+    """
+    if not isinstance(request, Mapping):
+        return {
+            "id": None,
+            "error": _shown(_wrong("the question is no object", "It has named parts.", "Write {...}.")),
+        }
+    head = {"id": request["id"]} if "id" in request else {}
+    try:
+        return head | _answered(request, now)
+    except InputError as error:
+        return head | {"error": _shown(error)}
+
+
+def _shown(error: InputError) -> dict[str, Any]:
+    return {"index": None} | error.as_dict()
+
+
+def answer_lines(lines: Iterable[str], *, now: datetime | None = None) -> Iterator[str]:
+    """Answer JSON lines with JSON lines in the same order; blank lines are passed over."""
+    for line in lines:
+        if line.strip():
+            yield json.dumps(_line(line, now), ensure_ascii=True, separators=(",", ":"))
+
+
+def _line(line: str, now: datetime | None) -> dict[str, Any]:
+    try:
+        if len(line) > LONGEST_LINE:
+            raise _wrong("the line is too long", f"It has more than {LONGEST_LINE} characters.", "Write shorter rules.")
+        try:
+            request = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise _wrong("the line is no JSON", f"{error}"[:200], "Write one JSON object per line.") from None
+    except InputError as error:
+        return {"id": None, "error": _shown(error)}
+    return answer(request, now=now)

@@ -1,0 +1,24 @@
+"""RFC 5545 recurrence sets as wall-clock sequences that seek; it must never walk from DTSTART to answer."""
+
+from lodger.engine.recurrence.rrule.parser import parse_set
+from lodger.engine.recurrence.rrule.rule_set import SetSequence
+from lodger.engine.recurrence.rule import DstPolicy
+from lodger.engine.recurrence.zoned import Zoned
+
+__all__ = ["parse"]
+
+
+def parse(text: str, *, dtstart: str | None = None, tz: str | None = None, dst: DstPolicy | None = None) -> Zoned:
+    """Read a recurrence set and put it under its zone.
+
+    Args:
+        text: DTSTART, RRULE, RDATE, EXDATE, EXRULE lines (RFC 5545 §3.8.5), or one bare rule.
+        dtstart: anchor when the text has none: RFC 5545 or ISO, an instant when it ends in Z or an offset.
+        tz: IANA zone of local times when the text names none; None is UTC.
+        dst: what gaps and folds do; absent fields take the language's default.
+
+    Raises:
+        RuleInvalid: with code, reason, cure and position.
+    """
+    rules = parse_set(text, dtstart, tz)
+    return Zoned(SetSequence(rules), rules.zone, dst)

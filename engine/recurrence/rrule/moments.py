@@ -1,0 +1,79 @@
+"""Dates, times and durations as RFC 5545 writes them, and ISO instants where a caller gives one beside the rule."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.rrule.faults import fault
+
+_DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
+_TIME = re.compile(r"T(\d{2})(\d{2})(\d{2})")
+_OFFSET = re.compile(r"\d{8}T\d{6}[+-]\d{2}:?\d{2}\Z")
+_DURATION = re.compile(r"\+?P(?:(\d{1,6})W|(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?)\Z")
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A local second (or a UTC second when ``utc``); ``date`` when no time was written."""
+
+    second: int
+    utc: bool = False
+    date: bool = False
+
+
+def read_moment(text: str, index: int) -> Moment:
+    """Read YYYYMMDD or YYYYMMDDTHHMMSS[Z]; ``index`` is where the text stands in the whole."""
+    upper = text.upper()
+    date = _DATE.match(upper)
+    if _OFFSET.match(upper):
+        raise fault("offset_forbidden", f"{text!r} has an offset from UTC", index + 15)
+    if not date or not upper.isascii():
+        raise fault("date_malformed", f"{text[:40]!r} is not a date", index)
+    year, month, dom = (int(part) for part in date.groups())
+    try:
+        day = civil.day_of(year, month, dom)
+    except ValueError:
+        raise fault("date_impossible", f"there is no date {text[:8]}", index) from None
+    rest = upper[8:]
+    if not rest:
+        return Moment(day * civil.DAY_S, date=True)
+    time = _TIME.match(rest)
+    if not time or rest[7:] not in ("", "Z"):
+        raise fault("date_malformed", f"{text[:40]!r} is not a date and time", index + 8)
+    hour, minute, second = (int(part) for part in time.groups())
+    if hour > 23 or minute > 59 or second > 60:
+        raise fault("date_impossible", f"there is no time {rest[1:7]}", index + 9)
+    # A clock without leap seconds reads second 60 as 59 (RFC 5545 §3.3.12).
+    local = day * civil.DAY_S + hour * 3600 + minute * 60 + min(second, 59)
+    return Moment(local, utc=rest.endswith("Z"))
+
+
+def read_start(text: str) -> Moment:
+    """Read the anchor that a caller gives beside the rule: RFC 5545 form, ISO local time or ISO instant."""
+    text = text.strip()
+    if not _ISO.match(text):
+        return read_moment(text, 0)
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise fault("date_impossible", f"there is no time {text}", 0) from None
+    if parsed.tzinfo is not None:
+        try:
+            return Moment(civil.utc_floor(parsed.astimezone(UTC))[0], utc=True)
+        except OverflowError:
+            raise fault("date_impossible", f"{text} lies outside years 1 to 9999", 0) from None
+    return Moment(civil.local_of(parsed), date=len(text) == 10)
+
+
+def read_duration(text: str, index: int) -> int:
+    """Seconds of a positive RFC 5545 duration."""
+    found = _DURATION.match(text.upper())
+    seconds = 0
+    if found:
+        weeks, days, hours, minutes, secs = (int(part or 0) for part in found.groups())
+        seconds = (weeks * 7 + days) * civil.DAY_S + hours * 3600 + minutes * 60 + secs
+    if not seconds:
+        raise fault("duration_malformed", f"{text[:40]!r} is not a positive duration", index)
+    return seconds

@@ -1,0 +1,245 @@
+"""The strict parser of a recurrence set: DTSTART, RRULE, RDATE, EXDATE, EXRULE lines, or one bare rule."""
+
+import re
+from dataclasses import dataclass
+
+from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.rrule.faults import DATES, RULES, TEXT_BYTES, fault
+from lodger.engine.recurrence.rrule.moments import Moment, read_duration, read_moment, read_start
+from lodger.engine.recurrence.rrule.part_parser import parse_parts
+from lodger.engine.recurrence.rrule.parts import Freq, Rule, Until
+from lodger.engine.recurrence.zones import Zone, zone
+
+#: The anchor of a rule without DTSTART: midnight of a Monday that begins a month and a year.
+UNANCHORED = civil.local_at(1900, 1, 1)
+
+_PROPERTY = re.compile(r"([A-Za-z-]+)([;:])")
+_KNOWN = ("DTSTART", "RRULE", "EXRULE", "RDATE", "EXDATE", "DURATION")
+_PART = re.compile(r"[A-Za-z]+=")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """What a text says; every second is local to ``zone``.
+
+    Attributes:
+        anchored: whether DTSTART was given; without it the rules count from :data:`UNANCHORED`.
+        date_only: DTSTART is a DATE, so a slot stands for its whole day.
+        rules, exrules: each with its UNTIL as a local second.
+        exdays: day numbers that EXDATE;VALUE=DATE leaves out whole.
+        duration_s: DURATION, or None.
+    """
+
+    start: int
+    zone: Zone
+    anchored: bool = True
+    date_only: bool = False
+    rules: tuple[tuple[Rule, int | None], ...] = ()
+    exrules: tuple[tuple[Rule, int | None], ...] = ()
+    rdates: tuple[int, ...] = ()
+    exdates: frozenset[int] = frozenset()
+    exdays: frozenset[int] = frozenset()
+    duration_s: int | None = None
+
+
+@dataclass(slots=True)
+class _Line:
+    name: str
+    name_at: int
+    parameters: list[tuple[str, str, int]]
+    value: str
+    value_at: int
+
+
+def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> RuleSet:
+    """Read a set.
+
+    Args:
+        text: lines as RFC 5545 writes them (folded or not, separated by line breaks), or a bare rule.
+        dtstart: the anchor when the text has none; a time with an offset or Z is an instant.
+        tz: IANA zone of local times when the text names none; None is UTC.
+
+    Raises:
+        RuleInvalid: with code, reason, cure and position.
+    """
+    if len(text) > TEXT_BYTES:
+        raise fault("rule_too_long", f"the set has {len(text)} bytes", 0)
+    lines = _lines(text)
+    named = [line for line in lines if line.name in ("DTSTART", "DURATION")]
+    for i, line in enumerate(named):
+        if any(line.name == earlier.name for earlier in named[:i]):
+            raise fault("property_repeated", f"{line.name} stands twice", line.name_at)
+    start, home, anchored = _start(lines, dtstart, tz)
+    rules: list[tuple[Rule, int | None]] = []
+    exrules: list[tuple[Rule, int | None]] = []
+    rdates: set[int] = set()
+    exdates: set[int] = set()
+    exdays: set[int] = set()
+    duration = None
+    left = DATES
+    for line in lines:
+        if line.name in ("RRULE", "EXRULE"):
+            if line.parameters:
+                raise fault("parameter_unknown", f"{line.name} has no parameters", line.parameters[0][2])
+            if len(rules) + len(exrules) >= RULES:
+                raise fault("too_many_rules", f"the set has more than {RULES} rules", line.name_at)
+            rule = _fitted(parse_parts(line.value, line.value_at), start, anchored, line)
+            (rules if line.name == "RRULE" else exrules).append((rule, _until(rule, home)))
+        elif line.name in ("RDATE", "EXDATE"):
+            if not anchored:
+                raise fault("start_missing", f"{line.name} stands without DTSTART", line.name_at)
+            left -= line.value.count(",") + 1
+            if left < 0:
+                raise fault("too_many_dates", f"the set lists more than {DATES} dates", line.value_at)
+            for moment in _dates(line, home):
+                if line.name == "RDATE":
+                    rdates.add(moment.second)
+                elif moment.date and not start.date:
+                    exdays.add(moment.second // civil.DAY_S)
+                else:
+                    exdates.add(moment.second)
+        elif line.name == "DURATION":
+            duration = read_duration(line.value, line.value_at)
+    if not rules and not rdates:
+        if not any(line.name == "DTSTART" for line in lines):
+            raise fault("rule_empty", "the text names no rule and no date", 0)
+        rdates.add(start.second)  # DTSTART alone is one occurrence
+    return RuleSet(
+        start=start.second,
+        zone=home,
+        anchored=anchored,
+        date_only=start.date,
+        rules=tuple(rules),
+        exrules=tuple(exrules),
+        rdates=tuple(sorted(rdates)),
+        exdates=frozenset(exdates),
+        exdays=frozenset(exdays),
+        duration_s=duration,
+    )
+
+
+def _fitted(rule: Rule, start: Moment, anchored: bool, line: _Line) -> Rule:
+    if rule.count is not None and not anchored:
+        raise fault("count_without_start", "COUNT stands without DTSTART", line.value_at)
+    if start.date:  # BYHOUR, BYMINUTE and BYSECOND "MUST be ignored" beside a DATE (RFC 5545 §3.3.10)
+        clock = rule.freq < Freq.HOURLY
+        return Rule(
+            **{
+                name: getattr(rule, name)
+                for name in Rule.__slots__
+                if not (clock and name in ("byhour", "byminute", "bysecond"))
+            }
+        )
+    return rule
+
+
+def _until(rule: Rule, home: Zone) -> int | None:
+    until: Until | None = rule.until
+    if until is None:
+        return None
+    if until.utc:
+        return home.local(until.second)
+    return until.second + civil.DAY_S - 1 if until.date else until.second
+
+
+def _start(lines: list[_Line], dtstart: str | None, tz: str | None) -> tuple[Moment, Zone, bool]:
+    default = zone(tz) if tz is not None else zone("UTC")
+    for line in lines:
+        if line.name == "DTSTART":
+            moment, named = _moment(line, line.value, line.value_at)
+            if moment.utc:
+                return moment, zone("UTC"), True
+            return moment, named or default, True
+    if dtstart is None:
+        return Moment(UNANCHORED), default, False
+    moment = read_start(dtstart)
+    if moment.utc:
+        moment = Moment(default.local(moment.second))
+    return moment, default, True
+
+
+def _parameters(line: _Line) -> tuple[Zone | None, str | None]:
+    named, kind = None, None
+    for name, value, at in line.parameters:
+        if name == "TZID":
+            named = zone(value, at)
+        elif name == "VALUE":
+            kind = value.upper()
+            if kind not in ("DATE", "DATE-TIME"):
+                raise fault("value_unsupported", f"VALUE={value[:40]} is not supported", at)
+        else:
+            raise fault("parameter_unknown", f"{name[:40]!r} is not a parameter of {line.name}", at)
+    return named, kind
+
+
+def _moment(line: _Line, text: str, at: int) -> tuple[Moment, Zone | None]:
+    named, kind = _parameters(line)
+    moment = read_moment(text, at)
+    if kind == "DATE" and not moment.date:
+        raise fault("date_malformed", f"{text!r} is not a date", at, why="VALUE=DATE announces YYYYMMDD")
+    if kind == "DATE-TIME" and moment.date:
+        raise fault("date_malformed", f"{text!r} has no time", at, why="VALUE=DATE-TIME announces a time")
+    if named is not None and moment.utc:
+        raise fault("tzid_with_utc", f"{text!r} is UTC and has a TZID", at)
+    if named is not None and moment.date:
+        raise fault("tzid_with_date", f"{text!r} is a date and has a TZID", at)
+    return moment, named
+
+
+def _dates(line: _Line, home: Zone) -> list[Moment]:
+    found, at = [], line.value_at
+    for piece in line.value.split(","):
+        moment, named = _moment(line, piece, at)
+        at += len(piece) + 1
+        utc = moment.second if moment.utc else None
+        if named is not None and named is not home:
+            instants = named.instants(moment.second)
+            # A local time that DST skips is read with the offset before the gap (RFC 5545 §3.3.5).
+            utc = instants[0] if instants else moment.second - named.offset(moment.second - civil.DAY_S)
+        found.append(Moment(home.local(utc)) if utc is not None else moment)
+    return found
+
+
+def _lines(text: str) -> list[_Line]:
+    """Split into properties; a line that begins with a space and no property's name continues the one before."""
+    pieces: list[list[tuple[str, int]]] = []
+    for found in re.finditer(r"\S+", text):
+        token, at = found.group(), found.start()
+        if not token.isascii():
+            bad = next(i for i, char in enumerate(token) if not char.isascii())
+            raise fault("not_ascii", f"{token[bad]!r} cannot stand in a rule", at + bad)
+        between = text[(pieces[-1][-1][1] + len(pieces[-1][-1][0])) if pieces else 0 : at]
+        begins = _PROPERTY.match(token) or (not pieces and _PART.match(token))
+        if begins:
+            pieces.append([(token, at)])
+        elif pieces and ("\n" in between or "\r" in between):
+            pieces[-1].append((token, at))
+        elif pieces:
+            raise fault("space_in_rule", "a space stands inside a rule", at - 1)
+        else:
+            raise fault("part_malformed", f"{token[:40]!r} is not a rule", at)
+    if not pieces:
+        raise fault("rule_empty", "the text is empty", 0)
+    return [_line("".join(token for token, _ in piece), piece[0][1]) for piece in pieces]
+
+
+def _line(content: str, at: int) -> _Line:
+    head = _PROPERTY.match(content)
+    if head is None:
+        return _Line("RRULE", at, [], content, at)
+    name = head[1].upper()
+    if name not in _KNOWN:
+        raise fault("property_unknown", f"{head[1][:40]!r} is not a property of a recurrence set", at)
+    parameters, position = [], head.end() - 1
+    while content[position : position + 1] == ";":
+        found = re.compile(r';([A-Za-z-]+)=("[^"]*"|[^;:"]*)').match(content, position)
+        if not found:
+            raise fault("parameter_unknown", f"{name} has a malformed parameter", at + position)
+        parameters.append((found[1].upper(), found[2].strip('"'), at + found.start(2)))
+        position = found.end()
+    if content[position : position + 1] != ":":
+        raise fault("part_malformed", f"{name} has no value after a colon", at + position)
+    value = content[position + 1 :]
+    if not value:
+        raise fault("part_malformed", f"{name} is empty", at + position)
+    return _Line(name, at, parameters, value, at + position + 1)

@@ -1,0 +1,83 @@
+"""The values of one RRULE or EXRULE, as written and as filled in from DTSTART."""
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from lodger.engine.recurrence import civil
+
+
+class Freq(IntEnum):
+    """FREQ; a greater value repeats more often."""
+
+    YEARLY = 0
+    MONTHLY = 1
+    WEEKLY = 2
+    DAILY = 3
+    HOURLY = 4
+    MINUTELY = 5
+    SECONDLY = 6
+
+
+#: Length in seconds of the unit that a sub-daily FREQ counts.
+UNIT_S = {Freq.DAILY: 86_400, Freq.HOURLY: 3600, Freq.MINUTELY: 60, Freq.SECONDLY: 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """UNTIL: a local second, or a UTC second when ``utc``; a DATE covers its whole day."""
+
+    second: int
+    utc: bool = False
+    date: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The parts of a rule; an empty tuple is an absent part. Numbers are sorted and distinct.
+
+    Attributes:
+        byday: (ordinal, weekday) pairs, ordinal 0 when there is none, weekday 0 for Monday.
+        wkst: weekday that begins a week.
+    """
+
+    freq: Freq
+    interval: int = 1
+    count: int | None = None
+    until: Until | None = None
+    wkst: int = 0
+    bymonth: tuple[int, ...] = ()
+    byweekno: tuple[int, ...] = ()
+    byyearday: tuple[int, ...] = ()
+    bymonthday: tuple[int, ...] = ()
+    byday: tuple[tuple[int, int], ...] = ()
+    byhour: tuple[int, ...] = ()
+    byminute: tuple[int, ...] = ()
+    bysecond: tuple[int, ...] = ()
+    bysetpos: tuple[int, ...] = ()
+
+    def filled(self, start: int) -> "Rule":
+        """Add what DTSTART says and the rule does not (RFC 5545 §3.3.10, "derived from DTSTART").
+
+        YEARLY with BYWEEKNO alone takes DTSTART's weekday; YEARLY with BYMONTHDAY expands over every month.
+        """
+        day, second = civil.split(start)
+        _, month, dom = civil.civil(day)
+        hour, minute, sec = civil.clock(second)
+        rule = self
+        chooses_days = bool(rule.byyearday or rule.bymonthday or rule.byday)
+        if rule.freq is Freq.YEARLY and not chooses_days:
+            if rule.byweekno:
+                rule = replace(rule, byday=((0, civil.weekday(day)),))
+            else:
+                rule = replace(rule, bymonth=rule.bymonth or (month,), bymonthday=(dom,))
+        elif rule.freq is Freq.MONTHLY and not chooses_days and not rule.byweekno:
+            rule = replace(rule, bymonthday=(dom,))
+        elif rule.freq is Freq.WEEKLY and not chooses_days and not rule.byweekno:
+            rule = replace(rule, byday=((0, civil.weekday(day)),))
+        if rule.freq < Freq.HOURLY and not rule.byhour:
+            rule = replace(rule, byhour=(hour,))
+        if rule.freq < Freq.MINUTELY and not rule.byminute:
+            rule = replace(rule, byminute=(minute,))
+        if rule.freq < Freq.SECONDLY and not rule.bysecond:
+            rule = replace(rule, bysecond=(sec,))
+        return rule

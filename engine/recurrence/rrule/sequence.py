@@ -1,0 +1,150 @@
+"""One RRULE from one DTSTART as a sequence of local seconds: seek, bounds and COUNT."""
+
+from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.rrule.clock_set import ClockSet, TimeList, Times, positions
+from lodger.engine.recurrence.rrule.clock_steps import ClockSteps, position_table
+from lodger.engine.recurrence.rrule.count_bound import CountBound
+from lodger.engine.recurrence.rrule.days import Days
+from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
+from lodger.engine.recurrence.rrule.phase import Months, Phase, Residues, WeekYears, Years
+from lodger.engine.recurrence.rrule.set_positions import SetPositions, period_bounds
+from lodger.engine.recurrence.rrule.text import rule_text
+from lodger.engine.recurrence.rrule.unit_times import UnitTimes
+from lodger.engine.recurrence.rrule.year_masks import YearMasks, week_year
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
+
+
+def phase_of(rule: Rule, start_day: int) -> Phase | None:
+    """The periods that INTERVAL selects for a FREQ down to DAILY; None when it selects every one."""
+    n = rule.interval
+    if n == 1:
+        return None
+    year, month, _ = civil.civil(start_day)
+    if rule.freq is Freq.YEARLY:
+        if rule.byweekno:
+            return WeekYears(n, week_year(start_day, rule.wkst), rule.wkst)
+        return Years(n, year)
+    if rule.freq is Freq.MONTHLY:
+        return Months(n, year * 12 + month - 1)
+    if rule.freq is Freq.WEEKLY:
+        first = start_day - (civil.weekday(start_day) - rule.wkst) % 7
+        return Residues(7 * n, [(first + i) % (7 * n) for i in range(7)])
+    return Residues(n, [start_day % n])
+
+
+class RuleSequence:
+    """A LocalSequence from DTSTART on, up to UNTIL, at most COUNT members.
+
+    Args:
+        rule: as written; what it lacks is derived from ``start``.
+        start: DTSTART, local seconds. It is a member only when it fulfils the rule.
+        until: last local second that may be a member.
+    """
+
+    def __init__(self, rule: Rule, start: int, until: int | None = None) -> None:
+        self.rule = rule
+        self.start = start
+        self.until = min(civil.MAX_LOCAL, until) if until is not None else civil.MAX_LOCAL
+        self.filled = filled = rule.filled(start)
+        self._why: str | None = None
+        self._base = self._build(filled)
+        self._count = None
+        if rule.count is not None and self._base is not None:
+            self._count = CountBound(self._base, start, rule.count)
+
+    def _build(self, rule: Rule) -> UnitTimes | SetPositions | None:
+        day = self.start // civil.DAY_S
+        masks = YearMasks(rule)
+        if not masks.total():
+            self._why = "no day of the 400-year calendar cycle fulfils its day parts"
+            return None
+        if rule.freq <= Freq.DAILY:
+            times: Times = ClockSet(rule.byhour, rule.byminute, rule.bysecond)
+            phase = phase_of(rule, day)
+            if rule.bysetpos and rule.freq < Freq.DAILY:
+                bounds = period_bounds(rule.freq, rule.wkst, bool(rule.byweekno))
+                chosen = SetPositions(masks, phase, times, rule.bysetpos, bounds)
+                if not chosen.days.allowed.total():
+                    self._why = "no period has as many times as BYSETPOS counts"
+                    return None
+                return chosen
+            steps: Days | ClockSteps = Days(masks, phase)
+        else:
+            if rule.freq is Freq.HOURLY:
+                times = ClockSet((0,), rule.byminute, rule.bysecond)
+            elif rule.freq is Freq.MINUTELY:
+                times = ClockSet((0,), (0,), rule.bysecond)
+            else:
+                times = TimeList((0,))
+            unit = UNIT_S[rule.freq]
+            table = position_table(rule.byhour, rule.byminute, rule.bysecond, unit)
+            steps = ClockSteps(masks, table, rule.interval, self.start // unit)
+            if steps.never:
+                self._why = "INTERVAL, counted from DTSTART, never meets the hours, minutes and seconds it names"
+                return None
+        if rule.bysetpos:
+            picked = positions(rule.bysetpos, times.size)
+            if not picked:
+                self._why = "no period has as many times as BYSETPOS counts"
+                return None
+            times = TimeList(tuple(times.nth(at) for at in picked))
+        return UnitTimes(steps, UNIT_S.get(rule.freq, civil.DAY_S), times)
+
+    def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
+        """First member after (or at) the local second."""
+        if self._base is None:
+            return None
+        if not inclusive:
+            local += 1
+        if local < self.start:
+            local = self.start
+        if local > self.until:
+            return None
+        found = self._base.next(local)
+        if found is None or found > self.until:
+            return None
+        if self._count is not None and not self._count.allows(found):
+            return None
+        return found
+
+    def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
+        """Last member before (or at) the local second."""
+        if self._base is None:
+            return None
+        if not inclusive:
+            local -= 1
+        if local > self.until:
+            local = self.until
+        if local < self.start:
+            return None
+        found = self._base.previous(local)
+        if found is None or found < self.start:
+            return None
+        if self._count is not None and not self._count.allows(found):
+            return self._count.end()
+        return found
+
+    def never_reason(self) -> str | None:
+        """Say why there is no member, when there is none."""
+        if self._why is not None:
+            return self._why
+        assert self._base is not None
+        first = self._base.next(self.start)
+        if first is None:
+            return "no period that INTERVAL selects before year 10000 has a day and time that fulfil its parts"
+        if first > self.until:
+            return "its first slot would come after UNTIL"
+        return None
+
+    def ends(self) -> bool:
+        """Whether COUNT or UNTIL bounds it, or it has no member."""
+        return self._base is None or self.rule.count is not None or self.until < civil.MAX_LOCAL
+
+    def default_dst(self) -> DstPolicy:
+        """RFC 5545 for skipped times; a rule that repeats within the day runs through both hours of a fold."""
+        return DstPolicy(Gap.SHIFT, Fold.BOTH if self.rule.freq >= Freq.HOURLY else Fold.FIRST)
+
+    def text(self) -> str:
+        """One exact English sentence."""
+        until = self.until if self.until < civil.MAX_LOCAL else None
+        return rule_text(self.rule, self.start, until)

@@ -1,0 +1,141 @@
+"""The day-level expressions of one group as sets per kind of year and per named year."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from lodger.engine.recurrence.civil import DAYS_BEFORE_MONTH, days_in_year, year_start
+from lodger.engine.recurrence.dial import members, stride
+from lodger.engine.recurrence.schyntax.model import FIRST_YEAR, LAST_YEAR, Argument, Date, Unit
+from lodger.engine.recurrence.schyntax.sets import (
+    FIRST_DAY,
+    clock_set,
+    counted_set,
+    date_set,
+    folded,
+    full_date_set,
+)
+from lodger.engine.recurrence.yeardays import KINDS, YearDays, kind_of
+
+_WHOLE_YEAR = (1 << 366) - 1
+_EVERY_SEVENTH = stride(0, 366, 7)
+#: Every month with the one before it: (length, length before).
+_MONTH_PAIRS = ((31, 31), (28, 31), (29, 31), (31, 28), (31, 29), (30, 31), (31, 30))
+#: Every year with the one before it: (leap, previous leap).
+_YEAR_PAIRS = ((0, 0), (1, 0), (0, 1))
+Arguments = dict[Unit, tuple[Argument, ...]]
+
+
+def _is_full(argument: Argument) -> bool:
+    return isinstance(argument.span.start, Date) and argument.span.start.year is not None
+
+
+def week_set(arguments: tuple[Argument, ...]) -> int:
+    """Weekdays of a daysOfWeek unit; bit 0 is Monday."""
+    bits = folded(arguments, lambda argument: clock_set(argument, Unit.DAYS_OF_WEEK), 0b11111110)
+    return bits >> 2 | (bits >> 1 & 1) << 6
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDays:
+    """Folded once when the rule is read, so that a question only combines a few sets.
+
+    Attributes:
+        week: weekdays; bit 0 is Monday.
+        months: days of the month by (length, length of the month before); None when the unit is not given.
+        years: days of the year by (leap, previous leap): daysOfYear and dates without years, includes only
+            of the dates.
+        excluded: dates without years that are excluded, by (leap, previous leap).
+        included: dates without years that are included; None when the group includes no date at all.
+    """
+
+    week: int
+    months: dict[tuple[int, int], int] | None
+    years: dict[tuple[int, int], int]
+    included: dict[tuple[int, int], int] | None
+    excluded: dict[tuple[int, int], int]
+
+    def others(self, kind: int) -> int:
+        """Days of a kind of year by everything but the included dates; bit 0 is January 1."""
+        january, leap, previous_leap = kind >> 2, kind >> 1 & 1, kind & 1
+        pair = (leap, previous_leap)
+        days = self.years[pair] & ~self.excluded[pair] & ((1 << 365 + leap) - 1)
+        if self.week != 0b1111111:
+            weeks = 0
+            for weekday in members(self.week):
+                weeks |= _EVERY_SEVENTH << (weekday - january) % 7
+            days &= weeks
+        if self.months is not None:
+            before = DAYS_BEFORE_MONTH[leap]
+            by_month, previous = 0, 31
+            for month in range(1, 13):
+                length = before[month + 1] - before[month]
+                by_month |= self.months[length, previous] >> 1 << before[month]
+                previous = length
+            days &= by_month
+        return days
+
+    def of_kind(self, kind: int) -> int:
+        """Days of a kind of year, dates with years apart."""
+        days = self.others(kind)
+        return days if self.included is None else days & self.included[kind >> 1 & 1, kind & 1]
+
+
+def _month_sets(arguments: tuple[Argument, ...]) -> dict[tuple[int, int], int]:
+    return {
+        pair: folded(arguments, partial(counted_set, length=pair[0], previous=pair[1]), (2 << pair[0]) - 2)
+        for pair in _MONTH_PAIRS
+    }
+
+
+def _year_sets(arguments: tuple[Argument, ...]) -> dict[tuple[int, int], int]:
+    sets = {}
+    for leap, before in _YEAR_PAIRS:
+        each = partial(counted_set, length=365 + leap, previous=365 + before)
+        sets[leap, before] = folded(arguments, each, _WHOLE_YEAR << 1) >> 1
+    return sets
+
+
+def group_days(arguments: Arguments) -> YearDays:
+    """Give the days on which a group runs."""
+    dates = arguments.get(Unit.DATES, ())
+    plain = [argument for argument in dates if not _is_full(argument)]
+    full = [argument for argument in dates if _is_full(argument)]
+    plain_included = [argument for argument in plain if not argument.excluded]
+    month_days = arguments.get(Unit.DAYS_OF_MONTH)
+    year_days = arguments.get(Unit.DAYS_OF_YEAR, ())
+
+    def unions(chosen: list[Argument], pair: tuple[int, int]) -> int:
+        found = 0
+        for argument in chosen:
+            found |= date_set(argument, *pair)
+        return found
+
+    any_included = any(not argument.excluded for argument in dates)
+    days = GroupDays(
+        week=week_set(arguments.get(Unit.DAYS_OF_WEEK, ())),
+        months=None if month_days is None else _month_sets(month_days),
+        years=_year_sets(year_days),
+        included={pair: unions(plain_included, pair) for pair in _YEAR_PAIRS} if any_included else None,
+        excluded={pair: unions([each for each in plain if each.excluded], pair) for pair in _YEAR_PAIRS},
+    )
+    return YearDays(days.of_kind, _named(days, full) if full else None)
+
+
+def _named(days: GroupDays, full: list[Argument]) -> dict[int, int]:
+    included, excluded = 0, 0
+    for argument in full:
+        if argument.excluded:
+            excluded |= full_date_set(argument)
+        else:
+            included |= full_date_set(argument)
+    by_kind = {kind: days.others(kind) for kind in set(KINDS)}
+    named = {}
+    for year in range(FIRST_YEAR, LAST_YEAR + 1):
+        kind = kind_of(year)
+        found = by_kind[kind]
+        offset = year_start(year) - FIRST_DAY
+        whole = (1 << days_in_year(year)) - 1
+        if days.included is not None:
+            found &= days.included[kind >> 1 & 1, kind & 1] | included >> offset & whole
+        named[year] = found & ~(excluded >> offset & whole)
+    return named

@@ -1,0 +1,164 @@
+"""Schyntax text to its model, by the grammar of the spec.
+
+::
+
+    program  = [ (group | expression) { [","] (group | expression) } [","] ]
+    group    = "{" { expression [","] } "}"
+    expression = NAME "(" argument { [","] argument } [","] ")"
+    argument = ["!"] ( "*" | value [ (".." | "..<") value ] ) [ "%" NUMBER ]
+    value    = NUMBER | NEGATIVE | DAY | NUMBER "/" NUMBER [ "/" NUMBER ]
+
+What the grammar lets through is checked afterwards (:mod:`validator`), in the order of the reference
+implementation, so that the position of an error is the same as there.
+"""
+
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.schyntax.lexer import Sort, Token, number, tokens
+from lodger.engine.recurrence.schyntax.model import FROM_END, Argument, Date, Expression, Program, Range, Unit
+from lodger.engine.recurrence.schyntax.validator import validate
+
+MOST_GROUPS = 64
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._tokens = tokens(text)
+        self._place = 0
+
+    def next_is(self, *sorts: Sort) -> bool:
+        return self._tokens[self._place].sort in sorts
+
+    def peek(self) -> Token:
+        return self._tokens[self._place]
+
+    def take(self, *sorts: Sort) -> Token:
+        token = self._tokens[self._place]
+        if token.sort not in sorts:
+            raise self.unexpected(*sorts)
+        # The end stays the last token for ever: nobody reads past it.
+        self._place = min(self._place + 1, len(self._tokens) - 1)
+        return token
+
+    def unexpected(self, *sorts: Sort) -> RuleInvalid:
+        token = self.peek()
+        met = "the text ends here" if token.sort is Sort.END else f"{token.text[:24]!r} cannot stand here"
+        wanted = " or ".join(sort.value for sort in sorts)
+        return RuleInvalid(
+            "schyntax_unexpected",
+            met,
+            why=f"Schyntax expects {wanted} at this place.",
+            fix="Write for example hours(9) days(mon..fri), or min(*%5).",
+            index=token.at,
+        )
+
+    def value(self, unit: Unit | None) -> int:
+        if self.next_is(Sort.NEGATIVE):
+            token = self.peek()
+            if unit not in FROM_END:
+                raise RuleInvalid(
+                    "schyntax_negative",
+                    f"{token.text[:24]} cannot stand here",
+                    why="Only days of the month and of the year are counted from the end.",
+                    fix="Write a positive number.",
+                    index=token.at,
+                )
+            return number(self.take(Sort.NEGATIVE))
+        if self.next_is(Sort.DAY) and unit is Unit.DAYS_OF_WEEK:
+            return number(self.take(Sort.DAY))
+        if unit is Unit.DAYS_OF_WEEK:
+            return number(self.take(Sort.NUMBER, Sort.DAY))
+        if unit in FROM_END:
+            return number(self.take(Sort.NUMBER, Sort.NEGATIVE))
+        return number(self.take(Sort.NUMBER))
+
+    def date(self) -> Date:
+        first = number(self.take(Sort.NUMBER))
+        self.take(Sort.SLASH)
+        second = number(self.take(Sort.NUMBER))
+        if not self.next_is(Sort.SLASH):
+            return Date(None, first, second)
+        self.take(Sort.SLASH)
+        return Date(first, second, number(self.take(Sort.NUMBER)))
+
+    def span(self, unit: Unit) -> Range:
+        index = self.peek().at
+        start = self.date() if unit is Unit.DATES else self.value(unit)
+        if not self.next_is(Sort.RANGE, Sort.HALF_OPEN):
+            return Range(start, index=index)
+        half_open = self.take(Sort.RANGE, Sort.HALF_OPEN).sort is Sort.HALF_OPEN
+        end_index = self.peek().at
+        end = self.date() if unit is Unit.DATES else self.value(unit)
+        return Range(start, end, half_open, index, end_index)
+
+    def argument(self, unit: Unit) -> Argument:
+        index = self.peek().at
+        excluded = self.next_is(Sort.NOT)
+        if excluded:
+            self.take(Sort.NOT)
+        if self.next_is(Sort.STAR):
+            span = Range(None, index=self.take(Sort.STAR).at)
+        else:
+            span = self.span(unit)
+        if not self.next_is(Sort.PERCENT):
+            return Argument(span, excluded, index=index)
+        percent = self.take(Sort.PERCENT)
+        interval_index = self.peek().at
+        return Argument(span, excluded, self.value(None), index, percent.at, interval_index)
+
+    def expression(self) -> Expression:
+        unit = self.take(Sort.NAME).value
+        assert isinstance(unit, Unit)
+        self.take(Sort.OPEN)
+        arguments = []
+        while True:
+            arguments.append(self.argument(unit))
+            if self.next_is(Sort.COMMA):
+                self.take(Sort.COMMA)
+            if self.next_is(Sort.CLOSE):
+                break
+        self.take(Sort.CLOSE)
+        return Expression(unit, tuple(arguments))
+
+    def group(self) -> tuple[Expression, ...]:
+        self.take(Sort.OPEN_GROUP)
+        found = []
+        while not self.next_is(Sort.CLOSE_GROUP):
+            found.append(self.expression())
+            if self.next_is(Sort.COMMA):
+                self.take(Sort.COMMA)
+        self.take(Sort.CLOSE_GROUP)
+        return tuple(found)
+
+    def program(self) -> Program:
+        loose: list[Expression] = []
+        groups: list[tuple[Expression, ...]] = []
+        while not self.next_is(Sort.END):
+            if self.next_is(Sort.OPEN_GROUP):
+                index = self.peek().at
+                groups.append(self.group())
+                if len(groups) > MOST_GROUPS:
+                    raise RuleInvalid(
+                        "schyntax_too_many_groups",
+                        f"the schedule has more than {MOST_GROUPS} groups",
+                        why="The work of one question grows with each group, so there is a limit.",
+                        fix="Join groups that share their times, or write several rules.",
+                        index=index,
+                    )
+            elif self.next_is(Sort.NAME):
+                loose.append(self.expression())
+            else:
+                raise self.unexpected(Sort.NAME, Sort.OPEN_GROUP)
+            if self.next_is(Sort.COMMA):
+                self.take(Sort.COMMA)
+        return Program(tuple(group for group in (*groups, tuple(loose)) if group))
+
+
+def read(text: str) -> Program:
+    """Parse and validate a Schyntax schedule.
+
+    Raises:
+        RuleInvalid: with the 0-based index of the mistake, the same as the official test suite expects.
+    """
+    program = _Reader(text).program()
+    validate(program)
+    return program

@@ -1,0 +1,120 @@
+"""A Schyntax schedule that answers questions."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from lodger.engine.recurrence.clockwords import sentence
+from lodger.engine.recurrence.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial
+from lodger.engine.recurrence.grid import Grid
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds
+from lodger.engine.recurrence.schyntax.days import Arguments, group_days
+from lodger.engine.recurrence.schyntax.model import Expression, Program, Unit
+from lodger.engine.recurrence.schyntax.sets import clock_set, folded
+from lodger.engine.recurrence.schyntax.words import group_in_words
+
+_FEW_GROUPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group: its slots, its sentence, and whether it follows the running clock through a fold."""
+
+    grid: Grid
+    words: str
+    recurring: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SchyntaxRule:
+    """Slots of a Schyntax schedule on the wall clock (a LocalSequence): the union of its groups."""
+
+    groups: tuple[Group, ...]
+
+    def next_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
+        """First member after (or at) the local second; None up to the end of year 9999."""
+        best = None
+        for group in self.groups:
+            found = group.grid.next_local(local, inclusive=inclusive)
+            if found is not None and (best is None or found < best):
+                best = found
+        return best
+
+    def previous_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
+        """Last member before (or at) the local second."""
+        best = None
+        for group in self.groups:
+            found = group.grid.previous_local(local, inclusive=inclusive)
+            if found is not None and (best is None or found > best):
+                best = found
+        return best
+
+    def text(self) -> str:
+        """One exact English sentence, without the zone."""
+        return sentence("; and ".join(group.words for group in self.groups))
+
+    def ends(self) -> bool:
+        """Whether only dates with years are left: no group runs after the last year that can be named."""
+        return all(not group.grid.runs_for_ever() for group in self.groups)
+
+    def default_dst(self) -> DstPolicy:
+        """By granularity, as for cron: a wildcard hour runs by the clock, a fixed one once a day."""
+        if all(group.recurring for group in self.groups):
+            return DstPolicy(Gap.SKIP, Fold.BOTH)
+        return DstPolicy(Gap.NEXT, Fold.FIRST)
+
+    def by_granularity(self) -> tuple["SchyntaxRule", ...]:
+        """Split into the groups with a wildcard hour and those without: their DST defaults differ."""
+        parts = (
+            tuple(g for g in self.groups if g.recurring),
+            tuple(g for g in self.groups if not g.recurring),
+        )
+        return tuple(SchyntaxRule(part) for part in parts if part)
+
+    def never_reason(self) -> str | None:
+        """Why there is no slot, or None."""
+        if any(group.grid.has_days() and not group.grid.dial.is_empty() for group in self.groups):
+            return None
+        if all(group.grid.dial.is_empty() for group in self.groups):
+            return "The excludes leave no time of day."
+        return f"No year of the calendar has such a day: {'; and '.join(group.words for group in self.groups)}."
+
+
+def compiled(program: Program) -> SchyntaxRule:
+    """Fold the model into sets."""
+    groups = tuple(_group(expressions) for expressions in program.groups)
+    if len(groups) > _FEW_GROUPS:
+        # Many groups: the sets of all kinds of year are made now, so that no single question pays for them.
+        for group in groups:
+            group.grid.days.warm()
+    return SchyntaxRule(groups)
+
+
+def _group(expressions: tuple[Expression, ...]) -> Group:
+    arguments: Arguments = {}
+    for expression in expressions:
+        arguments[expression.unit] = arguments.get(expression.unit, ()) + expression.arguments
+    for unit in arguments:
+        # The same argument twice says nothing new; positions do not matter any more.
+        arguments[unit] = tuple(
+            {(e.span.start, e.span.end, e.span.half_open, e.excluded, e.interval): e for e in arguments[unit]}.values()
+        )
+    sets = []
+    finest = False
+    for unit, everything in (
+        (Unit.SECONDS, ALL_SECONDS),
+        (Unit.MINUTES, ALL_MINUTES),
+        (Unit.HOURS, ALL_HOURS),
+    ):
+        if unit in arguments:
+            sets.append(folded(arguments[unit], partial(clock_set, unit=unit), everything))
+            finest = True
+        else:
+            sets.append(everything if finest else 1)
+    dial = Dial(sets[2], sets[1], sets[0])
+    hours = arguments.get(Unit.HOURS)
+    if hours is None:
+        recurring = finest
+    else:
+        included = [argument for argument in hours if not argument.excluded]
+        recurring = not included or any(argument.is_wildcard for argument in included)
+    return Group(Grid(group_days(arguments), dial), group_in_words(arguments, dial, recurring=recurring), recurring)

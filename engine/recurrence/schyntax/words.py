@@ -1,0 +1,56 @@
+"""A Schyntax group in English: every argument of its day units is said, its times as sets."""
+
+from lodger.engine.recurrence.clockwords import MONTHS, WEEKDAYS, joined, listed, ordinal, spoken
+from lodger.engine.recurrence.dial import Dial
+from lodger.engine.recurrence.schyntax.days import Arguments, week_set
+from lodger.engine.recurrence.schyntax.model import Argument, Date, Unit
+
+_COUNTED = {Unit.DAYS_OF_MONTH: "of the month", Unit.DAYS_OF_YEAR: "of the year", Unit.DATES: ""}
+
+
+def _value(value: int | Date | None) -> str:
+    if isinstance(value, Date):
+        if value.year is None:
+            return f"{MONTHS[value.month]} {value.day}"
+        return f"{value.year:04d}-{value.month:02d}-{value.day:02d}"
+    assert value is not None
+    if value > 0:
+        return f"day {value}"
+    return "the last day" if value == -1 else f"the {ordinal(-value)} last day"
+
+
+def _argument(argument: Argument) -> str:
+    span = argument.span
+    if span.start is None:
+        return (
+            "every day" if argument.interval in (None, 1) else f"every {ordinal(argument.interval)} day from the first"
+        )
+    start = _value(span.start)
+    end = None if span.end is None else _value(span.end)
+    till = "" if end is None else f" up to but not including {end}" if span.half_open else f" through {end}"
+    if argument.interval is None:
+        return start + till
+    step = "every day" if argument.interval == 1 else f"every {ordinal(argument.interval)} day"
+    return f"{step} from {start}{till}"
+
+
+def _days(unit: Unit, arguments: tuple[Argument, ...]) -> str:
+    included = [_argument(argument) for argument in arguments if not argument.excluded]
+    excluded = [_argument(argument) for argument in arguments if argument.excluded]
+    ending = f" {_COUNTED[unit]}" if _COUNTED[unit] else ""
+    said = f"on {joined(included, 'or')}{ending}" if included else ""
+    if excluded:
+        said += f"{' but ' if included else ''}not on {joined(excluded, 'or')}{ending}"
+    return said
+
+
+def group_in_words(arguments: Arguments, dial: Dial, *, recurring: bool) -> str:
+    """Say when a group runs, without capital letter."""
+    said = "at no time" if dial.is_empty() else spoken(dial, recurring=recurring)
+    filters = []
+    if Unit.DAYS_OF_WEEK in arguments:
+        week = week_set(arguments[Unit.DAYS_OF_WEEK])
+        if week != 0b1111111:
+            filters.append(f"on {listed(week, WEEKDAYS)}" if week else "on no day of the week")
+    filters += [_days(unit, arguments[unit]) for unit in _COUNTED if unit in arguments]
+    return f"{said}, {', and only '.join(filters) if filters else 'every day'}"

@@ -1,0 +1,71 @@
+"""Exclusions: instants and stretches of time in which a schedule does not fire.
+
+An exclusion is a rule whose slots open a window. A rule with a time of day and no duration excludes exactly its own
+instants; an RRULE set with ``DURATION`` excludes from each slot on for that long (blackout windows); one whose DTSTART
+is a DATE excludes whole local days (holiday lists), as RFC 5545 §3.6.1 reads an event without duration.
+"""
+
+from datetime import datetime, timedelta
+
+from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.rule import Recurrence
+from lodger.engine.recurrence.zoned import Zoned
+
+
+class Windows:
+    """The stretches that one exclusion rule opens.
+
+    Args:
+        opens: slots that open a window.
+        length_s: how long each is; None for exactly the slot's instant.
+        whole_days: each lasts to the end of its local day instead (``opens`` must be Zoned).
+    """
+
+    def __init__(self, opens: Recurrence, length_s: int | None = None, *, whole_days: bool = False) -> None:
+        self.opens = opens
+        self._length = None if length_s is None else timedelta(seconds=length_s)
+        self._zone = opens.zone if whole_days and isinstance(opens, Zoned) else None
+
+    @property
+    def instants_only(self) -> bool:
+        """Whether each window is a single instant."""
+        return self._length is None and self._zone is None
+
+    def covering(self, instant: datetime) -> tuple[datetime, datetime] | None:
+        """Begin (inclusive) and end (exclusive; equal to begin for a single instant) of the window over an instant."""
+        opened = self.opens.previous_before(instant, inclusive=True)
+        if opened is None:
+            return None
+        closes = self._end(opened)
+        if instant < closes or instant == opened:
+            return opened, closes
+        return None
+
+    def _end(self, opened: datetime) -> datetime:
+        if self._zone is not None:
+            utc, _ = civil.utc_floor(opened)
+            midnight = (self._zone.local(utc) // civil.DAY_S + 1) * civil.DAY_S
+            found = self._zone.instants(midnight)
+            end = found[0] if found else midnight - self._zone.offset(utc)
+            return civil.instant_of(min(end, civil.MAX_LOCAL))
+        if self._length is None:
+            return opened
+        try:
+            return opened + self._length
+        except OverflowError:
+            return civil.instant_of(civil.MAX_LOCAL)
+
+    def text(self) -> str:
+        """Say when it is closed."""
+        words = self.opens.text()
+        if self._zone is not None:
+            return f"the whole day: {words}"
+        return words if self._length is None else f"{_span(self._length)} from: {words}"
+
+
+def _span(length: timedelta) -> str:
+    seconds = int(length.total_seconds())
+    for unit, size in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds % size == 0:
+            return f"{seconds // size} {unit}{'s' if seconds != size else ''}"
+    return f"{seconds} seconds"

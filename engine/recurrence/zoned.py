@@ -1,0 +1,194 @@
+"""A wall-clock rule under a zone and a DST policy: the one place where local seconds become instants.
+
+Local → UTC is not monotone around a transition, so each stretch of constant offset is asked for two *pieces*: the
+local times that exist in it, and those that the gap at its beginning swallowed. In the whole database neighbouring
+transitions lie at least 90 times their own jump apart, so a local time is concerned by one transition at most.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, MIN_LOCAL, instant_of, utc_floor
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSequence
+from lodger.engine.recurrence.zones import FAR, Segment, Zone
+
+
+class Zoned:
+    """Recurrence of a LocalSequence in a zone."""
+
+    def __init__(self, local: LocalSequence, zone: Zone, dst: DstPolicy | None = None) -> None:
+        default = local.default_dst()
+        dst = dst or DstPolicy()
+        self.local = local
+        self.zone = zone
+        self.gap = dst.gap or default.gap or Gap.SHIFT
+        self.fold = dst.fold or default.fold or Fold.FIRST
+        self._here = zone.segment(0)
+
+    # -- the interface
+
+    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """First slot after the instant (or at it, when inclusive)."""
+        utc, whole = utc_floor(instant)
+        found = self.next_utc(utc, inclusive=inclusive and whole)
+        return None if found is None else instant_of(found)
+
+    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """Last slot before the instant (or at it, when inclusive)."""
+        utc, whole = utc_floor(instant)
+        found = self.previous_utc(utc, inclusive=inclusive or not whole)
+        return None if found is None else instant_of(found)
+
+    def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
+        """Slots in [start, end), ascending, lazily."""
+        slot = self.next_after(start, inclusive=True)
+        while slot is not None and slot < end:
+            yield slot
+            slot = self.next_after(slot)
+
+    def text(self) -> str:
+        """Give the rule's sentence with its zone unless it is UTC; a policy that is not the default is said."""
+        default = self.local.default_dst()
+        words = self.local.text()
+        if self.zone.key != "UTC":
+            words += f" ({self.zone.key})"
+        if self.gap is not default.gap:
+            words += f", times skipped by DST: {_GAP_WORDS[self.gap]}"
+        if self.fold is not default.fold:
+            words += f", times repeated by DST: {_FOLD_WORDS[self.fold]}"
+        return words
+
+    def proves_never(self) -> str | None:
+        """Give the reason why no slot exists before year 10000, or None when one exists."""
+        if self.next_utc(MIN_LOCAL, inclusive=True) is not None:
+            return None
+        reason = getattr(self.local, "never_reason", None)
+        words: str | None = reason() if reason is not None else None
+        if words:
+            return words
+        if self.local.next_local(MIN_LOCAL, inclusive=True) is not None:
+            return f"every local time that the rule names is skipped by DST in {self.zone.key}"
+        return "no date and time before year 10000 fulfils all its parts"
+
+    def ends(self) -> bool:
+        """Whether the slots are finite."""
+        return self.local.ends()
+
+    def shifted(self, slot: datetime) -> bool:
+        """Whether DST moved this slot away from its written local time."""
+        utc, _ = utc_floor(slot)
+        local = self.zone.local(utc)
+        return self.local.next_local(local, inclusive=True) != local
+
+    # -- integers
+
+    def next_utc(self, utc: int, *, inclusive: bool = False) -> int | None:
+        """Like next_after, on UTC seconds."""
+        if not inclusive:
+            utc += 1
+        utc = max(utc, MIN_LOCAL)
+        here = self._here
+        if not here.start <= utc < here.end:
+            self._here = here = self.zone.segment(utc)
+        while utc <= MAX_LOCAL:
+            best, later = self._first(here, utc)
+            if best is not None and best < here.end:
+                return best if best <= MAX_LOCAL else None
+            if here.end >= FAR:
+                return None
+            # Nothing in this stretch: the next one may repeat local times already past (fold), or hold the image of
+            # a gap; beyond it nothing can lie before the next member, so jump there.
+            following = self.zone.segment(here.end)
+            best, later = self._first(following, following.start)
+            if best is not None and best < following.end:
+                return best if best <= MAX_LOCAL else None
+            if later is None:
+                return None
+            utc = max(following.end, later - following.offset - 2 * DAY_S)
+            here = self.zone.segment(utc)
+        return None
+
+    def previous_utc(self, utc: int, *, inclusive: bool = False) -> int | None:
+        """Like previous_before, on UTC seconds."""
+        if not inclusive:
+            utc -= 1
+        utc = min(utc, MAX_LOCAL)
+        here = self._here
+        if not here.start <= utc < here.end:
+            self._here = here = self.zone.segment(utc)
+        while utc >= MIN_LOCAL:
+            best, earlier = self._last(here, utc)
+            if best is not None and best >= here.start:
+                return best if best >= MIN_LOCAL else None
+            if here.start <= -FAR or earlier is None:
+                return None
+            # No member lies in (earlier, here]; a gap's image cannot come before the gap, so jump to that member.
+            utc = min(here.start - 1, earlier - here.offset + 2 * DAY_S)
+            here = self.zone.segment(utc)
+        return None
+
+    # -- one stretch of constant offset
+
+    def _first(self, here: Segment, utc: int) -> tuple[int | None, int | None]:
+        """First slot at or after ``utc`` that the stretch yields, and the first member not before its local time."""
+        jump = here.offset - here.before
+        local = utc + here.offset
+        image = None
+        if jump > 0:
+            if utc < here.start + jump and self.gap is not Gap.SKIP:
+                image = self._first_image(here, utc, jump)
+        elif jump < 0 and self.fold is Fold.FIRST:
+            local = max(local, here.start + here.before)  # what comes before was shown already
+        member = self.local.next_local(local, inclusive=True)
+        found = None if member is None else member - here.offset
+        if image is not None and (found is None or image < found):
+            found = image
+        return found, member
+
+    def _first_image(self, here: Segment, utc: int, jump: int) -> int | None:
+        opens = here.start + here.before
+        if self.gap is Gap.NEXT:
+            if utc > here.start:
+                return None
+            member = self.local.next_local(opens, inclusive=True)
+            return here.start if member is not None and member < opens + jump else None
+        member = self.local.next_local(utc + here.before, inclusive=True)
+        return member - here.before if member is not None and member < opens + jump else None
+
+    def _last(self, here: Segment, utc: int) -> tuple[int | None, int | None]:
+        """Last slot at or before ``utc`` that the stretch yields, and a member from which to look before it."""
+        jump = here.offset - here.before
+        member = self.local.previous_local(utc + here.offset, inclusive=True)
+        found = None if member is None else member - here.offset
+        earlier = member
+        if jump > 0:
+            if found is not None and found < here.start:
+                found = None
+            if self.gap is not Gap.SKIP:
+                image = self._last_image(here, utc, jump)
+                if image is not None and (found is None or image > found):
+                    found = image
+        elif jump < 0:
+            if self.fold is Fold.FIRST and found is not None and found < here.start - jump:
+                found = None
+            if found is None or found < here.start:
+                # Local times up to the fold's end are still to come on the way back.
+                earlier = self.local.previous_local(here.start + here.before)
+        return found, earlier
+
+    def _last_image(self, here: Segment, utc: int, jump: int) -> int | None:
+        opens = here.start + here.before
+        if self.gap is Gap.NEXT:
+            member = self.local.previous_local(opens + jump)
+            return here.start if member is not None and member >= opens else None
+        limit = min(utc + here.before, opens + jump - 1)
+        member = self.local.previous_local(limit, inclusive=True)
+        return member - here.before if member is not None and member >= opens else None
+
+
+_GAP_WORDS = {
+    Gap.SHIFT: "read with the offset before the change",
+    Gap.NEXT: "at the change",
+    Gap.SKIP: "left out",
+}
+_FOLD_WORDS = {Fold.FIRST: "only the first time", Fold.BOTH: "both times"}

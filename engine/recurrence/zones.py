@@ -1,0 +1,176 @@
+"""The offsets of an IANA zone as integers: exact for every year from 1 to 9999, without a zoneinfo call per question.
+
+The compiled files of the pinned ``tzdata`` distribution are read once per zone (RFC 8536); years after the last stored
+transition follow the POSIX rule in the file's footer, and repeat every 400 years because the calendar does.
+"""
+
+import difflib
+import re
+import struct
+from bisect import bisect_right
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, civil
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.posix_tz import PosixRule, parse_posix
+
+FAR = 1 << 62
+_CYCLE_S = CYCLE_DAYS * DAY_S
+_NAME = re.compile(r"[A-Za-z0-9+_-]+(?:/[A-Za-z0-9+_-]+){0,3}\Z")
+
+
+class Segment(NamedTuple):
+    """A stretch of time with one offset from UTC; all in seconds.
+
+    ``start`` (inclusive) and ``end`` (exclusive) are UTC; ``before`` and ``after`` the offsets of the neighbours.
+    """
+
+    start: int
+    end: int
+    offset: int
+    before: int
+    after: int
+
+
+class Zone:
+    """One zone's whole history and future."""
+
+    def __init__(self, key: str, starts: list[int], offsets: list[int], stored_to: int, tail: PosixRule | None) -> None:
+        self.key = key
+        self._starts = starts  # UTC seconds at which offsets[i + 1] begins
+        self._offsets = offsets
+        self._tail = tail if tail is not None and tail.changes else None
+        last = civil(stored_to // DAY_S)[0]
+        self._stored_to = stored_to
+        self._next_year = last  # first year whose tail transitions are not in the lists yet
+        self._full_year = last + CYCLE_YEARS + 2
+        self._known = stored_to
+        if self._tail is not None:
+            self._extend(last + 1)
+
+    def _extend(self, year: int) -> None:
+        assert self._tail is not None
+        for each in range(self._next_year, year + 1):
+            for at, offset in self._tail.transitions(each):
+                if at > self._stored_to and offset != self._offsets[-1]:
+                    self._starts.append(at)
+                    self._offsets.append(offset)
+        self._next_year = max(self._next_year, year + 1)
+        # Up to the last transition the end of every stretch is known; the stretch after it would seem endless.
+        self._known = max(self._stored_to, self._starts[-1]) if self._starts else self._stored_to
+
+    def segment(self, utc: int) -> Segment:
+        """Give the stretch that holds a UTC second."""
+        moved = 0
+        if self._tail is not None and utc >= self._known:
+            year = 1970 + utc // 31_556_952
+            if year + 2 > self._full_year:
+                cycles = (year + 2 - self._full_year + CYCLE_YEARS) // CYCLE_YEARS
+                moved = cycles * _CYCLE_S
+                utc -= moved
+                year -= cycles * CYCLE_YEARS
+            if utc >= self._known:
+                self._extend(year + 2)
+        starts, offsets = self._starts, self._offsets
+        i = bisect_right(starts, utc)
+        return Segment(
+            starts[i - 1] + moved if i else -FAR,
+            starts[i] + moved if i < len(starts) else FAR,
+            offsets[i],
+            offsets[i - 1] if i else offsets[0],
+            offsets[i + 1] if i < len(starts) else offsets[i],
+        )
+
+    def offset(self, utc: int) -> int:
+        """Seconds east of UTC at a UTC second."""
+        return self.segment(utc).offset
+
+    def local(self, utc: int) -> int:
+        """Local second that the wall clock shows at a UTC second."""
+        return utc + self.segment(utc).offset
+
+    def instants(self, local: int) -> list[int]:
+        """UTC seconds at which the wall clock shows the local second: none in a gap, two in a fold."""
+        found = set()
+        for probe in (local - 2 * DAY_S, local, local + 2 * DAY_S):
+            here = self.segment(probe)
+            while True:
+                utc = local - here.offset
+                if here.start <= utc < here.end:
+                    found.add(utc)
+                if here.end > local + 2 * DAY_S:
+                    break
+                here = self.segment(here.end)
+        return sorted(found)
+
+
+def zone_names() -> frozenset[str]:
+    """Every name that the pinned database knows."""
+    return _names()
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
+
+
+def tzdata_version() -> str:
+    """Release of the pinned database, such as ``2026a``."""
+    import tzdata
+
+    return str(tzdata.IANA_VERSION)
+
+
+@cache
+def _load(key: str) -> Zone:
+    source = resources.files("tzdata").joinpath("zoneinfo")
+    for part in key.split("/"):
+        source = source.joinpath(part)
+    return _parse(key, source.read_bytes())
+
+
+def zone(key: str, index: int | None = None) -> Zone:
+    """Give the zone of an IANA name; ``index`` is where the name stands in the caller's text.
+
+    Raises:
+        RuleInvalid: ``zone_unknown``; a path, a relative name or a name of another database is unknown too.
+    """
+    if not isinstance(key, str) or len(key) > 64 or not _NAME.match(key) or key not in _names():
+        shown = key if isinstance(key, str) and len(key) <= 64 else f"{str(key)[:61]}..."
+        near = difflib.get_close_matches(shown, _names(), 1)
+        raise RuleInvalid(
+            "zone_unknown",
+            f"{shown!r} is not a time zone",
+            why=f"a zone is a name of the IANA time zone database ({tzdata_version()})",
+            fix=f"did you mean {near[0]}?" if near else "write a name such as Europe/Berlin or UTC",
+            index=index,
+        )
+    return _load(key)
+
+
+def _parse(key: str, data: bytes) -> Zone:
+    """Read a TZif file of version 2 or later (RFC 8536 §3)."""
+    head = struct.Struct(">4s1s15x6l")
+    magic, version, *counts = head.unpack_from(data)
+    if magic != b"TZif" or version < b"2":
+        raise ValueError(f"{key} is not a TZif file of version 2")
+    isut, isstd, leap, times, types, chars = counts
+    at = head.size + times * 5 + types * 6 + chars + leap * 8 + isstd + isut
+    _, _, isut, isstd, leap, times, types, chars = head.unpack_from(data, at)
+    at += head.size
+    instants = struct.unpack_from(f">{times}q", data, at)
+    at += times * 8
+    kinds = data[at : at + times]
+    at += times
+    utoff = [struct.unpack_from(">l", data, at + i * 6)[0] for i in range(types)]
+    at += types * 6 + chars + leap * 12 + isstd + isut
+    footer = data[at:].strip(b"\n").decode("ascii")
+    starts: list[int] = []
+    offsets = [utoff[0]]
+    for instant, kind in zip(instants, kinds, strict=True):
+        if utoff[kind] != offsets[-1]:  # a change of name only is no transition here
+            starts.append(instant)
+            offsets.append(utoff[kind])
+    return Zone(key, starts, offsets, instants[-1] if times else 0, parse_posix(footer) if footer else None)

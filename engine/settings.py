@@ -1,0 +1,98 @@
+"""Every setting of the engine: field, unit in its name, default, help. Environment variables begin with ``LODGER_``."""
+
+import os
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lodger"
+
+
+class Settings(BaseSettings):
+    """Settings of one engine process; the documentation and ``lodger config show`` are made from this table."""
+
+    model_config = SettingsConfigDict(env_prefix="LODGER_", frozen=True, extra="forbid")
+
+    slots: int = Field(
+        default_factory=lambda: 4 * (os.cpu_count() or 1),
+        ge=1,
+        le=100_000,
+        description="attempts that a node runs at once",
+    )
+    lease_s: float = Field(
+        default=6.0,
+        gt=0,
+        le=600,
+        description="a node that was silent for so long has lost its actions to the others",
+    )
+    renew_s: float | None = Field(
+        default=None, gt=0, le=200, description="how often a node renews its lease; none: a fifth of lease_s"
+    )
+    surrender_s: float | None = Field(
+        default=None,
+        ge=0,
+        le=200,
+        description="a node that cannot renew kills its workers so long before the lease "
+        "ends; none: a third of lease_s, at most 2",
+    )
+    peek_s: float = Field(default=1.0, gt=0, le=60, description="how far ahead a node reads what comes due")
+    poll_s: float = Field(
+        default=0.25,
+        gt=0,
+        le=60,
+        description="how often a node looks for what other processes changed: edits, cancellations",
+    )
+    missed_after_s: float = Field(
+        default=10.0, ge=0, le=86_400, description="a slot is missed when its tick comes so long after it"
+    )
+    catch_up_max: int = Field(
+        default=1000,
+        ge=1,
+        le=100_000,
+        description="most slots of a schedule that one tick turns into rows of their own",
+    )
+    tick_batch: int = Field(default=500, ge=1, le=10_000, description="most clocks taken in one transaction")
+    commit_batch: int = Field(default=500, ge=1, le=10_000, description="most attempts committed in one transaction")
+    grace_s: float = Field(
+        default=30.0,
+        ge=0,
+        le=3600,
+        description="an attempt that is silent so long after its wall limit is taken from its node",
+    )
+    drain_s: float = Field(
+        default=5.0, ge=0, le=600, description="how long running attempts may end when a node stops; the rest is handed back"
+    )
+    concurrent_runs: int = Field(
+        default=2, ge=1, le=100_000, description="attempts of one tenant at once, when its limits do not say"
+    )
+    sqlite_synchronous: str = Field(
+        default="FULL",
+        pattern="^(FULL|NORMAL)$",
+        description="FULL: a commit survives a power cut; NORMAL: a killed process",
+    )
+
+    database: str = Field(default="lodger.db", description="where the ledger is: a SQLite file's path or a database URL")
+    cache_dir: Path = Field(default_factory=_cache, description="where the compiled guest is kept between starts")
+    smtp_host: str = Field(default="", description="server that the outbox is delivered to; empty: mails stay in it")
+    smtp_port: int = Field(default=25, ge=1, le=65_535, description="its port")
+    smtp_user: str = Field(default="", description="its user, when it asks for one")
+    smtp_password: SecretStr = Field(default=SecretStr(""), description="that user's password")
+    mail_from: str = Field(default="scripts@localhost", description="sender of the mails that scripts send")
+
+    @property
+    def lease_us(self) -> int:
+        """The lease in microseconds."""
+        return int(self.lease_s * 1_000_000)
+
+    @property
+    def renewal_s(self) -> float:
+        """Seconds between two renewals."""
+        return self.renew_s or self.lease_s / 5
+
+    @property
+    def surrendering_s(self) -> float:
+        """Seconds before the end of the lease at which a node gives up."""
+        return self.surrender_s if self.surrender_s is not None else min(2.0, self.lease_s / 3)

@@ -1,0 +1,155 @@
+"""The synchronous Engine, for Flask, Django and scripts, and the core that the async facade wraps."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from lodger.engine.clock import Clock, SystemClock, to_us
+from lodger.engine.errors import InputError
+from lodger.engine.events import Event, Events
+from lodger.engine.identity import Identities
+from lodger.engine.ledger import actions
+from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.database import Database
+from lodger.engine.ledger.migrations.upgrade import Progress, silent
+from lodger.engine.ledger.records import Action, Json
+from lodger.engine.ledger.rulebook import Compile, Rulebook
+from lodger.engine.ledger.sources import Sources
+from lodger.engine.settings import Settings
+from lodger.engine.verbs import Actions, Schedules, Scripts, Tenants
+
+if TYPE_CHECKING:
+    from lodger.engine.ledger.commits import ApplyEffects
+    from lodger.engine.node.executor import Executor
+    from lodger.engine.node.node import Node
+
+
+class Engine:
+    """An open ledger and its verbs. Make one with :meth:`open`; it may be used from several threads."""
+
+    def __init__(self, books: Books) -> None:
+        self.books = books
+        self.events = Events()
+        self._watchers: list[Callable[[], None]] = []
+        self.tenants = Tenants(books, self.changed)
+        self.scripts = Scripts(books, self.changed)
+        self.schedules = Schedules(books, self.changed)
+        self.actions = Actions(books, self.changed)
+
+    @classmethod
+    def open(
+        cls,
+        url_or_path: str,
+        *,
+        clock: Clock | None = None,
+        settings: Settings | None = None,
+        compile_schedule: Compile | None = None,
+        ids: Identities | None = None,
+        progress: Progress = silent,
+    ) -> Self:
+        """Open a ledger, making or upgrading it.
+
+        Args:
+            url_or_path: a path of a SQLite file, or a SQLAlchemy URL.
+            compile_schedule: replaces :func:`lodger.engine.recurrence.compile.compile_schedule`.
+            ids: replaces the source of ids; simulations do.
+            progress: told about each migration.
+
+        Raises:
+            Unavailable: the file is no database, may not be written, is of a later Lodger.
+        """
+        clock, settings = clock or SystemClock(), settings or Settings()
+        database = Database(str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress)
+        ids = ids or Identities(clock.now_us)
+        return cls(Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(), settings))
+
+    def close(self) -> None:
+        """Let go of the database; safe to call twice."""
+        self.books.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def run_at(
+        self,
+        tenant_id: str,
+        script: str,
+        at: datetime,
+        params: Json = None,
+        request_key: str | None = None,
+    ) -> Action:
+        """Run a script once at an instant, however far away; one in the past is due at once.
+
+        ``request_key``: asking again with the same key (per tenant) gives the action of the first time.
+        """
+        if at.tzinfo is None:
+            raise InputError("instant_naive", f"{at.isoformat()} is not an instant", fix="give an aware datetime")
+        return self._once(tenant_id, actions.Request(script, to_us(at), params, request_key))
+
+    def run_in(
+        self,
+        tenant_id: str,
+        script: str,
+        delay: float | timedelta,
+        params: Json = None,
+        request_key: str | None = None,
+    ) -> Action:
+        """Run a script once after a delay: milliseconds or a timedelta, counted from now on the engine's clock."""
+        delay_us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
+        if delay_us < 0:
+            raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")
+        at_us = self.books.clock.now_us() + delay_us
+        return self._once(tenant_id, actions.Request(script, at_us, params, request_key))
+
+    def _once(self, tenant_id: str, request: actions.Request) -> Action:
+        with self.books.database.write() as connection:
+            asked = actions.once(self.books, connection, tenant_id, request, self.books.clock.now_us())
+        self.changed()
+        return asked
+
+    def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
+        return self.events.listen(listener)
+
+    def changed(self) -> None:
+        """Let the nodes of this process look for work now."""
+        for watcher in tuple(self._watchers):
+            watcher()
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Have a callable called after every write of this process, from any thread; call the answer to stop."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
+    @contextmanager
+    def node(
+        self, executor: "Executor", name: str | None = None, *, apply_effects: "ApplyEffects | None" = None
+    ) -> Iterator["Node"]:
+        """Run a node in a thread of its own for as long as the block lasts."""
+        import asyncio
+
+        from lodger.engine.node.node import Node
+
+        made = Node(self, executor, name, apply_effects=apply_effects)
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="lodger-node", daemon=True)
+        thread.start()
+        try:
+            asyncio.run_coroutine_threadsafe(made.start(), loop).result()
+            yield made
+        finally:
+            asyncio.run_coroutine_threadsafe(made.stop(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+
+__all__ = ["Engine"]

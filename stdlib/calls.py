@@ -1,0 +1,90 @@
+"""The one table of host calls: name, arguments, result, grant, what each counts as, whether it is an effect.
+
+The host refuses every call that is not in it and every argument that it does not name; types, limits and the reference
+are made from it. A call's arguments are one JSON object.
+"""
+
+from dataclasses import dataclass
+
+#: The types of arguments: what each must be is decided in ``lodger.engine.capabilities.arguments``.
+ARGUMENT_TYPES = (
+    "name", "id", "filter", "order", "limit", "cursor", "names", "values", "text", "key", "value", "number", "flag",
+    "addresses", "line",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One member of a call's argument object."""
+
+    type: str
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HostCall:
+    """One thing that a script can ask of the host.
+
+    Attributes:
+        name: ``capability.verb``, as it crosses the wall.
+        arguments: by name.
+        result: its type, in TypeScript.
+        grant: what the attempt must hold; ``:read`` is implied by the plain grant.
+        counts: budgets (:mod:`lodger.engine.node.budgets`) that every such call may draw on.
+        effect: it only writes the journal: neither a host call nor, by itself, a query.
+        help: one sentence.
+    """
+
+    name: str
+    arguments: dict[str, Argument]
+    result: str
+    grant: str
+    counts: tuple[str, ...]
+    effect: bool
+    help: str
+
+
+def _call(
+    name: str, arguments: str, result: str, grant: str, counts: str, help_: str, *, effect: bool = False
+) -> HostCall:
+    table: dict[str, Argument] = {}
+    for item in arguments.split():
+        label, _, kind = item.partition(":")
+        table[label.removesuffix("?")] = Argument(kind, optional=label.endswith("?"))
+    if effect:
+        table["line"] = Argument("line", optional=True)
+    return HostCall(name, table, result, grant, tuple(counts.split()), effect, help_)
+
+
+_CALLS = (
+    _call("db.find", "set:name filter?:filter order?:order limit?:limit cursor?:cursor", "{rows: Row[], cursor: string | null}",
+          "db:read", "queries rows_read", "A page of rows that satisfy a filter, in order."),
+    _call("db.get", "set:name id:id check?:flag", "Row | null", "db:read", "queries rows_read", "The row of an id, or null."),
+    _call("db.count", "set:name filter?:filter", "number", "db:read", "queries", "How many rows satisfy a filter."),
+    _call("db.aggregate", "set:name filter?:filter groupBy?:names sum?:names avg?:names min?:names max?:names", "Group[]",
+          "db:read", "queries rows_read", "Counts, sums, averages and extremes, by group."),
+    _call("db.insert", "set:name values:values", "Row", "db", "rows_written", "Adds a row.", effect=True),
+    _call("db.update", "set:name id:id changes:values", "null", "db", "queries rows_written", "Changes columns of a row.",
+          effect=True),
+    _call("db.increment", "set:name id:id amounts:values", "null", "db", "queries rows_written",
+          "Adds amounts to columns of a row, whatever they hold when the run is committed.", effect=True),
+    _call("db.delete", "set:name id:id", "boolean", "db", "queries rows_written", "Removes a row; false when there is none.",
+          effect=True),
+    _call("kv.get", "key:key own?:flag", "Json | null", "kv", "queries", "The value kept under a key, or null."),
+    _call("kv.list", "prefix?:text after?:text limit?:limit own?:flag", "{key: string, value: Json}[]", "kv",
+          "queries rows_read", "Keys and values, in the order of the keys."),
+    _call("kv.set", "key:key value:value ttlSeconds?:number own?:flag", "null", "kv", "rows_written",
+          "Keeps a value under a key.", effect=True),
+    _call("kv.delete", "key:key own?:flag", "null", "kv", "rows_written", "Forgets a key.", effect=True),
+    _call("kv.add", "key:key amount:number own?:flag", "number", "kv", "queries rows_written",
+          "Adds to the number under a key, whatever it is when the run is committed.", effect=True),
+    _call("mail.send", "to:addresses subject:text text?:text html?:text replyTo?:text", "{messageId: string}", "mail", "mails",
+          "Sends a mail when the run has succeeded.", effect=True),
+)  # fmt: skip
+
+CALLS: dict[str, HostCall] = {call.name: call for call in _CALLS}
+
+#: Calls that only write the journal: they are not counted as host calls. As many as EFFECTS_PER_CALL times the host calls
+#: may be made all the same, refused ones included, so that a loop of them is bounded.
+EFFECTS = frozenset(call.name for call in _CALLS if call.effect)
+EFFECTS_PER_CALL = 10

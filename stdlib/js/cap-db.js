@@ -1,0 +1,113 @@
+// db: the tenant's rows. db.NAME is an exposed table, or a collection of documents, which needs no setting up.
+const { encode, decode, line } = $.wire;
+const NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
+const PAGE = 500;
+
+function reader(kinds) {
+  // Rows of a table hold tags only in columns whose kind says so; documents anywhere.
+  if (kinds === undefined) return decode;
+  const tagged = Object.keys(kinds).filter((name) => kinds[name] === "instant" || kinds[name] === "bytes" || kinds[name] === "json");
+  return (row) => {
+    if (row !== null) for (const name of tagged) if (name in row) row[name] = decode(row[name]);
+    return row;
+  };
+}
+
+class Rows {
+  #name;
+  #call;
+  #read;
+
+  constructor(name, call, kinds) {
+    this.#name = name;
+    this.#call = call;
+    this.#read = reader(kinds);
+  }
+
+  #ask(verb, given) {
+    return this.#call("db." + verb, { set: this.#name, ...encode(given) });
+  }
+
+  // Rows that satisfy the filter, in order; `cursor` of the list says where the next page begins, null after the last.
+  async find(filter, options = {}) {
+    const limit = options.limit === undefined ? 100 : options.limit;
+    const rows = [];
+    let cursor = options.cursor;
+    do {
+      const asked = typeof limit === "number" && limit > PAGE ? Math.min(PAGE, limit - rows.length) : limit;
+      const page = await this.#ask("find", { filter, order: options.order, limit: asked, cursor });
+      for (const row of page.rows) rows.push(this.#read(row));
+      cursor = page.cursor;
+    } while (cursor !== null && rows.length < limit);
+    Object.defineProperty(rows, "cursor", { value: cursor, enumerable: false });
+    return rows;
+  }
+
+  async first(filter, options = {}) {
+    const rows = await this.find(filter, { ...options, limit: 1 });
+    return rows.length > 0 ? rows[0] : null;
+  }
+
+  async get(id, options = {}) {
+    return this.#read(await this.#ask("get", { id, check: options.check }));
+  }
+
+  count(filter) {
+    return this.#ask("count", { filter });
+  }
+
+  async aggregate(filter, wanted = {}) {
+    return decode(await this.#ask("aggregate", { filter, ...wanted }));
+  }
+
+  async #measure(measure, column, filter) {
+    const [all] = await this.aggregate(filter, { [measure]: [column] });
+    return all[measure][column];
+  }
+
+  sum(column, filter) { return this.#measure("sum", column, filter); }
+  avg(column, filter) { return this.#measure("avg", column, filter); }
+  min(column, filter) { return this.#measure("min", column, filter); }
+  max(column, filter) { return this.#measure("max", column, filter); }
+
+  insert(values) {
+    const at = line();
+    return this.#ask("insert", { values, line: at }).then(this.#read);
+  }
+
+  update(id, changes) {
+    return this.#ask("update", { id, changes, line: line() });
+  }
+
+  increment(id, amounts) {
+    return this.#ask("increment", { id, amounts, line: line() });
+  }
+
+  delete(id) {
+    return this.#ask("delete", { id, line: line() });
+  }
+}
+
+$.provide("db", (context, call) => {
+  $.instant.calendar(context);
+  const datasets = context.datasets || {};
+  const made = Object.create(null);
+  return new Proxy(Object.freeze(Object.create(null)), {
+    get(_, name) {
+      if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
+      if (!$.primordials.exec(NAME, name)) throw new TypeError("a set is named by letters, digits and _");
+      if (!(name in made)) {
+        const known = Object.hasOwn(datasets, name) ? datasets[name].columns : undefined;
+        made[name] = Object.freeze(new Rows(name, call, known));
+      }
+      return made[name];
+    },
+    ownKeys: () => Object.keys(datasets),
+    getOwnPropertyDescriptor(_, name) {
+      return Object.hasOwn(datasets, name) ? { value: this.get(_, name), enumerable: true, configurable: true } : undefined;
+    },
+    set() {
+      throw new TypeError("db cannot be assigned to");
+    },
+  });
+});

@@ -1,0 +1,30 @@
+// action: what this run is, and why now.
+
+interface Action {
+  readonly id: string;
+  readonly scheduleId: string | null;
+  /** The instant that the schedule names; null for a run without one. */
+  readonly slot: Instant | null;
+  /** The slot on the schedule's clock, like 2026-11-21T09:00:00. */
+  readonly localTime: string;
+  readonly timezone: string;
+  readonly previousSlot: Instant | null;
+  readonly upcoming: Instant[];
+  /** 1 for the first try. */
+  readonly attempt: number;
+  /** What the last run that succeeded returned. */
+  readonly lastResult: any;
+  /** The schedule's or the request's parameters. */
+  readonly input: any;
+}
+
+declare const action: Action;
+
+/** What a script's default export is called with. */
+interface Run {
+  readonly action: Action;
+  readonly now: Instant;
+  readonly db: Db;
+  readonly kv: Kv;
+  readonly mail: MailBox;
+}

@@ -1,0 +1,136 @@
+// The globals of a Lodger script, besides ECMAScript's own. Capabilities have their own files.
+
+interface Console {
+  debug(...values: unknown[]): void;
+  log(...values: unknown[]): void;
+  info(...values: unknown[]): void;
+  warn(...values: unknown[]): void;
+  error(...values: unknown[]): void;
+  /** Writes the values and the stack, at level debug. */
+  trace(...values: unknown[]): void;
+  dir(value: unknown): void;
+  /** Writes rows as a table: an array of objects, or an object of objects. */
+  table(rows: unknown): void;
+  assert(condition: unknown, ...values: unknown[]): void;
+  count(label?: string): void;
+  countReset(label?: string): void;
+  time(label?: string): void;
+  timeLog(label?: string, ...values: unknown[]): void;
+  timeEnd(label?: string): void;
+  group(...values: unknown[]): void;
+  groupEnd(): void;
+}
+declare const console: Console;
+
+/** Runs while the script's own promise is open, within the run's wall limit. */
+declare function setTimeout<A extends unknown[]>(callback: (...values: A) => unknown, milliseconds?: number, ...values: A): number;
+declare function setInterval<A extends unknown[]>(callback: (...values: A) => unknown, milliseconds?: number, ...values: A): number;
+declare function clearTimeout(id?: number): void;
+declare function clearInterval(id?: number): void;
+declare function queueMicrotask(callback: () => void): void;
+
+/** A deep copy of plain data, dates, expressions, maps, sets, buffers and errors; cycles are kept, functions refused. */
+declare function structuredClone<T>(value: T): T;
+declare function atob(text: string): string;
+declare function btoa(text: string): string;
+
+declare class TextEncoder {
+  readonly encoding: "utf-8";
+  encode(text?: string): Uint8Array;
+  encodeInto(text: string, bytes: Uint8Array): { read: number; written: number };
+}
+declare class TextDecoder {
+  /** Only UTF-8 is known. */
+  constructor(label?: "utf-8" | "utf8", options?: { fatal?: boolean; ignoreBOM?: boolean });
+  readonly encoding: "utf-8";
+  readonly fatal: boolean;
+  readonly ignoreBOM: boolean;
+  decode(bytes?: ArrayBuffer | ArrayBufferView, options?: { stream?: boolean }): string;
+}
+
+declare class URLSearchParams implements Iterable<[string, string]> {
+  constructor(init?: string | Iterable<[string, string]> | Record<string, string>);
+  readonly size: number;
+  append(name: string, value: string): void;
+  delete(name: string, value?: string): void;
+  get(name: string): string | null;
+  getAll(name: string): string[];
+  has(name: string, value?: string): boolean;
+  set(name: string, value: string): void;
+  sort(): void;
+  forEach(callback: (value: string, name: string, all: URLSearchParams) => void): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+  toString(): string;
+}
+declare class URL {
+  constructor(text: string | URL, base?: string | URL);
+  static canParse(text: string | URL, base?: string | URL): boolean;
+  static parse(text: string | URL, base?: string | URL): URL | null;
+  href: string;
+  readonly origin: string;
+  protocol: string;
+  username: string;
+  password: string;
+  host: string;
+  hostname: string;
+  port: string;
+  pathname: string;
+  search: string;
+  readonly searchParams: URLSearchParams;
+  hash: string;
+  toString(): string;
+  toJSON(): string;
+}
+
+declare class Event {
+  constructor(type: string, options?: { cancelable?: boolean });
+  readonly type: string;
+  readonly target: EventTarget | null;
+  readonly currentTarget: EventTarget | null;
+  readonly cancelable: boolean;
+  readonly bubbles: false;
+  readonly defaultPrevented: boolean;
+  readonly timeStamp: number;
+  preventDefault(): void;
+  stopPropagation(): void;
+  stopImmediatePropagation(): void;
+}
+declare class CustomEvent<T = unknown> extends Event {
+  constructor(type: string, options?: { cancelable?: boolean; detail?: T });
+  readonly detail: T;
+}
+type Listener = ((event: Event) => void) | { handleEvent(event: Event): void };
+declare class EventTarget {
+  addEventListener(type: string, listener: Listener | null, options?: boolean | { once?: boolean; signal?: AbortSignal }): void;
+  removeEventListener(type: string, listener: Listener | null): void;
+  dispatchEvent(event: Event): boolean;
+}
+declare class AbortSignal extends EventTarget {
+  private constructor();
+  static abort(reason?: unknown): AbortSignal;
+  static timeout(milliseconds: number): AbortSignal;
+  static any(signals: Iterable<AbortSignal>): AbortSignal;
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  onabort: ((event: Event) => void) | null;
+  throwIfAborted(): void;
+}
+declare class AbortController {
+  readonly signal: AbortSignal;
+  abort(reason?: unknown): void;
+}
+declare class DOMException extends Error {
+  constructor(message?: string, name?: string);
+  readonly code: number;
+}
+
+type DigestName = "SHA-1" | "SHA-256" | "SHA-384" | "SHA-512";
+declare const crypto: {
+  /** Fills an array of integers from the kernel's randomness, at most 65536 bytes. */
+  getRandomValues<T extends ArrayBufferView>(array: T): T;
+  randomUUID(): string;
+  subtle: { digest(algorithm: DigestName | { name: DigestName }, data: ArrayBuffer | ArrayBufferView): Promise<ArrayBuffer> };
+};

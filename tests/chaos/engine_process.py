@@ -1,0 +1,53 @@
+"""One real engine process: ``python engine_process.py PATH NAME MODE``; tells on stdout what it does, ends on SIGTERM.
+
+MODE ``work`` answers every claim; ``hang`` never answers. Every applied journal leaves a row in ``effects_seen``, which
+has no unique key: an effect that happens twice is seen.
+"""
+
+import asyncio
+import signal
+import sys
+
+from sqlalchemy import Connection, text
+
+from lodger.engine import Engine
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.settings import Settings
+from lodger.sandbox.outcome import Outcome
+
+SETTINGS = Settings(slots=50, lease_s=1.0, poll_s=0.05, sqlite_synchronous="NORMAL", commit_batch=20, drain_s=0.2)
+
+
+class Worker:
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+
+    async def start(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    async def execute(self, claim: Claim) -> Finished:
+        if self.mode == "hang":
+            print("hanging", claim.action_id, flush=True)
+            await asyncio.get_running_loop().create_future()
+        await asyncio.sleep(0)
+        return Finished(Outcome.OK, result="1", journal=claim.action_id)
+
+
+def seen(connection: Connection, claim: Claim, finished: Finished) -> None:
+    connection.execute(text("INSERT INTO effects_seen VALUES (:id, :name)"), {"id": finished.journal, "name": NAME})
+
+
+async def main(path: str, mode: str) -> None:
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    async with Engine.open(path, settings=SETTINGS) as engine, engine.node(Worker(mode), NAME, apply_effects=seen):
+        print("up", flush=True)
+        await ended.wait()
+
+
+if __name__ == "__main__":
+    NAME = sys.argv[2]
+    asyncio.run(main(sys.argv[1], sys.argv[3]))

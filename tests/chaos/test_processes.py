@@ -1,0 +1,152 @@
+"""Real engine processes on one SQLite ledger: racing, killed in the middle, started again."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from lodger.engine.clock import SystemClock
+from lodger.engine.ledger.schema.scheduling import actions
+from lodger.engine.sync import Engine
+from lodger.sandbox.outcome import Outcome
+from tests.chaos import engine_process
+
+ROOT = Path(__file__).resolve().parents[2]
+Start = Callable[[str, str], subprocess.Popen[str]]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine.open(str(tmp_path / "ledger.db"), settings=engine_process.SETTINGS) as engine:
+        engine.tenants.create("acme", limits={"concurrent_runs": 1000})
+        engine.scripts.put("acme", "job", "export default () => 1")
+        with engine.books.database.write() as connection:
+            connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT, name TEXT)")
+        yield engine
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    begun: list[subprocess.Popen[str]] = []
+
+    def begin(name: str, mode: str = "work") -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.chaos.engine_process", str(tmp_path / "ledger.db"), name, mode],
+            stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT / '.dev'}:{ROOT}"},
+        )  # fmt: skip
+        begun.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == "up"
+        return process
+
+    yield begin
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
+def fill(engine: Engine, number: int) -> None:
+    now = engine.books.clock.now_us()
+    script = engine.scripts.get("acme", "job")
+    with engine.books.database.write() as connection:
+        rows = [
+            {"tenant_id": "acme", "id": engine.books.ids.new(), "origin": "once", "slot": now, "due_at": now,
+             "state": "ready", "script_id": script.script_id, "script_version": 1}
+            for _ in range(number)
+        ]  # fmt: skip
+        connection.execute(actions.insert(), rows)
+        connection.exec_driver_sql("UPDATE lodger_turns SET startable_at = 0")
+
+
+def counts(engine: Engine, statement: str) -> dict[str, int]:
+    with engine.books.database.read() as connection:
+        return {name: number for name, number in connection.execute(text(statement))}
+
+
+def states(engine: Engine) -> dict[str, int]:
+    return counts(engine, "SELECT state, count(*) FROM lodger_actions GROUP BY state")
+
+
+def until(condition: Callable[[], bool], seconds: float) -> None:
+    """Wait for the ledger to say so; other processes can be heard in no other way."""
+    clock = SystemClock()
+    end = clock.elapsed_s() + seconds
+    pause = subprocess.Popen(["sleep", str(seconds)])
+    try:
+        while not condition():
+            assert clock.elapsed_s() < end, "the ledger never got there"
+            try:
+                pause.wait(0.05)
+            except subprocess.TimeoutExpired:
+                continue
+    finally:
+        pause.kill()
+        pause.wait()
+
+
+def audit(engine: Engine, number: int) -> None:
+    assert states(engine) == {"done": number}
+    twice = counts(engine, "SELECT id, count(*) FROM effects_seen GROUP BY id HAVING count(*) <> 1")
+    assert not twice, "effects that happened twice"
+    with engine.books.database.read() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM effects_seen")) == number
+        good = connection.scalar(text("SELECT count(*) FROM lodger_attempts WHERE outcome = 'ok'"))
+    assert good == number
+
+
+def test_two_processes_race_over_thousands_of_actions_and_complete_each_exactly_once(engine: Engine, start: Start) -> None:
+    start("one")
+    start("two")
+    fill(engine, 4000)
+    until(lambda: states(engine) == {"done": 4000}, 60)
+    audit(engine, 4000)
+    shares = counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name")
+    assert set(shares) == {"one", "two"}, "only one of them worked: that was no race"
+
+
+def test_a_process_killed_in_the_middle_of_an_attempt_the_slot_runs_again_after_the_lease(engine: Engine, start: Start) -> None:
+    asked = engine.run_in("acme", "job", 0)
+    hanging = start("hangs", "hang")
+    assert hanging.stdout is not None
+    assert hanging.stdout.readline().split() == ["hanging", asked.id]
+    hanging.send_signal(signal.SIGKILL)
+    hanging.wait()
+    assert states(engine) == {"running": 1}
+    start("rescues")
+    until(lambda: states(engine) == {"done": 1}, 30)
+    outcomes = [attempt.outcome for attempt in engine.actions.attempts(asked.id)]
+    assert outcomes == [Outcome.WORKER_LOST, Outcome.OK]
+    audit(engine, 1)
+
+
+def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease(engine: Engine, start: Start) -> None:
+    asked = engine.run_in("acme", "job", 0)
+    hanging = start("hangs", "hang")
+    assert hanging.stdout is not None
+    assert hanging.stdout.readline().split() == ["hanging", asked.id]
+    hanging.terminate()
+    assert hanging.wait(30) == 0
+    assert states(engine) == {"ready": 1}
+    assert engine.actions.get(asked.id).outcome is None
+
+
+@pytest.mark.slow
+def test_processes_are_killed_at_random_and_started_again(engine: Engine, start: Start) -> None:
+    chance = random.Random(7)
+    living = [start("a"), start("b")]
+    fill(engine, 6000)
+    for number in range(2):
+        left = 6000 - (number + 1) * 1500
+        until(lambda left=left: states(engine).get("done", 0) >= 6000 - left, 60)  # type: ignore[misc] - bound now
+        victim = living.pop(chance.randrange(len(living)))
+        victim.kill()
+        victim.wait()
+        living.append(start(f"again-{number}"))
+    until(lambda: states(engine) == {"done": 6000}, 60)
+    audit(engine, 6000)

@@ -1,0 +1,132 @@
+"""RFC 5545 against the public vectors of libical and python-dateutil, minus the declared disputes."""
+
+import json
+import os
+import tomllib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lodger.engine.recurrence import rrule
+from lodger.engine.recurrence.errors import RuleInvalid
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+VECTORS = Path(os.environ.get("LODGER_VECTORS", ROOT / "../shared/vectors"))
+DISPUTES = tomllib.loads(Path(__file__).with_name("rrule_disputes.toml").read_text())
+FIRST = datetime.min.replace(tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def vectors(name: str) -> list[dict[str, Any]]:
+    path = VECTORS / name
+    if not path.exists():
+        pytest.skip(f"{path} is absent: set LODGER_VECTORS to the folder of public vectors")
+    cases: list[dict[str, Any]] = json.loads(path.read_text())
+    return cases
+
+
+def instant(text: str) -> datetime:
+    shape = "%Y%m%dT%H%M%S" if "T" in text else "%Y%m%d"
+    return datetime.strptime(text.rstrip("Z"), shape).replace(tzinfo=UTC)
+
+
+def text_of(case: dict[str, Any]) -> str:
+    return case["text"] if "text" in case else f"DTSTART:{case['dtstart']}\nRRULE:{case['rrule']}"
+
+
+def dispute(case: dict[str, Any]) -> dict[str, Any] | None:
+    written = case.get("rrule", "")
+    for family in DISPUTES["family"]:
+        if family["source"] in case["src"] and written in family["rrules"]:
+            return family
+    return next((refused for refused in DISPUTES["refused"] if refused["part"] in written), None)
+
+
+def walked(rule: rrule.Zoned, at_most: int) -> list[datetime]:
+    slots: list[datetime] = []
+    slot = rule.next_after(FIRST, inclusive=True)
+    while slot is not None and len(slots) < at_most:
+        slots.append(slot)
+        slot = rule.next_after(slot)
+    return slots
+
+
+def walked_back(rule: rrule.Zoned, at_most: int) -> list[datetime]:
+    slots: list[datetime] = []
+    slot = rule.previous_before(LAST)
+    while slot is not None and len(slots) < at_most:
+        slots.append(slot)
+        slot = rule.previous_before(slot)
+    return slots[::-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "total", "refused", "disputed"),
+    [("rfc5545-libical.json", 90, 14, 1), ("rfc5545-dateutil.json", 249, 21, 11)],
+)
+def test_public_vectors(name: str, total: int, refused: int, disputed: int) -> None:
+    """Slots forwards, backwards and by seeking into the middle are the vector's; every dispute really differs."""
+    counts = {"refused": 0, "disputed": 0, "agreed": 0}
+    for case in vectors(name):
+        expected = [instant(each) for each in case["expect"]]
+        declared = dispute(case)
+        if declared is not None and "error" in declared:
+            with pytest.raises(RuleInvalid) as caught:
+                rrule.parse(text_of(case))
+            assert caught.value.code == declared["error"], case
+            counts["refused" if "part" in declared else "disputed"] += 1
+            continue
+        rule = rrule.parse(text_of(case))
+        found = walked(rule, len(expected) + 2)
+        if declared is not None:
+            assert found != expected, f"no dispute any more: {case}"
+            counts["disputed"] += 1
+            continue
+        assert found == expected, case
+        assert walked_back(rule, len(expected) + 2) == expected, case
+        for earlier, later in zip(expected, expected[1:], strict=False):
+            between = earlier + (later - earlier) / 2
+            assert rule.next_after(between) == later
+            assert rule.previous_before(between) == earlier
+        if "start_at" in case:
+            seek = instant(case["start_at"])
+            assert rule.next_after(seek, inclusive=True) == next(each for each in expected if each >= seek)
+        counts["agreed"] += 1
+    assert counts == {"refused": refused, "disputed": disputed, "agreed": total - refused - disputed}
+
+
+def test_public_sentences() -> None:
+    """Where a rule has no start its sentence is the vector's; where it says more, the table lists it."""
+    listed = {each["rrule"]: each for each in DISPUTES["wording"]}
+    agreed = 0
+    for case in vectors("rrule-text.json"):
+        difference = listed.pop(case["rrule"], None)
+        if difference is not None and "error" in difference:
+            with pytest.raises(RuleInvalid) as caught:
+                rrule.parse(case["rrule"])
+            assert caught.value.code == difference["error"]
+            continue
+        said = rrule.parse(case["rrule"]).text()
+        if difference is not None:
+            assert said == difference["says"]
+            continue
+        assert said.casefold() == case["text"].casefold()
+        assert said[0].isupper()
+        agreed += 1
+    assert not listed, "a listed difference has no vector"
+    assert agreed == 27
+
+
+def test_every_decision_is_in_the_docs() -> None:
+    page = (ROOT / "docs/recurrence.md").read_text()
+    for family in DISPUTES["family"]:
+        assert f"`{family['reason']}`" in page
+
+
+def test_the_walk_sees_a_planted_slot() -> None:
+    rule = rrule.parse("DTSTART:20260101T000000\nRRULE:FREQ=DAILY;COUNT=3\nRDATE:20260102T120000")
+    assert len(walked(rule, 9)) == 4
+    assert walked(rule, 9) == walked_back(rule, 9)
+    assert walked(rule, 9)[1] + timedelta(hours=12) == walked(rule, 9)[2]

@@ -1,0 +1,164 @@
+"""Schyntax against the official suite, and against a slow reading of the spec where the suite is silent."""
+
+import json
+import os
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.conformance import schyntax_reading as reading
+
+from lodger.engine.recurrence.civil import local_of, naive_of
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.schyntax import SchyntaxRule, parse
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+VECTORS = Path(os.environ.get("LODGER_VECTORS", ROOT / "../shared/vectors")) / "schyntax-tests.json"
+
+
+def next_of(rule: SchyntaxRule, when: str) -> str | None:
+    found = rule.next_local(local_of(datetime.fromisoformat(when)))
+    return None if found is None else str(naive_of(found))
+
+
+def test_official_suite() -> None:
+    if not VECTORS.exists():
+        pytest.skip(f"the official Schyntax vectors are not at {VECTORS}; set LODGER_VECTORS")
+    suites = json.loads(VECTORS.read_text())["suites"]
+    cases = [case for suite in suites.values() for case in suite]
+    wrong = [case for case in cases if not _as_expected(case)]
+    assert not wrong
+    assert len(cases) == 409
+
+
+def _as_expected(case: dict[str, Any]) -> bool:
+    try:
+        rule = parse(case["format"])
+    except RuleInvalid as error:
+        return error.index == case.get("parseErrorIndex", -1)
+    if "parseErrorIndex" in case:
+        return False
+    at = local_of(datetime.fromisoformat(case["date"]))
+    got = (rule.previous_local(at, inclusive=True), rule.next_local(at))
+    return got == tuple(local_of(datetime.fromisoformat(case[side])) for side in ("prev", "next"))
+
+
+@pytest.mark.parametrize(
+    ("text", "after", "expected"),
+    [
+        # The reference looks 1459 days ahead and gives up.
+        ("dates(2/29)", "2016-02-29 00:00:00", "2020-02-29 00:00:00"),
+        ("dates(2/29)", "2096-03-01 00:00:00", "2104-02-29 00:00:00"),
+        ("dates(2020/5/1)", "2016-01-01 00:00:00", "2020-05-01 00:00:00"),
+        ("doy(366)", "2096-12-31 00:00:00", "2104-12-31 00:00:00"),
+        ("dates(2/29) dow(mon)", "2000-01-01 00:00:00", "2016-02-29 00:00:00"),
+        ("dates(2200/12/31)", "0001-01-01 00:00:00", "2200-12-31 00:00:00"),
+        # An interval on dates throws in both official implementations.
+        ("dates(*%100)", "2021-01-02 00:00:00", "2021-04-11 00:00:00"),
+        ("dates(12/30..1/5%3)", "2021-12-30 12:00:00", "2022-01-02 00:00:00"),
+        ("dates(2020/1/1..2030/1/1%1000)", "2020-01-02 00:00:00", "2022-09-27 00:00:00"),
+        ("dates(2020/12/30%1)", "2020-12-31 12:00:00", None),
+        # A range from a negative to a positive day never matches in the reference.
+        ("dom(-1..2)", "2021-02-02 00:00:00", "2021-02-28 00:00:00"),
+        ("dom(-1..2)", "2021-02-28 00:00:00", "2021-03-01 00:00:00"),
+        ("doy(-1..1)", "2020-12-31 00:00:00", "2021-01-01 00:00:00"),
+        ("dom(-3..3%2)", "2021-02-28 12:00:00", "2021-03-02 00:00:00"),
+        # A yearless range that wraps within its month loses that month in the reference.
+        ("dates(5/20..5/10)", "2021-05-10 00:00:00", "2021-05-20 00:00:00"),
+        # Both negative: counted from the end of the month in which the range began.
+        ("dom(-2..-29%2)", "2021-02-28 00:00:00", "2021-03-01 00:00:00"),
+        ("dates(1900/1/1)", "1900-01-01 00:00:00", None),
+        ("dom(20..-20)", "2021-01-01 00:00:00", None),
+        ("h(5,!5)", "2021-01-01 00:00:00", None),
+        ("doy(366) dates(1/1)", "2021-01-01 00:00:00", None),
+        ("{dom(31) dates(2/1..2/29)} {h(3)}", "2021-01-01 03:00:00", "2021-01-02 03:00:00"),
+    ],
+)
+def test_defects_of_the_reference_are_fixed(text: str, after: str, expected: str | None) -> None:
+    assert next_of(parse(text), after) == expected
+
+
+def test_outside_the_named_years() -> None:
+    rule = parse("dates(!2000/1/1..2200/12/31, 12/25)")
+    assert next_of(rule, "1999-12-25 00:00:00") == "2201-12-25 00:00:00"
+    assert rule.previous_local(local_of(datetime(2201, 12, 25))) == local_of(datetime(1999, 12, 25))
+
+
+def _argument(values: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[reading.Argument]:
+    plain = st.tuples(st.booleans(), values, st.none() | values, st.booleans(), st.none() | st.integers(1, most))
+    wild = st.tuples(st.just(False), st.none(), st.none(), st.just(False), st.none() | st.integers(1, most))
+    return (
+        (plain | wild)
+        .filter(lambda a: not (a[2] is not None and a[3] and a[1] == a[2]))
+        .map(lambda a: (*a[:3], a[3] and a[2] is not None, a[4]))
+    )
+
+
+_DATES = st.tuples(st.none(), st.integers(1, 12), st.integers(1, 28)) | st.sampled_from([(None, 2, 29), (None, 1, 31)])
+_FULL = st.dates(date(2018, 1, 1), date(2026, 12, 31)).map(lambda day: (day.year, day.month, day.day))
+_FULL_ARGUMENT = _argument(_FULL, 400).filter(lambda a: a[2] is None or a[1] <= a[2])
+_SIGNED = {most: st.integers(1, most) | st.integers(-most, -1) for most in (31, 366)}
+_UNITS = {
+    "s": _argument(st.integers(0, 59), 59),
+    "m": _argument(st.integers(0, 59), 59),
+    "h": _argument(st.integers(0, 23), 23),
+    "dow": _argument(st.integers(1, 7), 7),
+    "dom": _argument(_SIGNED[31], 31),
+    "doy": _argument(_SIGNED[366], 366),
+    "dates": _argument(_DATES, 400) | _FULL_ARGUMENT,
+}
+_GROUPS = st.lists(
+    st.lists(
+        st.sampled_from(sorted(_UNITS)).flatmap(
+            lambda unit: st.tuples(st.just(unit), st.lists(_UNITS[unit], min_size=1, max_size=3))
+        ),
+        min_size=1,
+        max_size=3,
+        unique_by=lambda expression: expression[0],
+    ),
+    min_size=1,
+    max_size=2,
+)
+
+
+def _few(group: reading.Group) -> bool:
+    return len(reading.times(group)) <= 30
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    _GROUPS.filter(lambda groups: all(_few(group) for group in groups)),
+    st.dates(date(2019, 1, 1), date(2025, 1, 1)),
+)
+def test_walks_like_the_spec_reads(groups: list[reading.Group], first: date) -> None:
+    rule = parse(reading.text_of(groups))
+    expected = [local_of(slot) for slot in reading.slots(groups, first, 70)]
+    begin, end = (
+        local_of(datetime.combine(first, datetime.min.time())),
+        local_of(datetime.combine(first + timedelta(days=70), datetime.min.time())),
+    )
+    forward, at = [], rule.next_local(begin, inclusive=True)
+    while at is not None and at < end:
+        forward.append(at)
+        at = rule.next_local(at)
+    assert forward == expected
+    backward, at = [], rule.previous_local(end)
+    while at is not None and at >= begin:
+        backward.append(at)
+        at = rule.previous_local(at)
+    assert backward == expected[::-1]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.text(alphabet="smhdowyate(){}!*%./,<>-0123456789 \n\tmonjuliſK٣", max_size=40) | st.text(max_size=30))
+def test_no_text_breaks_the_parser(text: str) -> None:
+    index: int | None = 0
+    try:
+        assert parse(text).text()
+    except RuleInvalid as error:
+        index = error.index
+    assert index is not None
+    assert 0 <= index <= len(text)

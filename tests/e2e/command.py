@@ -1,0 +1,39 @@
+"""The real command line, in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command answered."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def lodger(*arguments: str | Path, stdin: str | bytes = b"", cwd: Path | None = None, **env: str) -> Said:
+    """Run ``lodger`` with these arguments; ``env`` is added to a bare environment."""
+    bare = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-m", "lodger.engine.cli", *map(str, arguments)],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        capture_output=True,
+        cwd=cwd,
+        env=bare | {"PYTHONPATH": str(ROOT / ".dev"), "PYTHONWARNINGS": "error", "COLUMNS": "120"} | env,
+        timeout=100,
+        check=False,
+    )
+    return Said(done.returncode, done.stdout.decode(), done.stderr.decode())

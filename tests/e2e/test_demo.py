@@ -1,0 +1,133 @@
+"""``lodger demo`` as people run it: the real engine, walls, mails; by itself, kept, interrupted, and on bad ground."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import ROOT, Said, lodger
+
+
+@pytest.fixture(scope="module")
+def shown() -> Said:
+    """Ten seconds of it, as plain lines."""
+    return lodger("demo", "--for", "10s")
+
+
+def test_it_ends_by_itself_and_well(shown: Said) -> None:
+    assert (shown.code, shown.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The engine was off for 100 days",
+        "missed  bluebird/cart-reminders: slots from",
+        "missed while the engine was off; one row in the ledger",
+        "ran     bluebird/monthly-sales (missed",
+        "ran     bluebird/weekly-figure (missed",
+        "mail    to mara@bluebird.example: Sales of the week",
+        "cases without an answer for a day",
+        "You left something behind",
+        "failed  bluebird/broken-report",
+        "  return { report: total.padLeft(12) };",
+        "stopped harbor/endless",
+        "stopped by the cpu limit",
+        "rows of the other shop found 0",
+        "ran     bluebird/winter_sale",
+        "ran     harbor/confirm-orders",
+        "due     harbor/unanswered-tickets: every weekday at 9",
+        "The ledger after",
+    ],
+)
+def test_a_viewer_is_told(shown: Said, line: str) -> None:
+    assert line in shown.out
+
+
+def test_every_missed_month_ran_oldest_first(shown: Said) -> None:
+    months = [line.split("month ")[1][:7] for line in shown.out.splitlines() if "ran     bluebird/monthly-sales" in line]
+    assert len(months) in (3, 4)
+    assert months == sorted(months)
+
+
+def test_nothing_is_left_on_disk(tmp_path: Path) -> None:
+    said = lodger("demo", "--for", "1s", cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert said.code == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_programs_get_one_object_and_the_kept_ledger_goes_on(tmp_path: Path) -> None:
+    first = lodger("demo", "--for", "4s", "--keep", "--json", cwd=tmp_path).json
+    lines = {(line["tenant"], line["name"]): line for line in first["lines"]}
+    assert lines["bluebird", "broken-report"]["last"] == "script_error"
+    assert lines["harbor", "endless"]["last"] == "cpu_limit"
+    assert lines["bluebird", "monthly-sales"]["ran"] >= 3
+    assert lines["bluebird", "cart-reminders"]["gaps"] == 1
+    assert first["mails"]["sent"] >= 3
+    second = lodger("demo", "--for", "3s", "--keep", "--json", cwd=tmp_path).json
+    again = {(line["tenant"], line["name"]): line for line in second["lines"]}
+    assert again["bluebird", "monthly-sales"]["ran"] == lines["bluebird", "monthly-sales"]["ran"], "a month ran twice"
+    assert again["harbor", "confirm-orders"]["ran"] > lines["harbor", "confirm-orders"]["ran"]
+    listed = lodger("action", "list", "bluebird", "--db", "lodger-demo/ledger.db", "--json", cwd=tmp_path)
+    assert len(listed.json["actions"]) > 5
+
+
+@pytest.mark.parametrize("length", ["soon", "0s", "-3s", "", "1e9"])
+def test_a_length_that_is_none(length: str) -> None:
+    said = lodger("demo", f"--for={length}", "--json")
+    assert (said.code, said.json["error"]["code"]) == (2, "length_invalid")
+
+
+def test_a_kept_file_that_is_no_ledger(tmp_path: Path) -> None:
+    (tmp_path / "lodger-demo").mkdir()
+    (tmp_path / "lodger-demo" / "ledger.db").write_text("something else entirely" * 100)
+    said = lodger("demo", "--for", "1s", "--keep", "--json", cwd=tmp_path)
+    assert (said.code, said.json["error"]["code"]) == (1, "not_a_database")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "lodger-demo").write_text("a file stands where the folder would be")
+    said = lodger("demo", "--for", "1s", "--keep", "--json", cwd=tmp_path)
+    assert (said.code, said.json["error"]["code"]) == (1, "folder_unwritable")
+
+
+def test_interrupted_in_a_terminal_it_restores_the_screen_and_sums_up() -> None:
+    reader, terminal = pty.openpty()
+    try:
+        env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        env |= {"PYTHONPATH": str(ROOT / ".dev"), "TERM": "xterm-256color", "COLUMNS": "110", "LINES": "32"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "lodger.engine.cli", "demo"],
+            stdin=terminal, stdout=terminal, stderr=terminal, env=env, start_new_session=True,
+        )  # fmt: skip
+        os.close(terminal)
+        terminal = -1
+        text = _read_until(reader, b"winter")
+        process.send_signal(signal.SIGINT)
+        text += _read_until(reader, b"Mails:")
+        assert process.wait(30) == 0
+    finally:
+        os.close(reader)
+        if terminal >= 0:
+            os.close(terminal)
+    assert "What is due" in text
+    assert "What went wrong" in text
+    assert text.index("\x1b[?1049h") < text.index("\x1b[?1049l") < text.index("The ledger after")
+
+
+def _read_until(reader: int, sign: bytes) -> str:
+    """Read the terminal until the sign has come; the test's own timeout is the bound."""
+    seen = b""
+    while sign not in seen:
+        ready, _, _ = select.select([reader], [], [], 60)
+        assert ready, f"{sign!r} never came; the last was {seen[-300:]!r}"
+        try:
+            seen += os.read(reader, 65_536)
+        except OSError:
+            break
+    return seen.decode("utf-8", "replace")

@@ -1,0 +1,136 @@
+"""``lodger exec``: real walls, collections in memory, effects shown; and every file that is no script."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import lodger
+
+GOOD = """\
+export default async function ({ db, mail, kv, action, now }) {
+  console.log("hello", action.input.name);
+  const cart = await db.carts.insert({ state: "open", items: 3, modified: now.minus({ days: 2 }) });
+  await db.carts.update(cart.id, { state: "reminded" });
+  await kv.set("last", { items: cart.items });
+  await mail.send({ to: "kim@example.com", subject: "Hello", text: "one\\ntwo" });
+  return { open: await db.carts.count({ state: "open" }), all: await db.carts.count({}) };
+}
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    return tmp_path / "script.js"
+
+
+def test_a_run_shows_result_logs_effects_usage_and_walls(script: Path) -> None:
+    script.write_text(GOOD)
+    said = lodger("exec", script, "--input", '{"name": "Kim"}', "--json")
+    body = said.json
+    assert said.code == 0
+    assert (body["outcome"], body["error"]) == ("ok", None)
+    assert body["result"] == {"open": 0, "all": 1}
+    assert body["logs"] == [{"level": "info", "text": "hello Kim"}]
+    assert [effect["effect"] for effect in body["effects"]] == ["insert", "update", "kv.set", "mail"]
+    assert body["usage"]["host_calls"] > 0
+    assert body["usage"]["memory_peak_bytes"] > 100_000
+    assert body["walls"]["seccomp"] is True
+
+
+def test_people_see_a_diff(script: Path) -> None:
+    script.write_text(GOOD)
+    said = lodger("exec", script, "--input", '{"name": "Kim"}')
+    for wanted in ("ok  (", '"all": 1', "+ carts", "~ carts", "@ mail to kim@example.com: Hello", "~ kv last"):
+        assert wanted in said.out, wanted
+
+
+def test_nothing_is_kept_between_runs(script: Path) -> None:
+    script.write_text("export default async ({ db }) => { await db.a.insert({ x: 1 }); return db.a.count({}); }")
+    assert [lodger("exec", script, "--json").json["result"] for _ in range(2)] == [1, 1]
+
+
+def test_an_error_shows_the_authors_line(script: Path) -> None:
+    script.write_text("export default function () {\n  const total = 3;\n  return total.padLeft(12);\n}\n")
+    said = lodger("exec", script)
+    assert said.code == 1
+    assert "script_error" in said.out
+    assert f"{script}:3: TypeError" in said.out
+    shown = said.out.splitlines()
+    place = shown.index("  3 |   return total.padLeft(12);")
+    caret = shown[place + 1].index("^")
+    assert shown[place][:caret].endswith(("total", "total."))
+
+
+def test_a_failed_run_changes_nothing(script: Path) -> None:
+    script.write_text('export default async ({ db }) => { await db.a.insert({ x: 1 }); throw new Error("no"); }')
+    body = lodger("exec", script, "--json").json
+    assert body["outcome"] == "script_error"
+    assert body["error"]["message"] == "no"
+
+
+@pytest.mark.parametrize(
+    ("source", "option", "outcome"),
+    [
+        ("while (true) {}", ("--cpu-ms", "100"), "cpu_limit"),
+        ("await new Promise((go) => setTimeout(go, 60000));", ("--wall-ms", "200"), "wall_limit"),
+        ("const held = []; while (true) held.push(new Uint8Array(1 << 20).fill(1));", ("--memory-mb", "16"), "memory_limit"),
+    ],
+)
+def test_a_limit_says_which_it_was(script: Path, source: str, option: tuple[str, str], outcome: str) -> None:
+    script.write_text(source)
+    said = lodger("exec", script, *option, "--json")
+    assert said.code == 1
+    assert said.json["outcome"] == outcome
+
+
+def test_syntax_error_names_the_line(script: Path) -> None:
+    script.write_text("let a = 1;\nlet b = ;\n")
+    said = lodger("exec", script, "--json")
+    assert (said.code, said.json["outcome"], said.json["error"]["line"]) == (1, "compile_error", 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "outcome", "word"),
+    [
+        (b"", "compile_error", "empty"),
+        (b" \n\t\n", "compile_error", "empty"),
+        (b"a" * 10_485_760, "source_too_large", "10485760"),
+        (b"let a = 1;\n\x80\x81\xfe", "compile_error", "UTF-8"),
+        (b"\x00\x01\x02", "compile_error", "NUL"),
+    ],
+    ids=["empty", "blank", "ten megabytes", "binary", "nul"],
+)
+def test_what_is_no_script_is_refused_in_words(script: Path, content: bytes, outcome: str, word: str) -> None:
+    script.write_bytes(content)
+    said = lodger("exec", script, "--json")
+    assert (said.code, said.json["outcome"]) == (1, outcome)
+    assert word in said.json["error"]["message"]
+    assert set(said.json) >= {"result", "logs", "effects", "usage", "walls"}
+    assert word in lodger("exec", script).out
+
+
+def test_a_byte_order_mark_is_no_mistake(script: Path) -> None:
+    script.write_bytes(b"\xef\xbb\xbfreturn 7;")
+    assert lodger("exec", script, "--json").json["result"] == 7
+
+
+def test_stdin_is_a_script() -> None:
+    assert lodger("exec", "-", "--json", stdin="return 1 + 1;").json["result"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("nowhere.js",), "file_missing"),
+        (("/",), "file_is_folder"),
+        (("-", "--input", "{"), "not_json"),
+        (("-", "--input", "NaN"), "not_json"),
+        (("-", "--cpu-ms", "0"), "limit_out_of_range"),
+        (("-", "--memory-mb", "99999"), "limit_out_of_range"),
+        (("-", "--runtime", "node"), "runtime_unknown"),
+    ],
+)
+def test_wrong_usage_ends_with_two(arguments: tuple[str, ...], code: str) -> None:
+    said = lodger("exec", *arguments, "--json", stdin="return 1;")
+    assert said.code == 2
+    assert said.json["error"]["code"] == code

@@ -1,0 +1,107 @@
+"""The noun verbs over one ledger, and places that are no ledger."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.command import Said, lodger
+
+RULE = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"
+
+
+class Ledger:
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __call__(self, *arguments: str | Path) -> Said:
+        return lodger(*arguments, "--db", self.place, "--json")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    made = Ledger(tmp_path / "ledger.db")
+    script = tmp_path / "hello.js"
+    script.write_text("export default () => 'hello';")
+    assert made("tenant", "create", "acme").code == 0
+    assert made("script", "put", "acme", "hello", script).json["version"] == 1
+    return made
+
+
+def test_a_schedule_from_creation_to_deletion(ledger: Ledger) -> None:
+    made = ledger("schedule", "create", "acme", "daily", "--script", "hello", "--rule", RULE, "--tz", "Europe/Berlin").json
+    assert made["state"] == "armed"
+    assert made["next_at"].endswith("Z")
+    assert "9" in made["text"]
+    assert [each["name"] for each in ledger("schedule", "list", "acme").json["schedules"]] == ["daily"]
+    assert ledger("schedule", "pause", "acme", "daily").json["next_at"] is None
+    assert ledger("schedule", "resume", "acme", "daily").json["next_at"] == made["next_at"]
+    asked = ledger("action", "run-now", "acme", "daily").json
+    assert ledger("action", "show", "acme", asked["id"]).json["action"]["origin"] == "run_now"
+    assert ledger("action", "cancel", "acme", asked["id"]).json["state"] == "cancelled"
+    assert ledger("action", "logs", "acme", asked["id"]).json == {"logs": []}
+    assert [each["id"] for each in ledger("action", "list", "acme").json["actions"]] == [asked["id"]]
+    assert ledger("schedule", "delete", "acme", "daily").json["state"] == "deleted"
+    assert ledger("schedule", "list", "acme").json == {"schedules": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "exit_code"),
+    [
+        (("tenant", "create", "acme"), "tenant_exists", 1),
+        (("tenant", "create", "b", "--limits", '{"cpu_ms": 1}'), "limit_out_of_range", 1),
+        (("tenant", "create", "b", "--limits", "{"), "not_json", 2),
+        (("script", "put", "nobody", "x", "hello.js"), "tenant_unknown", 1),
+        (("script", "put", "acme", "x", "nowhere.js"), "file_missing", 2),
+        (("schedule", "create", "acme", "x", "--script", "hello"), "rule_missing", 2),
+        (("schedule", "create", "acme", "x", "--script", "nope", "--rule", RULE), "script_unknown", 1),
+        (("schedule", "create", "acme", "x", "--script", "hello", "--rule", "FREQ=DALY"), "freq_unknown", 1),
+        (("schedule", "create", "acme", "x", "--script", "hello", "--rule", RULE, "--tz", "Mars/Base"), "zone_unknown", 1),
+        (("schedule", "create", "acme", "x", "--script", "hello", "--rule", RULE, "--missed", "no"), "missed_invalid", 1),
+        (("schedule", "create", "acme", "x", "--script", "hello", "--rule", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"),
+         "rule_never_fires", 1),
+        (("schedule", "pause", "acme", "nope"), "schedule_unknown", 1),
+        (("action", "show", "acme", "nope"), "action_unknown", 1),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_by_code(ledger: Ledger, arguments: tuple[str, ...], code: str, exit_code: int) -> None:
+    given = [ledger.place.parent / each if each == "hello.js" else each for each in arguments]
+    said = ledger(*given)
+    assert (said.json["error"]["code"], said.code) == (code, exit_code)
+
+
+def test_another_tenants_action_is_not_there(ledger: Ledger) -> None:
+    ledger("tenant", "create", "other")
+    ledger("schedule", "create", "acme", "daily", "--script", "hello", "--rule", RULE)
+    asked = ledger("action", "run-now", "acme", "daily").json
+    assert ledger("action", "show", "other", asked["id"]).json["error"]["code"] == "action_unknown"
+    assert ledger("action", "cancel", "other", asked["id"]).json["error"]["code"] == "action_unknown"
+    assert ledger("action", "show", "acme", asked["id"]).json["action"]["state"] == "ready"
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    place = tmp_path / "notes.txt"
+    place.write_text("not a database at all, but long enough to be read as a header of one" * 20)
+    for verb in (("tenant", "list"), ("db", "check"), ("db", "upgrade")):
+        said = Ledger(place)(*verb)
+        assert (said.code, said.json["error"]["code"]) == (1, "not_a_database")
+        assert said.json["error"]["fix"]
+    assert place.read_text().startswith("not a database at all")
+
+
+@pytest.mark.parametrize(
+    ("place", "code"),
+    [("/nowhere/ledger.db", "database_unreadable"), ("mysql://x/y", "database_url"), (":memory:", "database_url")],
+)
+def test_a_place_that_can_hold_no_ledger(place: str, code: str) -> None:
+    said = lodger("tenant", "list", "--db", place, "--json")
+    assert (said.code, said.json["error"]["code"]) == (1, code)
+
+
+def test_check_changes_nothing_and_upgrade_is_done_once(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    absent = ledger("db", "check")
+    assert (absent.code, absent.json["verdict"]) == (1, "absent")
+    assert list(tmp_path.iterdir()) == []
+    assert ledger("db", "upgrade").json["applied"]
+    assert ledger("db", "upgrade").json == {"applied": []}
+    assert (ledger("db", "check").code, ledger("db", "check").json["verdict"]) == (0, "current")

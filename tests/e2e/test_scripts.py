@@ -1,0 +1,249 @@
+"""Whole scripts in real walls: what an author writes, what the journal then holds, what the commit makes of it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
+
+from lodger.engine.effects import commit
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.sandbox_executor import SandboxExecutor
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.pool import Pool
+from lodger.sandbox.runtimes import artefact
+
+
+class Frozen:
+    def now_us(self) -> int:
+        return NOW_US
+
+    def elapsed_s(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    made = Shop()
+    made.add(customers, {"id": 1, "org_id": "one", "email": "a@one.example"})
+    made.add(
+        orders,
+        order("one", 1, total="12.50", customer_id=1, modified=instant("2026-11-01T10:00:00.123456"),
+            serial=2**63 - 1, blob=b"\x00\xff\x10"),
+        order("one", 2, total="0.10", state="done", items=3),
+        order("two", 3, total="99.99"),
+    )  # fmt: skip
+    yield made
+    made.close()
+
+
+@asynccontextmanager
+async def running(shop: Shop) -> AsyncIterator[SandboxExecutor]:
+    pool = Pool(settings=artefact.ensure().settings(), size=1, cores=1, profile="trusted")
+    executor = SandboxExecutor(pool, shop.read, shop.datasets, Frozen())
+    await executor.start()
+    try:
+        yield executor
+    finally:
+        await executor.stop()
+
+
+def claim(source: str, **more: Any) -> Claim:
+    given: dict[str, Any] = {
+        "action_id": "018f0000-0000-7000-8000-000000000001", "tenant_id": "one", "schedule_id": "s1", "script_name": "t",
+        "script_version": 1, "modules": {"main.js": source}, "attempt": 1, "step": 0, "lease_epoch": 1, "origin": "slot",
+        "slot_us": NOW_US, "due_us": NOW_US, "started_us": NOW_US, "tz": "Europe/Berlin",
+        "upcoming_us": (NOW_US + 60_000_000,), "params": {"limit": 5},
+    }  # fmt: skip
+    return Claim(**given | more)
+
+
+def run(shop: Shop, source: str, **more: Any) -> Finished:
+    async def go() -> Finished:
+        async with running(shop) as executor:
+            return await executor.execute(claim(source, **more))
+
+    return asyncio.run(go())
+
+
+def result(shop: Shop, source: str, **more: Any) -> Any:
+    finished = run(shop, source, **more)
+    assert finished.outcome is Outcome.OK, finished.error
+    return json.loads(finished.result or "null")
+
+
+CARTS = """
+export default async function ({ db, mail, action, now }) {
+  const cutoff = now.minus({ days: 1 });
+  const stale = await db.orders.find({ state: "open", modified: { lt: cutoff } }, { limit: 100 });
+  for (const cart of stale) {
+    await mail.send({ to: "a@one.example", subject: "You left something behind", text: `${cart.items} items are waiting` });
+    await db.orders.update(cart.id, { state: "reminded" });
+  }
+  return { reminded: stale.length };
+}
+"""
+
+
+def test_the_carts_of_the_book(shop: Shop) -> None:
+    finished = run(shop, CARTS)
+    assert (finished.outcome, finished.result) == (Outcome.OK, '{"reminded":1}')
+    assert [effect["effect"] for effect in finished.effects] == ["mail", "update"]
+    assert finished.effects[1]["before"] == {"state": "open"}
+    assert finished.effects[1]["line"] == "main.js:7"
+    with shop.engine.begin() as connection:
+        commit.apply(connection, finished.journal, now_us=NOW_US)
+    assert [row["state"] for row in shop.rows(orders)] == ["reminded", "done", "open"]
+
+
+def test_a_failed_run_leaves_nothing(shop: Shop) -> None:
+    finished = run(shop, "export default async ({ db }) => { await db.orders.delete(1);\n throw new Error('no'); }")
+    assert (finished.outcome, finished.journal, finished.effects) == (Outcome.SCRIPT_ERROR, None, ())
+    assert finished.error is not None
+    assert finished.error.line == 2
+
+
+def test_a_dry_run_shows_and_hands_on_nothing(shop: Shop) -> None:
+    finished = run(shop, CARTS, dry_run=True)
+    assert finished.journal is None
+    assert len(finished.effects) == 2
+
+
+def test_values_go_there_and_back(shop: Shop) -> None:
+    source = """
+export default async ({ db, now, action }) => {
+  const row = await db.orders.get(1);
+  const wild = {
+    __proto__: null, "$instant": 1, constructor: "c", deep: [{ "$x": null }], text: "\\u{1F600}\\u2028é",
+    big: 12345678901234567890n, at: now, when: row.modified, blob: row.blob, none: undefined,
+  };
+  Object.defineProperty(wild, "__proto__", { value: "data", enumerable: true });
+  const made = await db.notes.insert({ wild, at: new Date(5) });
+  const back = await db.notes.get(made.id);
+  return {
+    exact: String(row.modified.epochMicroseconds), same: back.wild.when.equals(row.modified), iso: back.wild.when.toISOString(),
+    serial: row.serial, total: row.total, blob: [...back.wild.blob],
+    tag: back.wild["$instant"], proto: Object.hasOwn(back.wild, "__proto__") && back.wild.__proto__,
+    polluted: ({}).x === undefined, ctor: back.wild.constructor, text: back.wild.text === wild.text, big: back.wild.big,
+    date: back.at instanceof Instant && back.at.epochMilliseconds,
+    inner: back.wild.deep[0]["$x"] === null, keys: Object.keys(back.wild).sort(),
+    late: (await db.orders.count({ modified: { gt: row.modified } })),
+    notEarlier: await db.orders.count({ modified: { gte: row.modified } }),
+    slot: action.slot.equals(now), next: action.upcoming[0].since(now), local: action.localTime, input: action.input,
+  };
+};"""
+    answer = result(shop, source)
+    assert answer.pop("keys") == ["$instant", "__proto__", "at", "big", "blob", "constructor", "deep", "text", "when"]
+    assert answer == {
+        "exact": "1793527200123456", "same": True, "iso": "2026-11-01T10:00:00.123456Z", "serial": "9223372036854775807",
+        "total": "12.50", "blob": [0, 255, 16], "tag": 1, "proto": "data", "polluted": True, "ctor": "c", "text": True,
+        "big": "12345678901234567890", "date": 5, "inner": True, "late": 0, "notEarlier": 1, "slot": True, "next": 60_000,
+        "local": "2026-11-18T12:06:40", "input": {"limit": 5},
+    }  # fmt: skip
+
+
+def test_pages_aggregates_and_keys(shop: Shop) -> None:
+    source = """
+export default async ({ db, kv }) => {
+  for (let n = 0; n < 30; n++) db.things.insert({ n, kind: n % 3 });
+  const first = await db.things.find({}, { order: "-n", limit: 20 });
+  const rest = await db.things.find({}, { order: "-n", limit: 20, cursor: first.cursor });
+  await kv.set("seen", { at: new Date(0), list: [1] });
+  await kv.add("n", 2);
+  return {
+    first: first.length, rest: rest.map((row) => row.n), end: rest.cursor,
+    sum: await db.things.sum("n"), groups: await db.things.aggregate({}, { groupBy: "kind", max: "n" }),
+    total: await db.orders.sum("total", {}), avg: await db.orders.avg("items"),
+    kv: await kv.get("n"), at: (await kv.get("seen")).at.epochMilliseconds,
+    keys: (await kv.list()).map((entry) => entry.key), gone: await db.orders.get(3),
+    first2: (await db.things.first({ kind: 1 }, { order: "n" })).n,
+  };
+};"""
+    answer = result(shop, source)
+    assert answer["first"] == 20
+    assert answer["rest"] == list(range(9, -1, -1))
+    assert answer["end"] is None
+    assert answer["sum"] == 435
+    assert [group["max"]["n"] for group in answer["groups"]] == [27, 28, 29]
+    assert (answer["total"], answer["avg"], answer["kv"], answer["at"]) == ("12.60", 2, 2, 0)
+    assert (answer["keys"], answer["gone"], answer["first2"]) == (["n", "seen"], None, 1)
+
+
+REFUSALS: list[tuple[str, Outcome, str]] = [
+    ("await db.orders.update(1, { org_id: 'two' })", Outcome.DENIED, "may not be written"),
+    ("await db.orders.update(3, { state: 'x' })", Outcome.SCRIPT_ERROR, "no such row"),
+    ("await db.orders.find({ org_id: 'two' })", Outcome.SCRIPT_ERROR, "no such column"),
+    ("for (let n = 0; n < 101; n++) await db.orders.count()", Outcome.CALL_LIMIT, "queries is 100"),
+    (
+        "await mail.send({ to: 'x@example.com\\r\\nBcc: y@example.com', subject: 's', text: 't' })",
+        Outcome.SCRIPT_ERROR,
+        "an address",
+    ),
+    ("await db.orders.insert({ state: Infinity })", Outcome.SCRIPT_ERROR, "Infinity"),
+]
+
+
+@pytest.mark.parametrize(("code", "outcome", "message"), REFUSALS, ids=[code[:40] for code, _, _ in REFUSALS])
+def test_refusals_name_the_line(shop: Shop, code: str, outcome: Outcome, message: str) -> None:
+    finished = run(shop, f"export default async ({{ db, mail }}) => {{\n\n  {code};\n}}")
+    assert finished.error is not None
+    assert (finished.outcome, finished.error.line) == (outcome, 3), finished.error
+    assert message in finished.error.message
+    said = finished.error.message + finished.error.stack
+    assert not any(word in said for word in ("Traceback", "sqlite", "SELECT", "lodger", ".py", 'File "'))
+
+
+def test_writing_is_bounded_by_rows_and_not_by_host_calls(shop: Shop) -> None:
+    many = "for (let n = 0; n < 999; n++) await kv.set('k' + n, n);\nreturn (await kv.list({ limit: 500 })).length"
+    finished = run(shop, many)
+    assert (finished.outcome, finished.result, finished.usage.host_calls) == (Outcome.OK, "500", 1)
+    more = run(shop, "for (let n = 0; n < 1001; n++) await kv.set('k', n)")
+    assert more.outcome is Outcome.CALL_LIMIT
+    assert more.error is not None
+    assert "rows_written is 1000" in more.error.message
+    flood = run(shop, "for (;;) await kv.set('k' + 'x'.repeat(600), 1).catch(() => 0)")
+    assert flood.outcome is Outcome.CALL_LIMIT
+
+
+def test_a_snippet_has_the_same_words(shop: Shop) -> None:
+    assert result(shop, "const n = await db.orders.count();\nreturn [n, now.timezone, action.attempt]") == [
+        2,
+        "Europe/Berlin",
+        1,
+    ]
+
+
+REFUSED = """[() => Instant.from('2026-02-30T00:00:00Z'), () => Instant.from('x'), () => now.plus({ days: 0.5 }),
+  () => now.plus({ day: 1 }), () => now.plus({ years: 9000 })].map((f) => { try { f(); return null } catch (e) { return e.name } })"""
+INSTANTS: list[tuple[str, Any]] = [
+    ("now.toLocal()", "2026-11-18T12:06:40"),
+    ("now.startOf('day').toISO()", "2026-11-17T23:00:00Z"),
+    ("now.startOf('week').toLocal()", "2026-11-16T00:00:00"),
+    ("now.startOf('month').toLocal()", "2026-11-01T00:00:00"),
+    ("now.startOf('year').toLocal()", "2026-01-01T00:00:00"),
+    ("now.startOf('hour').toISO()", "2026-11-18T11:00:00Z"),
+    ("Instant.from('2026-03-28T02:30:00+01:00').plus({ days: 1 }).toLocal()", "2026-03-29T03:30:00"),
+    ("Instant.from('2026-10-24T02:30:00+02:00').plus({ days: 1 }).toISO()", "2026-10-25T00:30:00Z"),
+    ("Instant.from('2026-10-25T00:30:00Z').plus({ hours: 1 }).toLocal()", "2026-10-25T02:30:00"),
+    ("Instant.from('2027-01-31T12:00:00Z').plus({ months: 1 }).toISODate()", "2027-02-28"),
+    ("Instant.from('2024-02-29T12:00:00Z').minus({ years: 1 }).toISODate()", "2023-02-28"),
+    ("Instant.from('2026-11-18T12:00:00.123456Z').plus({ milliseconds: 0.001 }).toISOString()", "2026-11-18T12:00:00.123457Z"),
+    ("Instant.from('1969-12-31T23:59:59.999999Z').epochMicroseconds.toString()", "-1"),
+    ("Instant.from('0001-01-01T00:00:00Z').toISO()", "0001-01-01T00:00:00Z"),
+    ("Instant.from('9999-12-31T23:59:59.999999Z').toISO()", "9999-12-31T23:59:59.999999Z"),
+    ("[now < now.plus({ seconds: 1 }), now - now.minus({ days: 1 }), `${now}`, JSON.stringify(now), now.weekday]",
+     [True, 86_400_000, "2026-11-18T11:06:40Z", '"2026-11-18T11:06:40.000Z"', 3]),
+    (REFUSED, ["RangeError", "TypeError", "TypeError", "TypeError", "RangeError"]),
+]  # fmt: skip
+
+
+def test_instants(shop: Shop) -> None:
+    source = "return [" + ",\n".join(code for code, _ in INSTANTS) + "]"
+    for (code, wanted), got in zip(INSTANTS, result(shop, source), strict=True):
+        assert got == wanted, code

@@ -1,0 +1,93 @@
+"""What the ledger's tests do again and again: tenants, schedules, ticks, claims, commits, by hand on a standing clock."""
+
+from dataclasses import dataclass, field
+
+from sqlalchemy import text
+
+from lodger.engine.clock import from_us
+from lodger.engine.ledger import claims, clocks, commits, leases
+from lodger.engine.ledger.claims import Lease
+from lodger.engine.ledger.clocks import Ticked
+from lodger.engine.ledger.commits import ApplyEffects, Committed
+from lodger.engine.ledger.leases import Rescued
+from lodger.engine.ledger.records import Action, Schedule
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.sync import Engine
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+from tests.store.intervals import VirtualClock
+
+OK = Finished(Outcome.OK, result='{"done":true}')
+THROWN = Finished(Outcome.SCRIPT_ERROR, error=ScriptError("Error", "no", line=3))
+
+
+@dataclass
+class Bench:
+    """An engine, its clock, and one node's lease."""
+
+    engine: Engine
+    clock: VirtualClock
+    nodes: dict[str, Lease] = field(default_factory=dict)
+
+    def tenant(self, tenant_id: str = "acme", **limits: int) -> str:
+        self.engine.tenants.create(tenant_id, limits=limits)
+        self.engine.scripts.put(tenant_id, "job", "export default () => 1")
+        return tenant_id
+
+    def schedule(self, rules: str = "every 60", tenant_id: str = "acme", name: str = "s", **terms: object) -> Schedule:
+        return self.engine.schedules.create(tenant_id, name, script="job", rules=rules, **terms)  # type: ignore[arg-type] - forwarded
+
+    def tick(self) -> list[Ticked]:
+        with self.engine.books.database.write() as connection:
+            return clocks.tick(self.engine.books, connection, self.clock.us)
+
+    def lease(self, node: str = "n1") -> Lease:
+        if node not in self.nodes:
+            with self.engine.books.database.write() as connection:
+                self.nodes[node] = leases.register(self.engine.books, connection, node, node, self.clock.us)
+        return self.nodes[node]
+
+    def renew(self, node: str = "n1") -> bool:
+        with self.engine.books.database.write() as connection:
+            return leases.renew(self.engine.books, connection, self.lease(node), self.clock.us)
+
+    def claim(self, free: int = 100, node: str = "n1") -> list[Claim]:
+        lease = self.lease(node)
+        with self.engine.books.database.write() as connection:
+            return claims.claim(self.engine.books, connection, lease, free, self.clock.us)
+
+    def commit(
+        self, *claimed: Claim, finished: Finished = OK, node: str = "n1", apply_effects: ApplyEffects | None = None
+    ) -> Committed:
+        batch = [(each, finished) for each in claimed]
+        with self.engine.books.database.write() as connection:
+            return commits.commit(self.engine.books, connection, self.lease(node), batch, self.clock.us, apply_effects)
+
+    def rescue(self) -> Rescued:
+        with self.engine.books.database.write() as connection:
+            return leases.rescue(self.engine.books, connection, self.clock.us)
+
+    def run(self, finished: Finished = OK) -> list[Claim]:
+        """Claim everything that may start, and commit it."""
+        claimed = self.claim()
+        self.commit(*claimed, finished=finished)
+        return claimed
+
+    def actions(self, schedule: Schedule | None = None, tenant_id: str | None = None) -> list[Action]:
+        """Every action, oldest slot first."""
+        found = self.engine.actions.list(tenant_id, schedule.id if schedule else None, limit=10_000)
+        return sorted(found, key=lambda action: (action.due_at, action.id))
+
+    def states(self, schedule: Schedule | None = None) -> list[str]:
+        return [action.state for action in self.actions(schedule)]
+
+    def seconds(self, action: Action) -> tuple[float, float | None]:
+        """Slot and end of the gap in seconds since the clock's beginning."""
+        start = VirtualClock().us
+        assert action.slot is not None
+        begin = (action.slot - from_us(start)).total_seconds()
+        return begin, None if action.slot_to is None else (action.slot_to - from_us(start)).total_seconds()
+
+    def scalar(self, statement: str) -> object:
+        with self.engine.books.database.read() as connection:
+            return connection.scalar(text(statement))

@@ -1,0 +1,277 @@
+"""Claiming and committing: fair, within caps, fenced by the lease, all or nothing."""
+
+import pytest
+from sqlalchemy import Connection, text
+
+from lodger.engine.clock import from_us
+from lodger.engine.effects.errors import ConflictFound, EffectRefused
+from lodger.engine.node.executor import Claim, Finished
+from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.outcome import Outcome
+from tests.store.bench import OK, THROWN, Bench
+
+LOST = Finished(Outcome.ENGINE_FAULT, error=ScriptError("Bug", "ours"))
+
+
+def ask(bench: Bench, number: int, tenant_id: str = "acme") -> None:
+    for _ in range(number):
+        bench.engine.run_in(tenant_id, "job", 0)
+
+
+def test_a_claim_tells_the_script_about_its_schedule(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule(params={"limit": 5}, limits={"cpu_ms": 100})
+    bench.clock.advance(60)
+    bench.tick()
+    first = bench.run()[0]
+    assert (first.previous_slot_us, first.last_result) == (None, None)
+    bench.clock.advance(60)
+    bench.tick()
+    (claim,) = bench.claim()
+    now = bench.clock.us
+    assert (claim.schedule_id, claim.params, claim.limits.cpu_ms) == (schedule.id, {"limit": 5}, 100)
+    assert (claim.previous_slot_us, claim.last_result) == (now - 60_000_000, {"done": True})
+    assert claim.upcoming_us == (now + 60_000_000, now + 120_000_000, now + 180_000_000)
+    assert (claim.slot_us, claim.attempt, claim.origin) == (now, 1, "slot")
+
+
+def test_the_least_recently_served_tenant_is_first_and_none_gets_more_than_its_share(bench: Bench) -> None:
+    for tenant in ("flood", "one", "two"):
+        bench.tenant(tenant)
+    ask(bench, 50, "flood")
+    ask(bench, 1, "one")
+    ask(bench, 1, "two")
+    assert sorted(claim.tenant_id for claim in bench.claim(6)) == ["flood", "flood", "one", "two"]
+    bench.clock.advance(1)
+    ask(bench, 1, "two")
+    assert {bench.claim(1)[0].tenant_id for _ in range(2)} == {"flood", "two"}
+
+
+def test_a_tenant_runs_no_more_at_once_than_its_cap(bench: Bench) -> None:
+    bench.tenant(concurrent_runs=3)
+    ask(bench, 10)
+    first = bench.claim()
+    assert len(first) == 3
+    assert bench.claim() == []
+    bench.commit(first[0])
+    assert len(bench.claim()) == 1
+
+
+def test_a_commit_stores_result_logs_usage_and_the_attempt(bench: Bench) -> None:
+    bench.tenant()
+    ask(bench, 1)
+    (claim,) = bench.claim()
+    bench.clock.advance(2)
+    finished = Finished(
+        Outcome.OK,
+        '{"n":1}',
+        logs=(LogLine("info", "hello", 5),),
+        usage=Usage(1.5, 2.5, 1000, 3),
+        effects=({"kind": "mail"},),
+    )
+    (settled,) = bench.commit(claim, finished=finished).settled
+    assert settled.state == "done"
+    action = bench.engine.actions.get(claim.action_id)
+    assert (action.state, action.outcome, action.result) == ("done", Outcome.OK, {"n": 1})
+    (attempt,) = bench.engine.actions.attempts(claim.action_id)
+    assert (attempt.usage, attempt.effects, attempt.outcome) == (finished.usage, finished.effects, Outcome.OK)
+    assert bench.engine.actions.logs(claim.action_id) == [LogLine("info", "hello", 5)]
+    assert bench.scalar("SELECT cpu_us FROM lodger_usage_days WHERE runs = 1") == 1500
+
+
+def test_our_fault_is_tried_three_times_and_never_billed(bench: Bench) -> None:
+    bench.tenant()
+    ask(bench, 1)
+    states = []
+    for _ in range(3):
+        (claim,) = bench.claim()
+        states.append(bench.commit(claim, finished=LOST).settled[0].state)
+        bench.clock.advance(100)
+    assert states == ["waiting_retry", "waiting_retry", "failed"]
+    assert bench.claim() == []
+    assert bench.scalar("SELECT count(*) FROM lodger_usage_days") == 0
+    assert len(bench.engine.actions.attempts(claim.action_id)) == 3
+
+
+def test_a_retry_waits_for_its_backoff(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule("every 3600", retry={"attempts": 3, "backoff_s": 30})
+    bench.clock.advance(3600)
+    bench.tick()
+    bench.run(THROWN)
+    bench.clock.advance(29)
+    assert bench.claim() == []
+    bench.clock.advance(1)
+    bench.run(THROWN)
+    bench.clock.advance(59)
+    assert bench.claim() == []
+    bench.clock.advance(1)
+    (claim,) = bench.run()
+    assert claim.attempt == 3
+    assert bench.states() == ["done"]
+
+
+def write_one(connection: Connection, claim: Claim, _finished: Finished) -> None:
+    connection.execute(text("INSERT INTO effects_seen VALUES (:id)"), {"id": claim.action_id})
+
+
+def effects_table(bench: Bench) -> None:
+    with bench.engine.books.database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT)")
+
+
+JOURNALLED = Finished(Outcome.OK, result="1", journal=object())
+
+
+def test_effects_are_applied_with_the_outcome_in_one_transaction(bench: Bench) -> None:
+    bench.tenant()
+    effects_table(bench)
+    ask(bench, 1)
+    (claim,) = bench.claim()
+
+    def broken(connection: Connection, claim: Claim, finished: Finished) -> None:
+        write_one(connection, claim, finished)
+        raise RuntimeError("the disk went away")
+
+    with pytest.raises(RuntimeError):
+        bench.commit(claim, finished=JOURNALLED, apply_effects=broken)
+    assert bench.scalar("SELECT count(*) FROM effects_seen") == 0
+    assert bench.states() == ["running"]
+    bench.commit(claim, finished=JOURNALLED, apply_effects=write_one)
+    assert bench.scalar("SELECT count(*) FROM effects_seen") == 1
+    assert bench.states() == ["done"]
+
+
+def test_a_refused_effect_takes_back_its_own_attempt_and_no_neighbours(bench: Bench) -> None:
+    bench.tenant()
+    effects_table(bench)
+    ask(bench, 3)
+    good, bad, also_good = bench.claim()
+
+    def apply(connection: Connection, claim: Claim, finished: Finished) -> None:
+        write_one(connection, claim, finished)
+        if claim is bad:
+            raise EffectRefused("unique", "there is such an order", index=0, place="main.js:7")
+
+    bench.commit(good, bad, also_good, finished=JOURNALLED, apply_effects=apply)
+    assert bench.scalar("SELECT count(*) FROM effects_seen") == 2
+    refused = bench.engine.actions.get(bad.action_id)
+    assert (refused.state, refused.outcome, refused.result) == ("failed", Outcome.EFFECT_REFUSED, None)
+    assert refused.error is not None
+    assert (refused.error.file, refused.error.line) == ("main.js", 7)
+
+
+def test_a_conflict_runs_again_at_once_three_times_and_then_fails(bench: Bench) -> None:
+    bench.tenant()
+    ask(bench, 1)
+
+    def conflicting(_connection: Connection, _claim: Claim, _finished: Finished) -> None:
+        raise ConflictFound("changed", "the row has changed", index=0)
+
+    states = []
+    for _ in range(4):
+        (claim,) = bench.claim()
+        states.append(bench.commit(claim, finished=JOURNALLED, apply_effects=conflicting).settled[0].state)
+    assert states == ["waiting_retry"] * 3 + ["failed"]
+    assert bench.actions()[0].outcome is Outcome.CONFLICT
+
+
+@pytest.mark.parametrize("taken_by", ["cancel", "rescue", "suspend", "delete_tenant", "second_commit"])
+def test_a_commit_whose_lease_is_gone_changes_nothing(bench: Bench, taken_by: str) -> None:
+    bench.tenant()
+    effects_table(bench)
+    ask(bench, 1)
+    (claim,) = bench.claim()
+    if taken_by == "cancel":
+        bench.engine.actions.cancel(claim.action_id)
+    elif taken_by == "rescue":
+        bench.clock.advance(7)
+        assert [each.state for each in bench.rescue().actions] == ["waiting_retry"]
+    elif taken_by == "suspend":
+        bench.engine.tenants.suspend("acme")
+    elif taken_by == "delete_tenant":
+        bench.engine.tenants.delete("acme")
+        bench.tenant()
+    else:
+        bench.commit(claim)
+    before = bench.states()
+    committed = bench.commit(claim, finished=JOURNALLED, apply_effects=write_one)
+    assert committed.settled == ()
+    assert committed.lost == (claim,)
+    assert bench.scalar("SELECT count(*) FROM effects_seen") == 0
+    assert bench.states() == before
+
+
+def test_an_attempt_that_was_rescued_and_claimed_again_by_the_same_node_is_another_attempt(bench: Bench) -> None:
+    bench.tenant()
+    ask(bench, 1)
+    (old,) = bench.claim()
+    bench.engine.tenants.suspend("acme")
+    bench.engine.tenants.resume("acme")
+    (new,) = bench.claim()
+    assert new.attempt == old.attempt + 1
+    assert bench.commit(old).lost == (old,)
+    assert len(bench.commit(new).settled) == 1
+
+
+def test_one_offs_at_any_distance_are_due_to_the_microsecond(bench: Bench) -> None:
+    bench.tenant()
+    far = bench.engine.run_in("acme", "job", 40 * 365 * 86_400_000 + 0.001)
+    at = from_us(bench.clock.us + 3)
+    near = bench.engine.run_at("acme", "job", at, params={"a": [1]})
+    past = bench.engine.run_at("acme", "job", from_us(bench.clock.us - 10**12))
+    assert [claim.action_id for claim in bench.claim()] == [past.id]
+    bench.clock.us += 2
+    assert bench.claim() == []
+    bench.clock.us += 1
+    (claim,) = bench.claim()
+    assert (claim.action_id, claim.params, claim.slot_us) == (near.id, {"a": [1]}, bench.clock.us)
+    bench.clock.us += 40 * 365 * 86_400_000_000 + 1 - 4
+    assert bench.claim() == []
+    bench.clock.us += 1
+    assert [claim.action_id for claim in bench.claim()] == [far.id]
+
+
+def test_the_same_request_key_is_the_same_action(bench: Bench) -> None:
+    bench.tenant("acme")
+    bench.tenant("zeta")
+    first = bench.engine.run_in("acme", "job", 1000, request_key="k")
+    assert bench.engine.run_in("acme", "job", 9000, request_key="k") == first
+    assert bench.engine.run_in("zeta", "job", 1000, request_key="k").id != first.id
+    bench.schedule()
+    now = bench.engine.actions.run_now("s", "acme", request_key="now")
+    assert bench.engine.actions.run_now("s", "acme", request_key="now").id == now.id
+
+
+def test_run_now_waits_for_an_unfinished_action_of_its_schedule(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    first = bench.engine.actions.run_now(schedule)
+    (claim,) = bench.claim()
+    second = bench.engine.actions.run_now(schedule, params=[2])
+    assert bench.claim() == []
+    bench.commit(claim, finished=OK)
+    (following,) = bench.claim()
+    assert (first.id, second.id) == (claim.action_id, following.action_id)
+    assert following.params == [2]
+
+
+def test_many_schedules_end_in_one_commit_and_each_lets_its_next_action_go(bench: Bench) -> None:
+    bench.tenant()
+    for number in range(5):
+        bench.schedule(name=f"s{number}", missed="all")
+    bench.clock.advance(150)
+    bench.tick()
+    assert [len(bench.run()) for _ in range(3)] == [5, 5, 0]
+
+
+def test_cancelling_a_held_chain_lets_the_next_one_go(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    bench.engine.actions.run_now(schedule)
+    (running,) = bench.claim()
+    held = [bench.engine.actions.run_now(schedule) for _ in range(3)]
+    bench.engine.actions.cancel(held[0].id)
+    bench.engine.actions.cancel(running.action_id)
+    assert [claim.action_id for claim in bench.claim()] == [held[1].id]
+    assert bench.engine.actions.attempts(running.action_id)[0].outcome is Outcome.CANCELLED

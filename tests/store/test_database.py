@@ -1,0 +1,153 @@
+"""Opening the ledger where it cannot be opened says what to do; durability and isolation are what the pragmas promise."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from lodger.engine.errors import InputError, Unavailable
+from lodger.engine.ledger import database as module
+from lodger.engine.ledger.database import Database
+
+
+def refused(path: str) -> Unavailable:
+    with pytest.raises(Unavailable) as error:
+        Database(path).close()
+    assert error.value.fix
+    return error.value
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "photo.jpg"
+    path.write_bytes(os.urandom(5000))
+    before = path.read_bytes()
+    assert refused(str(path)).code == "not_a_database"
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_is_missing(tmp_path: Path) -> None:
+    assert refused(str(tmp_path / "no" / "ledger.db")).code == "database_unreadable"
+    assert refused(str(tmp_path)).code == "database_unreadable"
+
+
+def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
+    """As a user who is not root: root may write everywhere."""
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    Database(str(folder / "there.db")).close()
+    for path in folder.iterdir():
+        path.chmod(0o444)
+    folder.chmod(0o555)
+    for parent in (tmp_path, *list(tmp_path.parents)[:2]):
+        parent.chmod(0o755)
+    code = (
+        "import os, sys\n"
+        "import lodger.engine.ledger.database as d, lodger.engine.errors as e\n"
+        # Everything is imported while the packages can be read, wherever they lie.
+        "d.Database(sys.argv.pop(1)).close()\n"
+        "if os.getuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "for name in sys.argv[1:]:\n"
+        "    try: d.Database(name)\n"
+        "    except e.Unavailable as error: print(error.code)\n"
+    )
+    names = [str(tmp_path / "warm.db"), str(folder / "new.db"), str(folder / "there.db")]
+    root = Path(module.__file__).absolute().parents[3]
+    answer = subprocess.run(
+        [sys.executable, "-c", code, *names],
+        capture_output=True, text=True, env={"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}, timeout=60, check=False,
+    )  # fmt: skip
+    folder.chmod(0o755)
+    assert answer.stdout.split() == ["database_unreadable", "database_read_only"], answer.stderr
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "ledger.db"))
+    with pytest.raises(Unavailable) as error, database.write() as connection:  # noqa: PT012 - the limit is per connection
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        connection.exec_driver_sql("CREATE TABLE big (body TEXT)")
+        connection.exec_driver_sql("INSERT INTO big VALUES (hex(randomblob(1000000)))")
+    assert error.value.code == "disk_full"
+    with database.write() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+        connection.exec_driver_sql("CREATE TABLE small (body TEXT)")
+    with database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM small").scalar() == 0
+    database.close()
+
+
+def test_another_process_that_keeps_the_write_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BUSY_TIMEOUT_MS", 50)
+    path = tmp_path / "ledger.db"
+    Database(str(path)).close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert refused(str(path)).code == "database_busy"
+    other.close()
+    Database(str(path)).close()
+
+
+@pytest.mark.parametrize("url", ["", ":memory:", "sqlite://", "oracle+nothing://x", "sqlite:///:memory:", "http://x"])
+def test_a_url_that_names_no_ledger(url: str) -> None:
+    with pytest.raises(InputError) as error:
+        Database(url)
+    assert error.value.code == "database_url"
+
+
+def test_pragmas_hold_on_every_connection(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "ledger.db"))
+    with database.read() as one, database.read() as two:
+        for connection in (one, two):
+            values = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")]
+            assert values == ["wal", 2, 1]
+    database.close()
+
+
+def test_a_read_is_one_snapshot_and_never_waits_for_the_writer(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "ledger.db"))
+    with database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (n INTEGER)")
+    with database.write() as writer:
+        writer.exec_driver_sql("INSERT INTO t VALUES (1)")
+        with database.read() as reader:
+            assert reader.exec_driver_sql("SELECT count(*) FROM t").scalar() == 0
+    with database.read() as reader:
+        assert reader.exec_driver_sql("SELECT count(*) FROM t").scalar() == 1
+        with database.write() as writer:
+            writer.exec_driver_sql("INSERT INTO t VALUES (2)")
+        assert reader.exec_driver_sql("SELECT count(*) FROM t").scalar() == 1
+    database.close()
+
+
+def test_two_writers_in_one_process_take_turns(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "ledger.db"))
+    with database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (n INTEGER)")
+        connection.exec_driver_sql("INSERT INTO t VALUES (0)")
+
+    def work() -> None:
+        for _ in range(50):
+            with database.write() as connection:
+                seen = connection.exec_driver_sql("SELECT n FROM t").scalar()
+                connection.exec_driver_sql(f"UPDATE t SET n = {seen} + 1")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with database.read() as connection:
+        assert connection.exec_driver_sql("SELECT n FROM t").scalar() == 200
+    database.close()
+
+
+def test_what_is_not_about_the_host_is_not_dressed_up(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "ledger.db"))
+    with pytest.raises(OperationalError), database.read() as connection:
+        connection.exec_driver_sql("SELECT nothing FROM nowhere")
+    database.close()

@@ -1,0 +1,233 @@
+"""The outbox on a real database, sent to a real SMTP server on the loopback."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from email import message_from_bytes
+from email.header import decode_header, make_header
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from lodger.engine.effects import commit
+from lodger.engine.effects.effect import Mail
+from lodger.engine.effects.journal import Journal
+from lodger.engine.ledger.database import Database
+from lodger.engine.ledger.schema.data import outbox
+from lodger.engine.node.mailer import Mailer, MailServer
+
+START_US = 1_795_000_000_000_000
+
+
+class Hands:
+    """A clock that moves when told."""
+
+    def __init__(self) -> None:
+        self.us = START_US
+
+    def now_us(self) -> int:
+        return self.us
+
+    def elapsed_s(self) -> float:
+        return self.us / 1_000_000
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.Event().wait()
+
+
+class Box:
+    """An SMTP server's hands: keeps mails, and refuses as told."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[list[str], bytes]] = []
+        self.refuse_data: list[str] = []
+        self.refuse_rcpt: dict[str, str] = {}
+
+    async def handle_RCPT(  # noqa: N802 - the server's name for it
+        self, _server: Any, _session: Session, envelope: Envelope, address: str, _options: list[str]
+    ) -> str:
+        if address in self.refuse_rcpt:
+            return self.refuse_rcpt[address]
+        envelope.rcpt_tos.append(address)
+        return "250 ok"
+
+    async def handle_DATA(self, _server: Any, _session: Session, envelope: Envelope) -> str:  # noqa: N802 - the server's name for it
+        assert isinstance(envelope.content, bytes)
+        self.got.append((envelope.rcpt_tos, envelope.content))
+        return self.refuse_data.pop(0) if self.refuse_data else "250 ok"
+
+
+class Post:
+    def __init__(self, database: Database, box: Box, port: int) -> None:
+        self.database, self.box, self.clock = database, box, Hands()
+        self.mailer = Mailer(
+            database, MailServer("127.0.0.1", port, sender="shop@example.com", tries=3, timeout_s=5), self.clock
+        )
+        self.sent = 0
+
+    def queue(self, *, tenant: str = "one", **given: Any) -> None:
+        self.sent += 1
+        journal = Journal(tenant, f"018f0000-0000-7000-8000-{self.sent:012}")
+        mail = {"to": ("x@example.com",), "subject": "s", "text": "t"} | given
+        journal.send(Mail(**mail, message_id=journal.message_id()))
+        with self.database.write() as connection:
+            commit.apply(connection, journal, now_us=self.clock.us)
+
+    def rows(self) -> list[Any]:
+        with self.database.read() as connection:
+            return list(connection.execute(sa.select(outbox).order_by(outbox.c.id)))
+
+
+def posted(tmp_path: Path, work: Callable[[Post], Awaitable[None]], *, listening: bool = True) -> None:
+    @asynccontextmanager
+    async def server(box: Box) -> AsyncIterator[int]:
+        made = await asyncio.get_running_loop().create_server(lambda: SMTP(box, enable_SMTPUTF8=False), "127.0.0.1", 0)
+        port = made.sockets[0].getsockname()[1]
+        if not listening:
+            made.close()
+            await made.wait_closed()
+        try:
+            yield port
+        finally:
+            made.close()
+            await made.wait_closed()
+
+    async def go() -> None:
+        database, box = Database(str(tmp_path / "ledger.db")), Box()
+        try:
+            async with server(box) as port:
+                await work(Post(database, box, port))
+                await asyncio.sleep(0)
+        finally:
+            database.close()
+            await asyncio.get_running_loop().shutdown_default_executor()
+
+    asyncio.run(go())
+
+
+def test_a_mail_arrives_as_written_once(tmp_path: Path) -> None:
+    async def work(post: Post) -> None:
+        body = "Grüße\n.\nQUIT\r\n\rbare\n" + "long " * 400
+        post.queue(
+            subject="Grüße an alle " + "ä" * 120,
+            text=body,
+            html="<p>ü</p>",
+            reply_to="re@example.com",
+            to=("x@example.com", "y@example.com"),
+        )
+        assert await post.mailer.round() == 1
+        assert await post.mailer.round() == 0
+        ((recipients, raw),) = post.box.got
+        message = message_from_bytes(raw)
+        assert recipients == ["x@example.com", "y@example.com"]
+        assert str(make_header(decode_header(message["Subject"]))) == "Grüße an alle " + "ä" * 120
+        assert (message["From"], message["Reply-To"]) == ("shop@example.com", "re@example.com")
+        text, html = message.get_payload()
+        assert text.get_payload(decode=True).decode().splitlines() == body.splitlines()
+        assert html.get_payload(decode=True).decode().strip() == "<p>ü</p>"
+        assert max(len(line) for line in raw.split(b"\r\n")) <= 998
+        (row,) = post.rows()
+        assert (row.state, row.attempts, row.message_id) == ("sent", 1, message["Message-ID"])
+
+    posted(tmp_path, work)
+
+
+def test_a_temporary_refusal_is_tried_again_under_the_same_id(tmp_path: Path) -> None:
+    async def work(post: Post) -> None:
+        post.queue()
+        post.box.refuse_data = ["451 later\x1b[31m"]
+        await post.mailer.round()
+        (row,) = post.rows()
+        assert (row.state, row.attempts, row.next_at_us) == ("queued", 1, START_US + 30_000_000)
+        assert row.last_error.startswith("451 later")
+        assert "\x1b" not in row.last_error
+        assert await post.mailer.round() == 0, "it waits"
+        post.clock.us += 30_000_000
+        await post.mailer.round()
+        assert [row.state for row in post.rows()] == ["sent"]
+        first, second = (message_from_bytes(raw)["Message-ID"] for _, raw in post.box.got)
+        assert first == second
+
+    posted(tmp_path, work)
+
+
+def test_a_permanent_refusal_fails_at_once_and_delays_nobody(tmp_path: Path) -> None:
+    async def work(post: Post) -> None:
+        post.box.refuse_rcpt = {"x@example.com": "550 nobody here"}
+        post.queue()
+        post.queue(to=("y@example.com",))
+        post.queue(to=("y@example.com", "x@example.com"))
+        await post.mailer.round()
+        found = {(row.state, row.last_error) for row in post.rows()}
+        assert found == {("failed", "550 nobody here"), ("sent", None), ("sent", "not accepted for x@example.com")}
+
+    posted(tmp_path, work)
+
+
+def test_an_absent_server_pauses_longer_each_time_then_fails(tmp_path: Path) -> None:
+    async def work(post: Post) -> None:
+        post.queue()
+        pauses = []
+        for _ in range(3):
+            await post.mailer.round()
+            (row,) = post.rows()
+            if row.next_at_us is not None:
+                pauses.append((row.next_at_us - post.clock.us) // 1_000_000)
+                post.clock.us = row.next_at_us
+        assert pauses == [30, 60]
+        assert row.state == "failed"
+        assert row.last_error.startswith("the mail server cannot be reached")
+
+    posted(tmp_path, work, listening=False)
+
+
+def test_what_a_dead_sender_took_goes_out_after_its_lease(tmp_path: Path) -> None:
+    async def work(post: Post) -> None:
+        post.queue()
+        assert len(await asyncio.to_thread(post.mailer._take)) == 1  # and the process dies here
+        assert await post.mailer.round() == 0
+        post.clock.us += 180_000_000
+        assert await post.mailer.round() == 1
+        assert [(row.state, row.attempts) for row in post.rows()] == [("sent", 2)]
+
+    posted(tmp_path, work)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"subject": "a\r\nBcc: evil@example.com"}, {"subject": "a\nBcc: evil@example.com"}, {"subject": "a\rBcc: evil@example.com"},
+        {"to": ("x@example.com\r\nBcc: evil@example.com",)}, {"reply_to": "x@example.com\nBcc: evil@example.com"},
+    ],
+)  # fmt: skip
+def test_the_sender_is_a_second_lock_against_forged_headers(tmp_path: Path, forged: dict[str, Any]) -> None:
+    """Past the first lock (the capability refuses such mails), no header line is made of it either."""
+
+    async def work(post: Post) -> None:
+        post.queue(**forged)
+        await post.mailer.round()
+        (row,) = post.rows()
+        assert row.state == "failed"
+        assert post.box.got == []
+
+    posted(tmp_path, work)
+
+
+def test_the_service_wakes_when_poked_and_stops_twice(tmp_path: Path) -> None:
+    async def work(post: Post) -> None:
+        rounds: asyncio.Queue[int] = asyncio.Queue()
+        mailer = Mailer(post.database, post.mailer._server, post.clock, on_round=rounds.put_nowait)
+        await mailer.start()
+        await mailer.start()
+        assert await rounds.get() == 0
+        post.queue()
+        mailer.poke()
+        assert await rounds.get() == 1
+        await mailer.stop()
+        await mailer.stop()
+        assert [row.state for row in post.rows()] == ["sent"]
+
+    posted(tmp_path, work)

@@ -1,0 +1,88 @@
+"""One tree: up, down, up; what it builds is what the tables say."""
+
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect
+
+from lodger.engine.errors import Unavailable
+from lodger.engine.ledger.database import Database
+from lodger.engine.ledger.migrations.upgrade import VERSION_TABLE, current, downgrade, tree, upgrade
+from lodger.engine.ledger.schema import metadata
+
+
+def test_autogenerate_finds_nothing(url: str) -> None:
+    database = Database(url)
+    with database.read() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, metadata) == []
+    database.close()
+
+
+def test_up_down_up(url: str) -> None:
+    told: list[tuple[str, int, int]] = []
+    database = Database(url, progress=lambda revision, _sentence, number, total: told.append((revision, number, total)))
+    revisions = [script.revision for script in reversed(list(tree().walk_revisions()))]
+    assert told == [(revision, number, len(revisions)) for number, revision in enumerate(revisions, 1)]
+    for revision in [*reversed(revisions[:-1]), None]:
+        with database.write() as connection:
+            downgrade(connection, revision or "base")
+            assert current(connection) == revision
+    with database.read() as connection:
+        assert set(inspect(connection).get_table_names()) <= {VERSION_TABLE}
+    for revision in revisions:
+        with database.write() as connection:
+            upgrade(connection, to=revision)
+            assert current(connection) == revision
+    with database.read() as connection:
+        assert set(metadata.tables) <= set(inspect(connection).get_table_names())
+    database.close()
+
+
+def test_checks_and_partial_indexes_are_those_of_the_tables(url: str) -> None:
+    """Alembic compares neither, so they are compared here by name and text."""
+    database = Database(url)
+    with database.read() as connection:
+        inspector = inspect(connection)
+        for table in metadata.sorted_tables:
+            stored = {(check["name"], " ".join(str(check["sqltext"]).split())) for check in inspector.get_check_constraints(table.name)}
+            declared = {
+                (f"ck_{table.name}_{check.name}".replace(f"ck_{table.name}_ck_{table.name}_", f"ck_{table.name}_"), " ".join(str(check.sqltext).split()))
+                for check in table.constraints
+                if hasattr(check, "sqltext")
+            }
+            assert stored == declared
+            for index in table.indexes:
+                condition = index.dialect_options["sqlite"]["where"]
+                found = next(each for each in inspector.get_indexes(table.name) if each["name"] == index.name)
+                kept = found.get("dialect_options", {}).get("sqlite_where")
+                assert str(kept) == str(condition)
+                assert bool(found["unique"]) == bool(index.unique)
+    database.close()
+
+
+def test_a_database_of_a_later_lodger_is_left_alone(url: str) -> None:
+    database = Database(url)
+    with database.write() as connection:
+        connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    database.close()
+    with pytest.raises(Unavailable) as refused:
+        Database(url)
+    assert refused.value.code == "database_newer"
+    assert refused.value.fix
+
+
+def test_an_upgrade_that_fails_leaves_nothing_behind(url: str) -> None:
+    def stop(_revision: str, _sentence: str, number: int, _total: int) -> None:
+        if number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Database(url, progress=stop)
+    database = Database(url)
+    with database.read() as connection:
+        assert current(connection) == tree().get_current_head()
+    database.close()
+    assert Path(database.url.database or "").exists()

@@ -1,0 +1,62 @@
+"""Scripts' questions to the ledger's file, from threads: bounded in time, and seeing what is committed."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from lodger.engine.clock import SystemClock
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.reads import ThreadReads
+from lodger.engine.data.refusal import CallRefused
+from lodger.engine.effects import commit
+from lodger.engine.ledger.database import Database
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executor import Claim
+
+ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
+
+
+def test_a_question_without_end_is_given_up_and_the_connection_lives_on(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "ledger.db"))
+    reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s, threads=1, statement_s=0.05)
+
+    async def go() -> None:
+        with pytest.raises(CallRefused) as found:
+            await reads(lambda connection: connection.execute(text(ENDLESS)).scalar())
+        assert found.value.code == "too_slow"
+        assert await reads(lambda connection: connection.execute(text("SELECT 7")).scalar()) == 7
+
+    try:
+        asyncio.run(go())
+    finally:
+        reads.close()
+        reads.close()
+        database.close()
+
+
+def test_calls_made_at_once_are_answered_in_their_order(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "ledger.db"))
+    reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s)
+    claim = Claim(
+        action_id="018f0000-0000-7000-8000-000000000001", tenant_id="t", schedule_id=None, script_name="t", script_version=1,
+        modules={}, attempt=1, step=0, lease_epoch=0, origin="run_now", slot_us=None, due_us=0, started_us=0,
+    )  # fmt: skip
+
+    async def go() -> None:
+        attempt = Attempt(claim, reads, Datasets(), now_us=0)
+        calls = [attempt.call("kv.add", json.dumps({"key": "n", "amount": 1})) for _ in range(20)]
+        replies = await asyncio.gather(*(asyncio.create_task(call) for call in calls))
+        assert [json.loads(reply.json) for reply in replies] == list(range(1, 21))
+        with database.write() as connection:
+            commit.apply(connection, attempt.journal, now_us=0)
+        later = Attempt(claim, reads, Datasets(), now_us=0)
+        assert json.loads((await later.call("kv.get", '{"key":"n"}')).json) == 20
+
+    try:
+        asyncio.run(go())
+    finally:
+        reads.close()
+        database.close()

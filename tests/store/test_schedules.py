@@ -1,0 +1,163 @@
+"""Edit, pause, resume, delete: at once, with what was owed accounted first."""
+
+import pytest
+
+from lodger.engine.clock import from_us
+from lodger.engine.errors import Conflict, InputError, NotFound
+from tests.store.bench import Bench
+
+
+def test_an_edit_accounts_the_old_rule_and_then_moves_the_clock(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule("every 60", missed="all")
+    bench.clock.advance(150)
+    edited = bench.engine.schedules.edit("acme", "s", rules="every 100")
+    assert [bench.seconds(action)[0] for action in bench.actions(schedule)] == [60.0, 120.0]
+    assert (edited.revision, edited.text) == (2, "Every 100 s")
+    assert edited.next_at is not None
+    start = schedule.created_at
+    assert (edited.next_at - start).total_seconds() % 100 == pytest.approx(
+        (edited.next_at - start).total_seconds() % 100
+    )
+    bench.clock.us = int(edited.next_at.timestamp() * 1e6)
+    bench.tick()
+    assert bench.actions(schedule)[-1].slot == edited.next_at
+
+
+def test_an_edit_leaves_alone_what_it_does_not_name(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(missed="skip", overlap="allow", params={"a": 1}, retry=3, limits={"cpu_ms": 50})
+    before = bench.engine.schedules.get("acme", "s")
+    after = bench.engine.schedules.edit("acme", "s", overlap="queue_one")
+    assert after.overlap == "queue_one"
+    assert (after.missed, after.params, after.retry, after.limits, after.rules, after.next_at) == (
+        before.missed,
+        before.params,
+        before.retry,
+        before.limits,
+        before.rules,
+        before.next_at,
+    )
+
+
+def test_an_edit_that_is_wrong_changes_nothing(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule()
+    bench.clock.advance(90)
+    before = bench.engine.schedules.get("acme", "s")
+    for wrong in (
+        {"missed": "perhaps"},
+        {"rules": "x"},
+        {"end": from_us(0)},
+        {"script": "other"},
+        {"limits": {"cpu_ms": 1}},
+    ):
+        with pytest.raises((InputError, ValueError)):
+            bench.engine.schedules.edit("acme", "s", **wrong)
+    assert bench.engine.schedules.get("acme", "s") == before
+    assert bench.actions() == []
+
+
+def test_a_queued_action_keeps_its_script_version(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule()
+    bench.clock.advance(60)
+    bench.tick()
+    bench.engine.scripts.put("acme", "job", "export default () => 2")
+    (claim,) = bench.claim()
+    assert (claim.script_version, claim.modules["main.js"]) == (1, "export default () => 1")
+    bench.commit(claim)
+    bench.clock.advance(60)
+    bench.tick()
+    assert bench.claim()[0].modules["main.js"] == "export default () => 2"
+
+
+def test_a_pause_takes_effect_at_once_and_ends_by_itself(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    paused = bench.engine.schedules.pause("acme", "s", note="broken", until=from_us(bench.clock.us + 150_000_000))
+    assert (paused.state, paused.next_at, paused.note) == ("paused", None, "broken")
+    bench.clock.advance(149)
+    assert bench.tick() == []
+    bench.clock.advance(2)
+    bench.tick()
+    again = bench.engine.schedules.get("acme", "s")
+    assert again.state == "armed"
+    (gap,) = bench.actions(schedule)
+    assert (bench.seconds(gap), gap.reason) == ((60.0, 120.0), "paused")
+    bench.clock.advance(29)
+    bench.tick()
+    assert bench.states(schedule) == ["skipped", "ready"]
+
+
+def test_editing_a_paused_schedule_keeps_it_paused_and_accounts_its_slots(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    bench.engine.schedules.pause("acme", "s")
+    bench.clock.advance(125)
+    assert bench.engine.schedules.edit("acme", "s", rules="every 50").state == "paused"
+    bench.clock.advance(100)
+    bench.engine.schedules.resume("acme", "s")
+    assert [bench.seconds(action) for action in bench.actions(schedule)] == [(60.0, 120.0), (150.0, 200.0)]
+
+
+def test_deleting_cancels_what_waits_and_lets_the_running_end(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule(overlap="queue_all")
+    bench.clock.advance(60)
+    bench.tick()
+    (running,) = bench.claim()
+    bench.clock.advance(60)
+    bench.tick()
+    bench.clock.advance(60)
+    assert bench.engine.schedules.delete("acme", "s").state == "deleted"
+    assert bench.states(schedule) == ["running", "cancelled", "cancelled"]
+    assert len(bench.commit(running).settled) == 1
+    bench.clock.advance(600)
+    assert bench.tick() == []
+    with pytest.raises(NotFound):
+        bench.engine.schedules.get("acme", "s")
+    bench.schedule()
+
+
+def test_names_are_the_tenants_own(bench: Bench) -> None:
+    bench.tenant("acme")
+    bench.tenant("zeta")
+    bench.schedule(tenant_id="acme")
+    other = bench.schedule(tenant_id="zeta")
+    with pytest.raises(Conflict):
+        bench.schedule(tenant_id="acme")
+    for verb in (bench.engine.schedules.get, bench.engine.schedules.delete, bench.engine.schedules.resume):
+        with pytest.raises(NotFound):
+            verb("acme", other.id)
+    with pytest.raises(NotFound):
+        bench.engine.schedules.create("acme", "t", script="nobody's", rules="every 60")
+
+
+def test_what_is_wrong_with_a_script_is_said(bench: Bench) -> None:
+    bench.tenant()
+    put = bench.engine.scripts.put
+    for source, code in (
+        ("", "script_empty"),
+        ("  \n", "script_empty"),
+        ("x" * 300_000, "source_too_large"),
+        ("a\0b", "source_not_text"),
+        ("\ud800", "source_not_text"),
+        ({"other.js": "1"}, "entry_missing"),
+    ):
+        with pytest.raises(InputError) as refused:
+            put("acme", "bad", source)
+        assert refused.value.code == code
+    assert bench.engine.scripts.list("acme")[0].name == "job"
+    assert put("acme", "job", "export default () => 1").version == 1
+    assert put("acme", "job", "export default () => 9").version == 2
+    assert [each.version for each in bench.engine.scripts.versions("acme", "job")] == [2, 1]
+    with pytest.raises(InputError):
+        put("acme", " job", "1")
+
+
+def test_a_preview_stores_nothing(bench: Bench) -> None:
+    preview = bench.engine.schedules.preview("every 60", n=3)
+    assert preview.text == "Every 60 s"
+    assert [(slot - from_us(bench.clock.us)).total_seconds() for slot in preview.slots] == [60, 120, 180]
+    assert bench.engine.schedules.list() == []

@@ -1,0 +1,237 @@
+"""Turning due clocks into actions: a row per slot or per gap, and the clock moved, whatever the time that passed."""
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from lodger.engine.clock import from_us
+from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
+from tests.store.bench import THROWN, Bench
+
+MONTH = 31 * 86_400
+
+
+def test_a_slot_becomes_one_action_and_the_clock_moves(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    assert bench.tick() == []
+    bench.clock.advance(60)
+    (ticked,) = bench.tick()
+    assert bench.tick() == []
+    (action,) = bench.actions()
+    assert (action.state, action.origin, action.slot) == ("ready", "slot", from_us(bench.clock.us))
+    assert ticked.runs == ((action.id, bench.clock.us),)
+    assert bench.engine.schedules.get("acme", schedule.id).next_at == from_us(bench.clock.us + 60_000_000)
+
+
+@pytest.mark.parametrize(
+    ("missed", "states"),
+    [
+        ("skip", ["skipped"]),
+        ("latest", ["skipped", "ready"]),
+        ("within:2m", ["skipped", "ready"]),
+        ("within:10s", ["skipped"]),
+        ("all", ["ready"] * 10),
+    ],
+)
+def test_the_engine_was_off_for_ten_minutes(bench: Bench, missed: str, states: list[str]) -> None:
+    bench.tenant()
+    schedule = bench.schedule(missed=missed)
+    bench.clock.advance(630)
+    bench.tick()
+    assert bench.states(schedule) == states
+    first = bench.actions(schedule)[0]
+    if states[0] == "skipped":
+        last = 540.0 if "ready" in states else 600.0
+        assert (bench.seconds(first), first.reason) == ((60.0, last), "missed")
+
+
+def test_all_runs_every_missed_one_oldest_first_one_after_the_other(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(missed="all")
+    bench.clock.advance(330)
+    bench.tick()
+    slots = []
+    while claimed := bench.run():
+        assert len(claimed) == 1
+        slots.append(claimed[0].slot_us)
+    assert slots == sorted(slots)
+    assert len(slots) == 5
+
+
+def test_a_month_of_seconds_off_owes_two_rows(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule("every 1")
+    bench.clock.advance(MONTH)
+    bench.tick()
+    gap, latest = bench.actions(schedule)
+    assert bench.seconds(gap) == (1.0, MONTH - 1)
+    assert bench.seconds(latest) == (MONTH, None)
+
+
+def test_a_month_of_seconds_paused_owes_one_row(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule("every 1")
+    bench.engine.schedules.pause("acme", "s", note="holiday")
+    bench.clock.advance(MONTH)
+    assert bench.tick() == []
+    bench.engine.schedules.resume("acme", "s")
+    (gap,) = bench.actions(schedule)
+    assert (bench.seconds(gap), gap.reason, gap.state) == ((1.0, MONTH), "paused", "skipped")
+
+
+def test_catching_up_is_bounded(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule("every 1", missed="all")
+    bench.clock.advance(5000)
+    bench.tick()
+    actions = bench.actions(schedule)
+    assert len(actions) == 1001
+    assert (actions[0].reason, bench.seconds(actions[0])) == ("catch_up_max", (1.0, 4000.0))
+
+
+@pytest.mark.parametrize(
+    ("overlap", "states"),
+    [
+        ("skip", ["running", "skipped"]),
+        ("queue_one", ["running", "ready", "skipped"]),
+        ("queue_all", ["running", "ready", "ready", "ready"]),
+        ("cancel_running", ["cancelled", "cancelled", "cancelled", "ready"]),
+        ("allow", ["running", "ready", "ready", "ready"]),
+    ],
+)
+def test_the_first_run_does_not_end(bench: Bench, overlap: str, states: list[str]) -> None:
+    bench.tenant()
+    schedule = bench.schedule(overlap=overlap)
+    bench.clock.advance(60)
+    bench.tick()
+    bench.claim()
+    for _ in range(3):
+        bench.clock.advance(60)
+        bench.tick()
+    rows = bench.states(schedule)
+    if overlap in {"skip", "queue_one"}:
+        assert rows == states + ["skipped"] * (4 - len(states))
+    else:
+        assert rows == states
+    assert len(bench.claim()) == (3 if overlap == "allow" else overlap == "cancel_running")
+
+
+def test_queued_actions_start_in_slot_order_when_their_predecessor_ends(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(overlap="queue_all")
+    bench.clock.advance(60)
+    bench.tick()
+    (running,) = bench.claim()
+    for _ in range(2):
+        bench.clock.advance(60)
+        bench.tick()
+    assert bench.claim() == []
+    slots = []
+    while True:
+        bench.commit(running)
+        following = bench.claim()
+        if not following:
+            break
+        (running,) = following
+        slots.append(running.slot_us)
+    assert slots == [bench.clock.us - 60_000_000, bench.clock.us]
+
+
+def test_a_due_slot_supersedes_a_waiting_retry(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule(retry={"attempts": 5, "backoff_s": 500})
+    bench.clock.advance(60)
+    bench.tick()
+    bench.run(THROWN)
+    assert bench.states(schedule) == ["waiting_retry"]
+    bench.clock.advance(60)
+    bench.tick()
+    assert sorted((action.state, action.reason) for action in bench.actions(schedule)) == [
+        ("failed", "superseded"),
+        ("ready", None),
+    ]
+    assert len(bench.claim()) == 1
+
+
+def test_the_next_slot_is_armed_whatever_the_script_did(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    bench.clock.advance(60)
+    bench.tick()
+    bench.run(THROWN)
+    (action,) = bench.actions(schedule)
+    assert action.state == "failed"
+    assert action.error is not None
+    assert action.error.line == 3
+    after = bench.engine.schedules.get("acme", "s")
+    assert (after.state, after.next_at) == ("armed", from_us(bench.clock.us + 60_000_000))
+
+
+def test_a_schedule_that_ends_is_ended_and_a_schedule_that_never_fires_is_refused(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(end=from_us(bench.clock.us + 90_000_000))
+    bench.clock.advance(60)
+    bench.tick()
+    assert bench.engine.schedules.get("acme", "s").state == "ended"
+    with pytest.raises(RuleNeverFires) as refused:
+        bench.schedule(name="late", end=from_us(bench.clock.us - 1))
+    assert refused.value.why
+    with pytest.raises(RuleInvalid):
+        bench.schedule("now and then", name="nonsense")
+    assert len(bench.engine.schedules.list("acme")) == 1
+
+
+def test_slots_are_owed_from_an_instant_in_the_past(bench: Bench) -> None:
+    bench.tenant()
+    begin = bench.clock.us - 100 * 86_400_000_000
+    schedule = bench.schedule("every 86400", missed="all", first_after=from_us(begin))
+    bench.tick()
+    actions = bench.actions(schedule)
+    assert len(actions) == 101
+    assert actions[0].slot == from_us(begin)
+
+
+def test_a_clock_that_steps_back_accounts_nothing_twice(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    bench.clock.advance(60)
+    bench.tick()
+    bench.clock.us -= 600_000_000
+    bench.engine.schedules.pause("acme", "s")
+    bench.engine.schedules.resume("acme", "s")
+    bench.clock.us += 660_000_000
+    bench.tick()
+    slots = [bench.seconds(action)[0] for action in bench.actions(schedule)]
+    assert slots == [60.0, 120.0]
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        "UPDATE lodger_schedule_clock SET next_at = NULL",
+        "UPDATE lodger_schedule_clock SET state = 'paused'",
+        "UPDATE lodger_actions SET held = 1, state = 'running', node_id = 'n', lease_epoch = 1",
+        "UPDATE lodger_actions SET state = 'running', node_id = NULL",
+        "UPDATE lodger_actions SET state = 'skipped', reason = NULL",
+    ],
+)
+def test_states_that_would_need_a_healing_sweep_cannot_be_stored(bench: Bench, nonsense: str) -> None:
+    bench.tenant()
+    bench.schedule()
+    bench.clock.advance(60)
+    bench.tick()
+    with pytest.raises(IntegrityError), bench.engine.books.database.write() as connection:
+        connection.exec_driver_sql(nonsense)
+
+
+def test_two_ticks_of_one_slot_make_one_action(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    bench.clock.advance(60)
+    bench.tick()
+    with bench.engine.books.database.write() as connection:
+        connection.exec_driver_sql(
+            f"UPDATE lodger_schedule_clock SET next_at = {bench.clock.us}, accounted_us = {bench.clock.us - 1}"
+        )
+    bench.tick()
+    assert len(bench.actions(schedule)) == 1

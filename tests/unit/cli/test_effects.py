@@ -1,0 +1,34 @@
+"""A journal as a diff."""
+
+from lodger.engine.cli.effects import lines
+
+
+def test_each_kind_of_effect_has_its_sign() -> None:
+    shown = lines(
+        [
+            {"effect": "insert", "set": "carts", "id": "a", "values": {"id": "a", "items": 3}},
+            {"effect": "update", "set": "carts", "id": 7, "changes": {"state": "old"}, "before": {"state": "open"}},
+            {"effect": "update", "set": "carts", "id": 8, "changes": {"at": {"$instant": "2026-01-01T00:00:00Z"}}},
+            {"effect": "increment", "set": "stock", "id": 1, "amounts": {"left": -2}},
+            {"effect": "delete", "set": "carts", "id": 9},
+            {"effect": "kv.set", "key": "k", "value": '{"a":1}'},
+            {"effect": "kv.delete", "key": "k"},
+            {"effect": "kv.add", "key": "k", "amount": 2},
+            {"effect": "mail", "to": ["a@b.c", "d@e.f"], "subject": "Hi", "text": "one\ntwo"},
+        ]
+    )
+    assert shown == [
+        "+ carts a", "    id: a", "    items: 3",
+        "~ carts 7", "    state: open → old",
+        "~ carts 8", "    at: 2026-01-01T00:00:00Z",
+        "~ stock 1", "    left: +-2",
+        "- carts 9",
+        "~ kv k", '    = {"a":1}',
+        "- kv k",
+        "~ kv k", "    +2",
+        "@ mail to a@b.c, d@e.f: Hi", "    one", "    two",
+    ]  # fmt: skip
+
+
+def test_an_effect_that_nobody_knows_is_shown_whole() -> None:
+    assert lines([{"effect": "new", "x": 1}]) == ['* {"effect": "new", "x": 1}']

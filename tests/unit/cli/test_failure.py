@@ -1,0 +1,72 @@
+"""Errors as people and programs see them."""
+
+import json
+import sqlite3
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from lodger.engine.cli.answer import visible
+from lodger.engine.cli.failure import Usage, described, tell, under
+from lodger.engine.errors import InputError, Unavailable
+from lodger.sandbox.errors import WallUnavailable
+
+
+def test_one_renderer_for_every_error_that_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    for error in (
+        InputError("a_code", "what", why="because", fix="do this"),
+        Unavailable("a_code", "what", why="because", fix="do this"),
+        WallUnavailable("a_code", "what", why="because", fix="do this"),
+    ):
+        assert tell(error, as_json=False) == 1
+        said = capsys.readouterr()
+        assert (said.out, said.err) == ("", "error: what  [a_code]\n  why: because\n  fix: do this\n")
+        assert tell(error, as_json=True) == 1
+        assert json.loads(capsys.readouterr().out)["error"] == {
+            "code": "a_code", "message": "what", "why": "because", "fix": "do this",
+        }  # fmt: skip
+
+
+def test_wrong_usage_ends_with_two() -> None:
+    assert tell(Usage("a_code", "what"), as_json=True) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("file is not a database", "not_a_database"),
+        ("attempt to write a readonly database", "read_only"),
+        ("database or disk is full", "disk_full"),
+        ("database is locked", "database_locked"),
+        ("something new", "database_error"),
+    ],
+)
+def test_what_sqlite_says_is_translated(words: str, code: str) -> None:
+    error = OperationalError("SELECT 1", {}, sqlite3.OperationalError(words))
+    assert described(error)["code"] == code
+    assert described(error)["fix"]
+
+
+def test_a_fault_of_ours_is_called_so() -> None:
+    try:
+        {}["absent"]
+    except KeyError as error:
+        body = described(error)
+    assert body["code"] == "internal_error"
+    assert "test_failure.py" in body["why"]
+    assert "fault of Lodger" in body["fix"]
+
+
+def test_a_system_error_names_the_file() -> None:
+    assert "'/some/file'" in described(PermissionError(13, "Permission denied", "/some/file"))["message"]
+
+
+def test_the_caret_stands_beneath_the_character() -> None:
+    text, caret = under("FREQ=DALY", 5).split("\n")
+    assert text[caret.index("^")] == "D"
+    text, caret = under("x" * 500 + "!", 500).split("\n")
+    assert text[caret.index("^")] == "!"
+
+
+def test_control_characters_are_made_visible() -> None:
+    assert visible("a\x1b[2J\x07\x9b\x7fb\n\tc é€") == "a�[2J���b\n\tc é€"

@@ -1,0 +1,106 @@
+"""A platform's tables, as the tests of data expose them: orders of three tenants, in SQLite."""
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.pool import StaticPool
+
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.ledger.schema.data import documents, kv, outbox
+from lodger.engine.ledger.schema.metadata import metadata
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executor import Claim
+
+T = TypeVar("T")
+NOW_US = 1_795_000_000_000_000
+platform = sa.MetaData()
+
+customers = sa.Table(
+    "customers",
+    platform,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("org_id", sa.String(40), nullable=False),
+    sa.Column("email", sa.String(80), nullable=False),
+    sa.UniqueConstraint("org_id", "email", name="uq_customer_email"),
+)
+orders = sa.Table(
+    "orders",
+    platform,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("org_id", sa.String(40), nullable=False),
+    sa.Column("customer_id", sa.ForeignKey("customers.id")),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("note", sa.Text),
+    sa.Column("items", sa.Integer, nullable=False, default=0),
+    sa.Column("serial", sa.BigInteger),
+    sa.Column("weight", sa.Float),
+    sa.Column("total", sa.Numeric(12, 2)),
+    sa.Column("paid", sa.Boolean),
+    sa.Column("modified", sa.DateTime(timezone=True)),
+    sa.Column("day", sa.Date),
+    sa.Column("ref", sa.Uuid),
+    sa.Column("extra", sa.JSON(none_as_null=True)),
+    sa.Column("blob", sa.LargeBinary),
+    sa.Column("audit", sa.String(20), default="by the platform"),
+    sa.CheckConstraint("items >= 0", name="items"),
+)
+READ = [c.name for c in orders.columns if c.name not in ("org_id", "audit")]
+WRITE = [name for name in READ if name != "id"]
+
+
+class Shop:
+    """One SQLite database with Lodger's and the platform's tables."""
+
+    def __init__(self) -> None:
+        self.engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+        sa.event.listen(self.engine, "connect", lambda raw, _: raw.execute("PRAGMA foreign_keys = ON"))
+        metadata.create_all(self.engine, tables=[kv, documents, outbox])
+        platform.create_all(self.engine)
+        self.datasets = Datasets()
+        self.customers = self.datasets.expose(customers, tenant_column="org_id", write=["email"])
+        self.orders = self.datasets.expose(orders, tenant_column="org_id", read=READ, write=WRITE)
+        self.asked = 0
+
+    async def read(self, work: Callable[[sa.Connection], T]) -> T:
+        self.asked += 1
+        with self.engine.connect() as connection:
+            return work(connection)
+
+    def attempt(self, tenant: str = "one", **options: Any) -> Attempt:
+        claim = Claim(
+            action_id="018f0000-0000-7000-8000-000000000001", tenant_id=tenant, schedule_id="s1", script_name="t",
+            script_version=1, modules={}, attempt=1, step=0, lease_epoch=1, origin="slot", slot_us=NOW_US, due_us=NOW_US,
+            started_us=NOW_US, **options.pop("claim", {}),
+        )  # fmt: skip
+        return Attempt(claim, self.read, self.datasets, now_us=NOW_US, **options)
+
+    def add(self, table: sa.Table, *rows: dict[str, Any]) -> None:
+        with self.engine.begin() as connection:
+            for row in rows:
+                connection.execute(table.insert().values(**row))
+
+    def rows(self, table: sa.Table, **where: Any) -> list[dict[str, Any]]:
+        columns = [sa.type_coerce(c, sa.Float) if isinstance(c.type, sa.Numeric) else c for c in table.columns]
+        found = sa.select(*columns).order_by(*table.primary_key.columns)
+        for name, value in where.items():
+            found = found.where(table.c[name] == value)
+        with self.engine.connect() as connection:
+            return [dict(zip(table.columns.keys(), row, strict=True)) for row in connection.execute(found)]
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def order(tenant: str, number: int, **values: Any) -> dict[str, Any]:
+    total = values.pop("total", None)
+    row: dict[str, Any] = {"id": number, "org_id": tenant, "state": "open", "items": 1} | values
+    if total is not None:
+        row["total"] = sa.literal(float(Decimal(total)), sa.Float())
+    return row
+
+
+def instant(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)

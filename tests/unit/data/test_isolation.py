@@ -1,0 +1,250 @@
+"""No sentence that a tenant can say reaches another tenant's row: random questions and writes over tables full of canaries.
+
+security class D 57-62 and 67. The same seeds are run once more with the tenant's predicate taken away and must then leak:
+that proves that the test can see.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from tests.unit.data.asking import Asker
+from tests.unit.data.shop import NOW_US, Shop, customers, orders
+
+from lodger.engine.data.scope import Scope
+from lodger.engine.effects import commit
+from lodger.engine.ledger.schema.data import documents as documents_table
+from lodger.engine.ledger.schema.data import kv
+from lodger.engine.node.attempt import Attempt
+
+PER_SEED = 2600
+LEAKS_WITHIN = 100
+BIG = {"rows_written": 10**6, "queries": 10**6, "rows_read": 10**9}
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    made = Shop()
+    yield made
+    made.close()
+
+
+async def settle_in(shop: Shop, asker: Asker) -> None:
+    """Give three tenants rows that look alike; those of two and three say so in every text column that tells nothing else."""
+    for tenant in ("one", "two", "three"):
+        attempt = shop.attempt(tenant, budgets=BIG)
+        mark = "mine" if tenant == "one" else f"canary-{tenant}"
+        for number in range(20):
+            values = asker.row() | {"note": mark}
+            if tenant != "one":
+                values["extra"] = {"of": mark}
+            await told(attempt, "db.insert", set="orders", values=values)
+            await told(
+                attempt, "db.insert", set="things", values=asker.document() | {"mark": mark, "id": f"{tenant}-{number}"}
+            )
+            await told(attempt, "kv.set", key=f"k{number}", value=mark)
+        with shop.engine.begin() as connection:
+            commit.apply(connection, attempt.journal, now_us=NOW_US)
+
+
+async def told(attempt: Attempt, name: str, **arguments: Any) -> tuple[bool, Any, str]:
+    reply = await attempt.call(name, json.dumps(arguments))
+    return reply.ok, json.loads(reply.json), reply.json
+
+
+async def questions(shop: Shop, asker: Asker, many: int) -> int:
+    """Ask as tenant one; give how many answers held something of another's."""
+    own_orders = {row["id"] for row in shop.rows(orders, org_id="one")}
+    leaks = 0
+    attempt = shop.attempt(budgets=BIG)
+    for number in range(many):
+        documents = number % 4 == 3
+        name = "things" if documents else "orders"
+        question = asker.filter(documents)
+        kind = asker.one(["find", "find", "count", "aggregate", "get", "list"])
+        if kind == "find":
+            ok, body, text = await told(
+                attempt, "db.find", set=name, filter=question, order=asker.order(documents), limit=500
+            )
+            ids = {row["id"] for row in body["rows"]} if ok else set()
+            foreign = any(not str(i).startswith("one-") for i in ids) if documents else not ids <= own_orders
+        elif kind == "count":
+            ok, body, text = await told(attempt, "db.count", set=name, filter=question)
+            foreign = ok and body > 20
+        elif kind == "aggregate":
+            ok, body, text = await told(
+                attempt, "db.aggregate", set=name, filter=question, **asker.aggregate(documents)
+            )
+            foreign = ok and sum(group["count"] for group in body) > 20
+        elif kind == "get":
+            key: Any = (
+                f"{asker.one(['one', 'two', 'three'])}-{asker.draw.randrange(21)}"
+                if documents
+                else asker.draw.randrange(70)
+            )
+            ok, body, text = await told(attempt, "db.get", set=name, id=key)
+            foreign = (
+                ok and body is not None and (not str(key).startswith("one-") if documents else key not in own_orders)
+            )
+        else:
+            ok, body, text = await told(attempt, "kv.list", prefix=asker.one(["", "k", "k1"]), limit=500)
+            foreign = ok and len(body) > 20
+        leaks += foreign or "canary-" in text
+    return leaks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [11, 12, 13, 14])
+def test_ten_thousand_questions_see_nothing_foreign(shop: Shop, seed: int) -> None:
+    async def go() -> int:
+        asker = Asker(seed)
+        await settle_in(shop, asker)
+        return await questions(shop, asker, PER_SEED)
+
+    assert asyncio.run(go()) == 0
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13, 14])
+def test_without_the_predicate_the_same_questions_leak(shop: Shop, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go() -> int:
+        asker = Asker(seed)
+        await settle_in(shop, asker)
+        monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
+        return await questions(shop, asker, LEAKS_WITHIN)
+
+    assert asyncio.run(go()) > 0
+
+
+def everything_of_others(shop: Shop) -> list[Any]:
+    found: list[Any] = []
+    with shop.engine.connect() as connection:
+        for table, owner in (
+            (orders, "org_id"),
+            (customers, "org_id"),
+            (documents_table, "tenant_id"),
+            (kv, "tenant_id"),
+        ):
+            columns = [sa.type_coerce(column, sa.String) for column in table.columns]
+            rows = connection.execute(
+                sa.select(*columns).where(table.c[owner] != "one").order_by(*table.primary_key.columns)
+            )
+            found.append([tuple(row) for row in rows])
+    return found
+
+
+async def writes(shop: Shop, asker: Asker, many: int) -> int:
+    """Write as tenant one by random ids and commit each; give how many commits were made."""
+    done = 0
+    for number in range(many):
+        documents = number % 3 == 2
+        name = "things" if documents else "orders"
+        key: Any = (
+            f"{asker.one(['one', 'two', 'three'])}-{asker.draw.randrange(21)}"
+            if documents
+            else asker.draw.randrange(70)
+        )
+        verb = asker.one(["update", "delete", "increment", "insert", "kv"])
+        attempt = shop.attempt(budgets=BIG)
+        if verb == "update":
+            column = asker.one(["note", "state", "org_id", "tenant_id", "id", "collection", "customer_id"])
+            await told(attempt, "db.update", set=name, id=key, changes={column: asker.one(["two", 3, "x"])})
+        elif verb == "increment":
+            await told(attempt, "db.increment", set=name, id=key, amounts={asker.one(["items", "n", "org_id"]): 1})
+        elif verb == "delete":
+            await told(attempt, "db.delete", set=name, id=key)
+        elif verb == "insert":
+            values = {"id": key, "org_id": "two", "tenant_id": "two", "state": "x"} if documents else asker.row()
+            await told(attempt, "db.insert", set=name, values=values)
+        else:
+            await told(attempt, asker.one(["kv.set", "kv.add"]), key=f"k{asker.draw.randrange(30)}", value=1, amount=1)
+            await told(attempt, "kv.delete", key=f"k{asker.draw.randrange(30)}")
+        if not attempt.journal:
+            continue
+        try:
+            with shop.engine.begin() as connection:
+                commit.apply(connection, attempt.journal, now_us=NOW_US)
+            done += 1
+        except commit.EffectRefused:
+            continue
+    return done
+
+
+@pytest.mark.parametrize("seed", [21, 22])
+def test_no_write_touches_another_tenants_row(shop: Shop, seed: int) -> None:
+    async def go() -> None:
+        asker = Asker(seed)
+        await settle_in(shop, asker)
+        before = everything_of_others(shop)
+        assert await writes(shop, asker, 400) > 50
+        assert everything_of_others(shop) == before
+
+    asyncio.run(go())
+
+
+def test_without_the_predicate_writes_reach_others(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go() -> None:
+        asker = Asker(21)
+        await settle_in(shop, asker)
+        before = everything_of_others(shop)
+        monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
+        await writes(shop, asker, 100)
+        assert everything_of_others(shop) != before
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["id; DROP TABLE orders", "id\" OR 1=1 --", "org_id", "audit", "rowid", "_rowid_", "*", "orders.id", "$.a",
+     "a'b", "a\"b", "a[0]", "a.*", "__proto__", "a..b", ".a", "a.", "a b", "ａ", "1=1"],
+)  # fmt: skip
+def test_identifiers_are_never_a_tenants(shop: Shop, name: str) -> None:
+    """Names come from an allow-list: what is not in it is refused before any SQL is made."""
+
+    async def go() -> None:
+        attempt = shop.attempt()
+        fields = (
+            [("orders", name)]
+            if name in ("org_id", "audit", "rowid", "_rowid_", "__proto__", "orders.id")
+            else [("orders", name), ("things", name)]
+        )
+        for rows, field in fields:
+            for call in (
+                {"filter": {field: 1}}, {"order": field}, {"order": {field: "desc"}}, {"filter": {"or": [{field: {"in": [1]}}]}},
+            ):  # fmt: skip
+                ok, body, _ = await told(attempt, "db.find", set=rows, **call)
+                assert (ok, body.get("code")) == (False, "bad_request"), (rows, call)
+            ok, body, _ = await told(attempt, "db.aggregate", set=rows, groupBy=field)
+            assert (ok, body.get("code")) == (False, "bad_request") if isinstance(body, dict) else not body
+        assert shop.asked == 0
+
+    asyncio.run(go())
+
+
+def test_no_byte_of_a_tenant_is_in_the_sql(shop: Shop) -> None:
+    said: list[str] = []
+    sa.event.listen(shop.engine, "before_cursor_execute", lambda *given: said.append(given[2]))
+    marker = "zzq'\"marker"
+
+    async def go() -> None:
+        attempt = shop.attempt()
+        await told(attempt, "db.find", set="orders", filter={"note": {"contains": marker}, "state": {"in": [marker]}})
+        await told(
+            attempt,
+            "db.find",
+            set="marker",
+            filter={"marker": marker, "or": [{"marker.x": {"startsWith": marker}}]},
+            order="-marker",
+        )
+        await told(attempt, "db.get", set="marker", id=marker)
+        await told(attempt, "kv.get", key=marker)
+        await told(attempt, "db.insert", set="orders", values={"note": marker, "state": "x", "items": 1})
+        with shop.engine.begin() as connection:
+            commit.apply(connection, attempt.journal, now_us=NOW_US)
+
+    asyncio.run(go())
+    assert len(said) > 5
+    assert not [text for text in said if "marker" in text]

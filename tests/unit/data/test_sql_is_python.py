@@ -1,0 +1,139 @@
+"""The law of the filter language: SQL over untouched rows put together with the journal's, and Python over all, say the same."""
+
+import asyncio
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.unit.data.asking import Asker
+from tests.unit.data.shop import NOW_US, Shop
+
+from lodger.engine.data import aggregate
+from lodger.engine.data.evaluator import matches, ordered
+from lodger.engine.data.filters import read_filter, read_order
+from lodger.engine.data.reader import Reader
+from lodger.engine.data.scope import Scope
+from lodger.engine.effects import commit
+from lodger.engine.effects.effect import on_wire
+from lodger.engine.node.attempt import Attempt
+
+QUERIES = 80
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    made = Shop()
+    yield made
+    made.close()
+
+
+class Refused(Exception):
+    """The question breaks a rule of the language."""
+
+
+class Gone(Exception):
+    """The row was deleted before."""
+
+
+async def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:
+    reply = await attempt.call(name, json.dumps(arguments))
+    body = json.loads(reply.json)
+    if not reply.ok:
+        raise {"bad_request": Refused, "not_found": Gone}[body["code"]](body["message"])
+    return body
+
+
+BIG = {"rows_written": 10**6, "queries": 10**6, "rows_read": 10**9}
+
+
+async def fill(shop: Shop, asker: Asker, name: str, documents: bool, many: int = 40) -> None:
+    for tenant in ("one", "two", "three"):
+        attempt = shop.attempt(tenant, budgets=BIG)
+        for _ in range(many if tenant == "one" else 5):
+            await ask(attempt, "db.insert", set=name, values=asker.document() if documents else asker.row())
+        with shop.engine.begin() as connection:
+            commit.apply(connection, attempt.journal, now_us=NOW_US)
+
+
+async def scribble(attempt: Attempt, asker: Asker, name: str, documents: bool) -> None:
+    """Insert, change, increment and delete through the journal; nothing is committed."""
+    keys = [row["id"] for row in (await ask(attempt, "db.find", set=name, limit=500))["rows"]]
+    for _ in range(12):
+        await ask(attempt, "db.insert", set=name, values=asker.document() if documents else asker.row())
+        changes = (
+            asker.document()
+            if documents
+            else {"note": asker.value("text"), "total": asker.one(["0.10", "7.77"]), "weight": None}
+        )
+        try:
+            await ask(attempt, "db.update", set=name, id=asker.one(keys), changes=changes)
+            if documents:
+                await ask(attempt, "db.increment", set=name, id=asker.one(keys), amounts={"n": 1.5})
+            else:
+                await ask(attempt, "db.increment", set=name, id=asker.one(keys), amounts={"items": 2, "total": "0.10"})
+        except Gone:
+            continue
+    for key in keys[:5]:
+        await ask(attempt, "db.delete", set=name, id=key)
+
+
+def close(one: Any, other: Any) -> bool:
+    """Equal; sums of floats up to the order of their addition."""
+    if isinstance(one, float) or isinstance(other, float):
+        return one is not None and other is not None and math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(close(one[name], other[name]) for name in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(close(a, b) for a, b in zip(one, other, strict=True))
+    return bool(one == other)
+
+
+@pytest.mark.parametrize("documents", [False, True], ids=["table", "collection"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_database_and_python_agree(shop: Shop, seed: int, documents: bool) -> None:
+    asyncio.run(agree(shop, Asker(seed), documents))
+
+
+async def agree(shop: Shop, asker: Asker, documents: bool) -> None:
+    name = "things" if documents else "orders"
+    await fill(shop, asker, name, documents)
+    attempt = shop.attempt(budgets=BIG)
+    await scribble(attempt, asker, name, documents)
+    rows = shop.datasets.named(name)
+    with shop.engine.connect() as connection:
+        everything = Reader(connection, Scope("one")).page(
+            rows, read_filter({}, rows.lookup), read_order(None, rows.lookup, rows.key), 10_000
+        )
+    touched = attempt.journal.of(rows).touched
+    world = [row for row in everything if row[rows.key.name] not in touched] + [
+        held.now for held in touched.values() if held.now is not None
+    ]
+    counted = 0
+    for _ in range(QUERIES):
+        question, sort, limit = asker.filter(documents), asker.order(documents), asker.draw.randrange(1, 20)
+        try:
+            page = await ask(attempt, "db.find", set=name, filter=question, order=sort, limit=limit)
+        except Refused:
+            continue
+        tree, order = read_filter(question, rows.lookup), read_order(sort, rows.lookup, rows.key)
+        wanted_rows = [on_wire(rows, row) for row in ordered(order, [row for row in world if matches(tree, row)])]
+        assert page["rows"] == wanted_rows[:limit], question
+        counted += 1
+        if page["cursor"] is not None:
+            following = await ask(
+                attempt, "db.find", set=name, filter=question, order=sort, limit=limit, cursor=page["cursor"]
+            )
+            assert following["rows"] == wanted_rows[limit : 2 * limit], (question, sort)
+        else:
+            assert len(wanted_rows) <= limit
+        assert await ask(attempt, "db.count", set=name, filter=question) == len(wanted_rows)
+        asked = asker.aggregate(documents)
+        wanted = aggregate.read_wanted(
+            {m: asked[m] for m in ("sum", "avg", "min", "max")}, asked.get("groupBy"), rows.lookup
+        )
+        in_python = aggregate.shown(wanted, aggregate.measured(wanted, [row for row in world if matches(tree, row)]))
+        in_sql = await ask(attempt, "db.aggregate", set=name, filter=question, **asked)
+        assert close(in_sql, json.loads(json.dumps(in_python))), (question, asked)
+    assert counted > QUERIES / 2, "most questions are answered, not refused"

@@ -1,0 +1,139 @@
+"""Laws of the plan: every slot is accounted once, in order, and each policy does what its name says."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lodger.engine.clock import to_us
+from lodger.engine.errors import InputError
+from lodger.engine.policy.missed import Missed, MissedKind, parse_missed
+from lodger.engine.policy.overlap import Overlap, parse_overlap
+from lodger.engine.policy.plan import Gap, Run, Skip, Standing, Step, Terms, plan, stretch
+from tests.store.intervals import Every
+
+SECOND = 1_000_000
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+missed_policies = st.sampled_from([parse_missed(text) for text in ("skip", "latest", "all", "within:45s", "within:2h")])
+overlaps = st.sampled_from(list(Overlap))
+
+
+def counted(recurrence: Every, steps: list[Step]) -> list[datetime]:
+    """Every slot that the steps account, in order."""
+    slots: list[datetime] = []
+    for step in steps:
+        if isinstance(step, Gap):
+            assert step.slot < step.slot_to
+            slots += recurrence.between(step.slot, step.slot_to + timedelta(microseconds=1))
+        else:
+            slots.append(step.slot)
+    return slots
+
+
+@given(
+    step_s=st.integers(1, 90),
+    owed_s=st.integers(0, 900),
+    offset_us=st.integers(0, SECOND),
+    missed=missed_policies,
+    overlap=overlaps,
+    busy=st.integers(0, 2),
+    waiting=st.integers(0, 2),
+    cap=st.integers(1, 40),
+)
+def test_every_slot_is_accounted_exactly_once(
+    step_s: int, owed_s: int, offset_us: int, missed: Missed, overlap: Overlap, busy: int, waiting: int, cap: int
+) -> None:
+    recurrence = Every(step_s * SECOND)
+    now = NOW + timedelta(microseconds=offset_us)
+    after = now - timedelta(seconds=owed_s)
+    steps = plan(Standing(busy, waiting), Terms(missed, overlap, catch_up_max=cap), recurrence, after, now)
+    owed = list(recurrence.between(after + timedelta(microseconds=1), now + timedelta(microseconds=1)))
+    assert counted(recurrence, steps) == owed
+    runs = [step for step in steps if isinstance(step, Run)]
+    assert len(runs) <= cap
+    unheld = [run for run in runs if not run.held]
+    if overlap is not Overlap.ALLOW:
+        assert len(unheld) <= 1, "two actions of a serial schedule may never start at once"
+        if (busy or waiting) and not any(run.cancels for run in runs):
+            assert not unheld or (overlap is Overlap.QUEUE_ONE and not busy and not waiting)
+    for before, step in zip(steps, steps[1:], strict=False):
+        if isinstance(before, Skip | Gap) and isinstance(step, Skip | Gap):
+            assert before.reason != step.reason, "one stretch with one reason is one row"
+
+
+@pytest.mark.parametrize(
+    ("missed", "kinds"),
+    [
+        ("skip", ["gap", "run", "skip"]),
+        ("latest", ["gap", "caught_up"]),
+        ("within:10m", ["gap", "caught_up"]),
+        ("all", ["caught_up"] * 31),
+    ],
+)
+def test_missed_policies_after_five_minutes_of_a_ten_second_rule(missed: str, kinds: list[str]) -> None:
+    recurrence = Every(10 * SECOND)
+    steps = plan(Standing(), Terms(parse_missed(missed)), recurrence, NOW - timedelta(seconds=301), NOW)
+    assert [
+        getattr(step, "reason", None) == "caught_up" and "caught_up" or type(step).__name__.lower() for step in steps
+    ] == kinds
+
+
+def test_latest_runs_the_latest_and_within_only_while_it_is_fresh() -> None:
+    hourly = Every(3600 * SECOND)
+    now = NOW + timedelta(minutes=20)
+    (gap, run) = plan(Standing(), Terms(parse_missed("latest")), hourly, now - timedelta(hours=5), now)
+    assert isinstance(gap, Gap)
+    assert isinstance(run, Run)
+    assert (run.slot, gap.slot_to) == (NOW, NOW - timedelta(hours=1))
+    assert plan(Standing(), Terms(parse_missed("within:30m")), hourly, now - timedelta(hours=5), now)[-1] == run
+    (gap,) = plan(Standing(), Terms(parse_missed("within:19m")), hourly, now - timedelta(hours=5), now)
+    assert isinstance(gap, Gap)
+    assert gap.slot_to == NOW
+
+
+def test_a_month_of_seconds_is_one_gap_and_costs_a_handful_of_questions() -> None:
+    every = Every(SECOND)
+    steps = plan(Standing(), Terms(parse_missed("skip")), every, NOW - timedelta(days=31), NOW)
+    assert isinstance(steps[0], Gap)
+    assert (to_us(steps[0].slot_to) - to_us(steps[0].slot)) // SECOND > 2_600_000
+    assert every.asked < 40
+    every.asked = 0
+    (gap,) = stretch(every, NOW - timedelta(days=31), NOW, "paused")
+    assert isinstance(gap, Gap)
+    assert every.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("overlap", "standing", "expected"),
+    [
+        ("skip", Standing(), Run(NOW)),
+        ("skip", Standing(busy=1), Skip(NOW, "overlap")),
+        ("queue_one", Standing(busy=1), Run(NOW, held=True)),
+        ("queue_one", Standing(busy=1, waiting=1), Skip(NOW, "overlap")),
+        ("queue_all", Standing(busy=1, waiting=7), Run(NOW, held=True)),
+        ("queue_all", Standing(busy=1, waiting=1000), Skip(NOW, "queue_full")),
+        ("cancel_running", Standing(), Run(NOW)),
+        ("cancel_running", Standing(busy=1), Run(NOW, cancels=True)),
+        ("allow", Standing(busy=9), Run(NOW)),
+    ],
+)
+def test_the_decision_table_of_overlap(overlap: str, standing: Standing, expected: Step) -> None:
+    terms = Terms(overlap=parse_overlap(overlap))
+    assert plan(standing, terms, Every(3600 * SECOND), NOW - timedelta(seconds=1), NOW) == [expected]
+
+
+@given(st.integers(1, 366 * 86_400))
+def test_within_reads_what_it_writes(seconds: int) -> None:
+    missed = Missed(MissedKind.WITHIN, timedelta(seconds=seconds))
+    assert parse_missed(str(missed)) == missed
+
+
+@pytest.mark.parametrize("text", ["", "never", "within:", "within:0s", "within:400d", "within:ten", "latest,all"])
+def test_a_word_that_is_no_policy_is_refused(text: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_missed(text)
+    assert refused.value.code == "missed_invalid"
+    with pytest.raises(InputError, match="overlap"):
+        parse_overlap("maybe")

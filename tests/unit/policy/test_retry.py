@@ -1,0 +1,63 @@
+"""Whose fault an outcome is decides whether it is tried again."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lodger.engine.errors import InputError
+from lodger.engine.policy.retry import HOPELESS, Retry, Tries, again, parse_retry
+from lodger.sandbox.outcome import Blame, Outcome
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_defaults_one_try_for_the_tenants_fault_and_three_for_ours(outcome: Outcome) -> None:
+    retry = Retry()
+    if outcome.blames is Blame.ENGINE:
+        assert again(retry, outcome, Tries(engine=1)) == 0.0
+        assert again(retry, outcome, Tries(engine=2)) == 10.0
+        assert again(retry, outcome, Tries(engine=3)) is None
+    elif outcome is Outcome.CONFLICT:
+        assert [again(retry, outcome, Tries(conflicts=n)) for n in (1, 2, 3, 4)] == [0.0, 0.0, 0.0, None]
+    else:
+        assert again(retry, outcome, Tries(tenant=1)) is None
+
+
+def test_our_faults_do_not_use_up_the_tenants_tries() -> None:
+    retry = Retry(attempts=2)
+    assert again(retry, Outcome.SCRIPT_ERROR, Tries(tenant=1, engine=2)) == 10.0
+    assert again(retry, Outcome.SCRIPT_ERROR, Tries(tenant=2)) is None
+
+
+@pytest.mark.parametrize("outcome", sorted(HOPELESS))
+def test_what_fails_the_same_way_is_not_tried_again_unless_asked(outcome: Outcome) -> None:
+    assert again(Retry(attempts=5), outcome, Tries(tenant=1)) is None
+    assert again(Retry(attempts=5, outcomes=(outcome.value,)), outcome, Tries(tenant=1)) == 10.0
+
+
+@given(st.integers(2, 100), st.floats(0, 100), st.floats(1, 10), st.floats(0, 10_000), st.integers(1, 99))
+def test_waits_never_shrink_nor_pass_their_maximum(
+    attempts: int, backoff: float, factor: float, most: float, failures: int
+) -> None:
+    retry = Retry(attempts=attempts, backoff_s=backoff, backoff_factor=factor, backoff_max_s=most)
+    this, following = (again(retry, Outcome.SCRIPT_ERROR, Tries(tenant=n)) for n in (failures, failures + 1))
+    if failures >= attempts:
+        assert this is None
+    else:
+        assert this is not None
+        assert 0 <= this <= most
+        assert following is None or following >= this
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [0, 101, {"attempts": -1}, {"backoff_factor": 0.5}, {"outcomes": ["sunny"]}, {"tries": 3}, {"attempts": "x"}],
+)
+def test_nonsense_is_refused(wish: object) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_retry(wish)  # type: ignore[arg-type] - nonsense on purpose
+    assert refused.value.code == "retry_invalid"
+
+
+def test_a_policy_survives_its_own_json() -> None:
+    retry = Retry(attempts=4, outcomes=("script_error",))
+    assert parse_retry(retry.as_dict()) == retry

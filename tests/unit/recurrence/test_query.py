@@ -1,0 +1,189 @@
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lodger.engine.recurrence.query import MOST_SLOTS, answer, answer_lines
+
+NOON = "2026-11-21T12:00:00Z"
+
+
+def test_the_whole_answer() -> None:
+    question = {"id": 7, "rule": "0 9 * * 1-5", "tz": "Europe/Berlin", "after": NOON, "n": 2}
+    assert answer(question) == {
+        "id": 7,
+        "kind": "cron",
+        "text": "At 09:00, on Monday through Friday (Europe/Berlin)",
+        "next": ["2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z"],
+        "never": False,
+        "reason": None,
+        "shifted": [],
+        "ends": False,
+        "last": None,
+    }
+
+
+def test_sentences_begin_like_sentences() -> None:
+    for rule in ("FREQ=DAILY", "@daily", "min(*)", "every 1h", "at 2030-01-01"):
+        assert answer({"rule": rule, "after": NOON})["text"][0].isupper()
+
+
+def test_previous_goes_back() -> None:
+    told = answer({"rule": "@daily", "after": NOON, "n": 2, "previous": True})
+    assert told["next"] == told["previous"] == ["2026-11-21T00:00:00Z", "2026-11-20T00:00:00Z"]
+
+
+def test_inclusive() -> None:
+    for previous in (False, True):
+        question = {"rule": "@hourly", "after": NOON, "n": 1, "previous": previous}
+        assert answer(question)["next"] != [NOON]
+        assert answer(question | {"inclusive": True})["next"] == [NOON]
+
+
+def test_never_has_its_reason() -> None:
+    told = answer({"rule": "0 0 31 2,4 *", "after": NOON})
+    assert told["never"] is True
+    assert "February and April" in told["reason"]
+    assert told["next"] == []
+
+
+def test_a_rule_that_is_over_is_not_one_that_never_fires() -> None:
+    told = answer({"rule": "at 2020-01-01", "after": NOON})
+    assert (told["next"], told["never"], told["reason"], told["ends"]) == ([], False, None, True)
+    assert told["last"] == "2020-01-01T00:00:00Z"
+    assert answer({"rule": "dates(2030/5/1..2030/5/9)", "after": NOON, "n": 1})["last"] == "2030-05-09T00:00:00Z"
+
+
+def test_shifted_slots_are_marked() -> None:
+    told = answer({"rule": "30 2 * * *", "tz": "Europe/Berlin", "after": "2027-03-27T12:00", "n": 2})
+    assert told["next"] == ["2027-03-28T01:00:00Z", "2027-03-29T00:30:00Z"]
+    assert told["shifted"] == ["2027-03-28T01:00:00Z"]
+
+
+def test_the_policy_can_be_asked_for() -> None:
+    question = {
+        "rule": "30 2 * * *",
+        "tz": "Europe/Berlin",
+        "after": "2027-03-27T12:00",
+        "n": 1,
+        "gap": "skip",
+    }
+    assert answer(question)["next"] == ["2027-03-29T00:30:00Z"]
+
+
+def test_fractions_are_shown_only_when_there_are_some() -> None:
+    told = answer({"rule": "every 500ms", "after": NOON, "n": 2})
+    assert told["next"] == ["2026-11-21T12:00:00.5Z", "2026-11-21T12:00:01Z"]
+
+
+def test_a_naive_after_is_local() -> None:
+    assert answer({"rule": "@daily", "tz": "Asia/Tokyo", "after": "2026-11-21T00:00", "n": 1})["next"] == [
+        "2026-11-21T15:00:00Z"
+    ]
+
+
+def test_now_stands_in_for_after() -> None:
+    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    assert answer({"rule": "in 90s"}, now=now)["next"] == ["2026-11-21T12:01:30Z"]
+    assert answer({"rule": "in 90s"})["error"]["code"] == "bad_request"
+
+
+def test_what_nobody_knows_is_named() -> None:
+    assert answer({"rule": "@daily", "after": NOON, "timezone": "UTC"})["ignored"] == ["timezone"]
+
+
+def test_an_anchor_that_changes_nothing_is_named() -> None:
+    question = {"after": NOON, "dtstart": "2026-11-21T12:30:00Z", "n": 1}
+    assert answer(question | {"rule": "@daily"})["ignored"] == ["dtstart"]
+    told = answer(question | {"rule": "every 7h"})
+    assert told["next"] == ["2026-11-21T12:30:00Z"]
+    assert "ignored" not in told
+    assert answer(question | {"rule": "@daily", "dtstart": "soon"})["error"]["code"] == "time_invalid"
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("rule", None),
+        ("rule", 5),
+        ("rule", ["@daily"]),
+        ("kind", "crontab"),
+        ("kind", 1),
+        ("tz", "../../etc/passwd"),
+        ("tz", "Mars/Olympus"),
+        ("tz", 3),
+        ("after", "yesterday"),
+        ("after", 1_700_000_000),
+        ("after", "0001-01-01T00:00+14:00"),
+        ("dtstart", {}),
+        ("dtstart", "soon"),
+        ("n", 0),
+        ("n", -1),
+        ("n", True),
+        ("n", 2.0),
+        ("n", "5"),
+        ("n", MOST_SLOTS + 1),
+        ("n", 10**400),
+        ("inclusive", 1),
+        ("previous", "yes"),
+        ("gap", "first"),
+        ("fold", "none"),
+        ("rule", "0 9 * * MOM"),
+    ],
+)
+def test_hostile_parts(part: str, value: Any) -> None:
+    told = answer({"id": "x", "rule": "every 1h", "after": NOON} | {part: value})
+    assert told["id"] == "x"
+    assert set(told) == {"id", "error"}
+    assert told["error"]["code"]
+    assert told["error"]["message"]
+    assert "index" in told["error"]
+    json.dumps(told)
+
+
+def test_the_index_is_where_the_mistake_is() -> None:
+    assert answer({"rule": "0 9 * * MOM", "after": NOON})["error"]["index"] == 8
+    assert answer({"rule": "min(*%5) hours(25)", "after": NOON})["error"]["index"] == 15
+    assert answer({"rule": "@daily", "after": "soon"})["error"]["index"] is None
+
+
+def test_lines_keep_their_order() -> None:
+    lines = [
+        json.dumps({"id": 1, "rule": "@daily", "after": NOON, "n": 1}),
+        "",
+        "nonsense",
+        "[]",
+        "[" * 100_000,
+        '{"id": 2, "rule": "' + "x" * 300_000 + '"}',
+        json.dumps({"id": 3, "rule": "min(", "after": NOON}),
+        '{"id": 4, "rule": "\\ud800", "after": "2026-11-21T12:00:00Z"}',
+        json.dumps({"id": {"a": [None]}, "rule": "PT1H", "after": NOON, "n": 1}),
+    ]
+    told = [json.loads(line) for line in answer_lines(lines)]
+    assert [one["id"] for one in told] == [1, None, None, None, None, 3, 4, {"a": [None]}]
+    assert ["error" in one for one in told] == [False, True, True, True, True, True, True, False]
+    assert told[5]["error"]["index"] == 4
+    assert all("\n" not in line for line in answer_lines(lines))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20) | st.just(NOON),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+PARTS = st.sampled_from(
+    ["id", "rule", "kind", "dtstart", "tz", "after", "inclusive", "n", "previous", "gap", "fold", "x"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(PARTS, JSON) | JSON)
+def test_no_question_breaks_it(question: Any) -> None:
+    if isinstance(question, dict):
+        question = {"rule": "@daily", "after": NOON} | question
+    (line,) = answer_lines([json.dumps(question)])
+    told = json.loads(line)
+    assert ("error" in told) != ("next" in told)

@@ -1,0 +1,250 @@
+"""A sentence determines its slots: rules that say the same fire the same, one changed part is heard."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lodger.engine.recurrence.parse import parse_rule
+from lodger.engine.recurrence.rule import Recurrence, RuleSpec
+
+STARTS = [
+    datetime(2024, 2, 27, 22, 58, 30, tzinfo=UTC),
+    datetime(2027, 12, 30, tzinfo=UTC),
+    datetime(1999, 5, 31, tzinfo=UTC),
+]
+
+MINUTES = ["*", "0", "30", "*/5", "0-59", "*/15", "0,15,30,45", "5-10", "0,30", "*/7", "59", "*/1"]
+HOURS = ["*", "0", "9", "9-17", "*/2", "0-23", "0-22/2", "22-2", "0,12", "9,10,11", "*/8"]
+DAYS = ["*", "?", "1", "1-31", "31", "L", "LW", "L-3", "15W", "13", "*/2", "1-31/2", "28-2", "L-1W"]
+MONTHS = ["*", "1", "2", "1-12", "*/3", "NOV-FEB", "JAN,MAR,MAY"]
+WEEKDAYS = ["*", "?", "0", "7", "FRI", "1-5", "5#2", "5L", "*/2", "FRI-MON", "0-6", "5#5"]
+SECONDS = ["0", "*", "30", "*/15", "0,30", "0-59", "*/7"]
+READINGS = ["", "DAYS=both ", "DAYS=either "]
+CRON = st.tuples(*(st.sampled_from(field) for field in (READINGS, SECONDS, MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS)))
+
+CLOCK = [
+    "",
+    "s(*)",
+    "s(0)",
+    "s(*%15)",
+    "m(*)",
+    "m(0)",
+    "m(30)",
+    "m(*%5)",
+    "m(!0)",
+    "h(*)",
+    "h(9)",
+    "h(9..17)",
+    "h(!3)",
+    "h(22..2)",
+    "h(9) m(30)",
+    "h(*%2)",
+]
+WEEK = ["", "dow(fri)", "dow(!fri)", "dow(mon..fri)", "dow(sat..sun)", "dow(*)", "dow(*%2)"]
+MONTHLY = [
+    "",
+    "dom(1)",
+    "dom(-1)",
+    "dom(1..-1)",
+    "dom(-3..3)",
+    "dom(*%2)",
+    "dom(5%2)",
+    "dom(5..<9)",
+    "dom(5..9)",
+    "dom(!13)",
+    "dom(20..5%3)",
+]
+YEARLY = ["", "doy(1)", "doy(-1)", "doy(366)", "doy(*%10)", "doy(100..200%7)", "doy(!1)"]
+DATED = [
+    "",
+    "dates(2/29)",
+    "dates(12/25)",
+    "dates(!12/25)",
+    "dates(12/30..1/2)",
+    "dates(12/30..<1/2)",
+    "dates(2024/2/28..2024/3/2)",
+    "dates(*%100)",
+]
+SCHYNTAX = st.tuples(*(st.sampled_from(unit) for unit in (CLOCK, WEEK, MONTHLY, YEARLY, DATED))).filter(any)
+
+
+def cron_text(parts: tuple[str, ...]) -> str:
+    return parts[0] + " ".join(parts[1:])
+
+
+def schyntax_text(parts: tuple[str, ...]) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def first_slots(rule: Recurrence) -> list[datetime | None]:
+    found: list[datetime | None] = []
+    for start in STARTS:
+        slot: datetime | None = start
+        for _ in range(50):
+            slot = rule.next_after(slot) if slot is not None else None
+            found.append(slot)
+    return found
+
+
+def _heard(one: str, other: str, zone: str) -> None:
+    first, second = (parse_rule(RuleSpec(text, tz=zone)) for text in (one, other))
+    if first.text() == second.text():
+        assert first_slots(first) == first_slots(second), f"{one} and {other} share {first.text()!r}"
+
+
+ZONES = st.sampled_from(["UTC", "Europe/Berlin"])
+
+
+@settings(max_examples=250, deadline=None)
+@given(CRON, CRON, st.integers(0, 6), ZONES)
+def test_one_changed_cron_field_is_heard(
+    parts: tuple[str, ...], others: tuple[str, ...], place: int, zone: str
+) -> None:
+    changed = (*parts[:place], others[place], *parts[place + 1 :])
+    _heard(cron_text(parts), cron_text(changed), zone)
+
+
+@settings(max_examples=250, deadline=None)
+@given(SCHYNTAX, SCHYNTAX, st.integers(0, 4), ZONES)
+def test_one_changed_schyntax_unit_is_heard(
+    parts: tuple[str, ...], others: tuple[str, ...], place: int, zone: str
+) -> None:
+    changed = (*parts[:place], others[place], *parts[place + 1 :])
+    if any(changed):
+        _heard(schyntax_text(parts), schyntax_text(changed), zone)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(CRON.map(cron_text) | SCHYNTAX.map(schyntax_text), min_size=2, max_size=40, unique=True))
+def test_no_two_rules_of_a_crowd_share_a_sentence(texts: list[str]) -> None:
+    said: dict[str, list[str]] = {}
+    for text in texts:
+        said.setdefault(parse_rule(RuleSpec(text)).text(), []).append(text)
+    for one, *others in said.values():
+        for other in others:
+            _heard(one, other, "UTC")
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(1, 10**14),
+    st.integers(1, 10**14),
+    st.sampled_from([None, "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"]),
+)
+def test_intervals_say_their_length(one: int, other: int, anchor: str | None) -> None:
+    texts = [f"every {us // 10**6}.{us % 10**6:06d}s" for us in (one, other)]
+    first, second = (parse_rule(RuleSpec(text, dtstart=anchor)).text() for text in texts)
+    assert (first == second) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("0 9 * * 1-5", "At 09:00, on Monday through Friday"),
+        ("*/5 * * * *", "Every 5 minutes, every day"),
+        ("* * * * * *", "Every second, every day"),
+        ("30 * * * *", "At minute 30 of every hour, every day"),
+        ("*/30 2 * * *", "Every 30 minutes in hour 2, every day"),
+        ("0,30 2 * * *", "At 02:00 and 02:30, every day"),
+        ("0 8-20 * * *", "At minute 0 in hours 8 through 20, each once a day, every day"),
+        ("0 0 13 * FRI", "At 00:00, on day 13 of the month, and also on Friday"),
+        ("DAYS=both 0 0 13 * FRI", "At 00:00, on day 13 of the month, but only when it is also Friday"),
+        (
+            "0 12 L-2W 5 ?",
+            "At 12:00, on the Monday-to-Friday day nearest to the 3rd last day of the month, in May",
+        ),
+        ("hours(10) days(!sat..sun)", "At 10:00, on Monday through Friday"),
+        (
+            "{h(9)} {h(*) dom(-1)}",
+            "At 09:00, every day; and at minute 0 of every hour, on the last day of the month",
+        ),
+        (
+            "dates(2020/5/1..<2021/1/1%7)",
+            "At 00:00, on every 7th day from 2020-05-01 up to but not including 2021-01-01",
+        ),
+        ("every 90s", "Every 1 minute 30 seconds, counted from 1970-01-01T00:00:00Z"),
+        ("at 2027-01-01T09:00Z", "Once, at 2027-01-01T09:00:00Z"),
+        ("at 2027-01-01T09:00", "Once, at 2027-01-01T09:00:00"),
+    ],
+)
+def test_sentences(text: str, sentence: str) -> None:
+    assert parse_rule(RuleSpec(text)).text() == sentence
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # Each pair differs in one part: a sentence that drops the part makes the two the same.
+        ("0 0 9 * * *", "30 0 9 * * *"),
+        ("0 9 * * *", "1 9 * * *"),
+        ("* * * * *", "*/2 * * * *"),
+        ("* 3 * * *", "* 4 * * *"),
+        ("0 * * * *", "0 */2 * * *"),
+        ("0,30 * * * *", "0,31 * * * *"),
+        ("0 0 1 * *", "0 0 1 2 *"),
+        ("0 0 1 * *", "0 0 1 * 1"),
+        ("DAYS=both 0 0 1 * 1", "DAYS=either 0 0 1 * 1"),
+        ("0 0 L * *", "0 0 LW * *"),
+        ("0 0 L * *", "0 0 L-1 * *"),
+        ("0 0 15 * *", "0 0 15W * *"),
+        ("0 0 * * 5", "0 0 * * 5L"),
+        ("0 0 * * 5#1", "0 0 * * 5#2"),
+        ("0 0 * * 1", "0 0 * * 1,5#5"),
+        ("CRON_TZ=Asia/Tokyo 0 9 * * *", "CRON_TZ=Asia/Kolkata 0 9 * * *"),
+        ("m(5)", "m(5) s(1)"),
+        ("m(5%10)", "m(5%11)"),
+        ("dom(1..20)", "dom(1..<20)"),
+        ("dom(1..20%3)", "dom(1..20%4)"),
+        ("dom(1..20)", "dom(1..20, !13)"),
+        ("dom(20)", "dom(-20)"),
+        ("dom(20)", "doy(20)"),
+        ("dom(1) dow(mon)", "dom(1)"),
+        ("dates(1/2)", "dates(2024/1/2)"),
+        ("dates(1/2..1/9)", "dates(1/2..<1/9)"),
+        ("dates(*%2)", "dates(*%3)"),
+        ("dates(2024/1/2..2024/3/1)", "dates(2024/1/2..2025/3/1)"),
+        ("h(1) h(!2)", "h(1,2)"),
+        ("{h(1)} {h(2)}", "{h(1)} {h(3)}"),
+        ("{h(1) dow(mon)} {h(2)}", "{h(1)} {h(2) dow(mon)}"),
+        ("every 90s", "every 91s"),
+        ("every 1 day", "every 1 week"),
+        ("at 2027-01-01T09:00", "at 2027-01-01T09:00:01"),
+        ("at 2027-01-01T09:00Z", "at 2027-01-01T09:00+01:00"),
+    ],
+)
+def test_no_part_is_dropped(one: str, other: str) -> None:
+    first, second = (parse_rule(RuleSpec(text)) for text in (one, other))
+    assert first_slots(first) != first_slots(second)
+    assert first.text() != second.text()
+
+
+def test_the_wildcard_is_heard_where_only_dst_tells() -> None:
+    """The same times of day, but one follows the clock through the repeated hour and the other does not."""
+    for one, other in (
+        ("0 * * * *", "0 0-23 * * *"),
+        ("h(*)", "h(0..23)"),
+        ("*/15 2 * * *", "0,15,30,45 2 * * *"),
+    ):
+        first, second = (parse_rule(RuleSpec(text, tz="Europe/Berlin")) for text in (one, other))
+        night = datetime(2027, 10, 30, 23, 30, tzinfo=UTC), datetime(2027, 10, 31, 4, tzinfo=UTC)
+        assert list(first.between(*night)) != list(second.between(*night))
+        assert first.text() != second.text()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    CRON.map(cron_text) | SCHYNTAX.map(schyntax_text),
+    st.datetimes(datetime(2, 1, 1), datetime(9990, 1, 1)),
+    ZONES,
+)
+def test_next_and_previous_are_inverse(text: str, at: datetime, zone: str) -> None:
+    rule = parse_rule(RuleSpec(text, tz=zone))
+    instant = at.replace(tzinfo=UTC)
+    after, before = rule.next_after(instant), rule.previous_before(instant, inclusive=True)
+    if after is not None:
+        assert rule.previous_before(after) == before
+        assert rule.next_after(after, inclusive=True) == after
+    if before is not None:
+        assert rule.next_after(before) == after

@@ -1,0 +1,121 @@
+"""The baked realm's cache: keyed by content, trusted only when nobody else can have written it."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from lodger.sandbox.runtimes import artefact
+from lodger.sandbox.runtimes.artefact import RealmUnavailable, ensure, is_ours, read_sources, realm_key
+
+
+@pytest.fixture(scope="module")
+def baked(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("realm")
+    ensure(folder, capabilities={})
+    return folder
+
+
+def entry(folder: Path) -> Path:
+    (found,) = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    return found
+
+
+def test_the_second_time_nothing_is_baked(baked) -> None:
+    said: list[str] = []
+    before = entry(baked).stat().st_ino
+    ensure(baked, capabilities={}, progress=said.append)
+    assert said == []
+    assert entry(baked).stat().st_ino == before
+
+
+def test_the_first_time_says_so(tmp_path) -> None:
+    said: list[str] = []
+    told = ensure(tmp_path, capabilities={"cap-x.js": "$.provide('x', () => 1)"}, progress=said.append).settings()
+    assert len(said) == 1
+    assert set(told) == {"library", "artefact", "numbers"}
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_everything_is_in_the_key(monkeypatch) -> None:
+    plain = realm_key(read_sources({}), fuel=False)
+    assert plain == realm_key(read_sources({}), fuel=False)
+    assert (
+        len({plain, realm_key(read_sources({}), fuel=True), realm_key(read_sources({"cap-x.js": ""}), fuel=False)}) == 3
+    )
+    monkeypatch.setattr(artefact, "version", lambda name: "0")
+    assert realm_key(read_sources({}), fuel=False) != plain
+
+
+def test_a_torn_file_is_baked_again(tmp_path) -> None:
+    ensure(tmp_path, capabilities={})
+    module = entry(tmp_path) / "realm.cwasm"
+    module.write_bytes(module.read_bytes()[:-1])
+    said: list[str] = []
+    ensure(tmp_path, capabilities={}, progress=said.append)
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_a_file_that_others_may_write_is_not_read(tmp_path, mode: int) -> None:
+    ensure(tmp_path, capabilities={})
+    (entry(tmp_path) / "realm.cwasm").chmod(mode)
+    said: list[str] = []
+    found = ensure(tmp_path, capabilities={}, progress=said.append)
+    assert len(said) == 1
+    assert not stat.S_IMODE(found.module.stat().st_mode) & 0o022
+
+
+def test_a_folder_that_others_may_write_is_not_used(tmp_path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(RealmUnavailable) as failure:
+        ensure(tmp_path, capabilities={})
+    assert "others may write" in failure.value.why
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_is_nobodys(tmp_path) -> None:
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert is_ours(tmp_path / "real")
+    assert not is_ours(tmp_path / "link")
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make a file of somebody else")
+def test_a_file_of_somebody_else_is_not_read(tmp_path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+    path.chmod(0o600)
+    assert is_ours(path)
+    os.chown(path, 12345, 12345)
+    assert not is_ours(path)
+
+
+def test_a_home_that_cannot_be_written(tmp_path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "below"))
+    monkeypatch.setattr(artefact.tempfile, "gettempdir", lambda: str(tmp_path))
+    found = ensure(capabilities={})
+    assert found.module.is_relative_to(tmp_path / f"lodger-{os.geteuid()}")
+
+
+def test_nowhere_to_write(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RealmUnavailable) as failure:
+        ensure(tmp_path / "file" / "below", capabilities={})
+    assert failure.value.fix
+
+
+def test_a_broken_capability_is_named(tmp_path) -> None:
+    with pytest.raises(RealmUnavailable) as failure:
+        ensure(tmp_path, capabilities={"cap-bad.js": "let = ="})
+    assert "cap-bad.js" in failure.value.why
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_bakes_are_equal(tmp_path, baked) -> None:
+    one, two = ensure(baked, capabilities={}), ensure(tmp_path, capabilities={})
+    assert one.numbers == two.numbers
+    assert one.module.read_bytes() == two.module.read_bytes()

@@ -1,0 +1,103 @@
+"""Scripts that turn the language against the glue: the answer is theirs, within the limits, and nothing of ours breaks."""
+
+import pytest
+
+POLLUTED = [
+    "Promise.prototype.then = () => { throw 1 }; Promise.resolve = () => { throw 2 }",
+    "JSON.stringify = () => 'evil'; JSON.parse = () => 0",
+    "Function.prototype.call = Function.prototype.apply = Function.prototype.bind = () => { throw 3 }",
+    "Map.prototype.get = Map.prototype.set = () => 0; Set.prototype.has = () => true",
+    "String.prototype.slice = String.prototype.indexOf = () => 'evil'; RegExp.prototype.exec = () => null",
+    "Array.prototype.push = Array.prototype.map = () => { throw 4 }; Array.prototype[Symbol.iterator] = () => { throw 5 }",
+    "Object.keys = Object.defineProperty = () => { throw 6 }; Reflect.apply = null",
+    "globalThis.Promise = class {}; globalThis.Error = globalThis.Map = globalThis.JSON = null",
+    "Object.prototype.then = undefined; Object.prototype.line = 99; Object.prototype.get = () => 1",
+    "Object.defineProperty(Promise, Symbol.species, { get() { throw 'species' } })",
+    "Object.freeze(Object.prototype); Object.freeze(Array.prototype); Object.freeze(globalThis)",
+    "Error.prototype.toString = () => { for (;;); }; Error.stackTraceLimit = 0",
+    "for (const name of Object.getOwnPropertyNames(globalThis)) { try { delete globalThis[name] } catch {} }",
+    "Date.now = () => NaN; Math.max = () => NaN; Number.prototype.toString = () => 'n'",
+]
+
+
+@pytest.mark.parametrize("pollution", POLLUTED)
+def test_a_polluted_realm_still_answers(run, pollution: str) -> None:
+    source = """
+      export default async ({ echo }) => {
+        const { log } = console;
+        %s;
+        log('seen');
+        const a = await echo.ask(7);
+        return a.arguments.value;
+      }
+    """
+    told = run(source % pollution)
+    assert told.lines == ["seen"]
+    assert told.result == 7
+
+
+@pytest.mark.parametrize(
+    "pollution", [*POLLUTED, "Object.defineProperty(Array.prototype, '0', { set() { throw 'setter' } })"]
+)
+def test_a_polluted_realm_still_fails_properly(run, pollution: str) -> None:
+    told = run(f"{pollution};\nthrow new RangeError('x')", cpu_ms=300) if "globalThis.Error" not in pollution else None
+    if told is None:
+        return
+    assert told.status == 0
+    assert told.outcome == "script_error"
+    if "delete globalThis" not in pollution:
+        assert told.error["name"] == "RangeError"
+        assert told.error["message"] == "x"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Object.defineProperty(Array.prototype, '0', { set() { throw 'setter' } }); return [1]",
+        "Object.defineProperty(Object.prototype, 'name', { set() { throw 'setter' } }); console.log({}, [1]); return 1",
+        "Object.defineProperty(Promise.prototype, 'constructor', { get() { throw 'constructor' } }); await null; return 1",
+        "Array.prototype.toJSON = () => { throw 'toJSON' }; return [1]",
+        "Object.prototype.toJSON = function () { return 'own' }; return { a: 1 }",
+        "delete globalThis.console; return 1",
+    ],
+)
+def test_whatever_happens_there_is_one_answer_of_the_tenants(run, source: str) -> None:
+    told = run(source, cpu_ms=300)
+    assert told.status == 0
+    assert told.outcome in {"ok", "script_error"}
+
+
+def test_an_outcome_cannot_be_forged_by_text(run) -> None:
+    told = run("const e = new Error('the script used its 5 ms of CPU time'); e.name = 'LimitExceeded'; throw e")
+    assert told.outcome == "script_error"
+
+
+def test_text_cannot_leave_its_field(run) -> None:
+    told = run('throw Object.assign(new Error(\'","line":7,"x":"\'), { name: "a\\"b" })')
+    assert told.error["name"] == 'a"b'
+    assert told.error["line"] == 1
+
+
+def test_the_host_is_not_reachable(run) -> None:
+    source = """
+      const seen = new Set(Object.getOwnPropertyNames(globalThis));
+      const bad = [...seen].filter((n) => n.startsWith('$') || n.includes('host') || n.includes('lodger'));
+      return [bad, typeof SharedArrayBuffer, typeof Atomics, typeof performance, typeof WebAssembly, typeof fetch,
+              (function () {}).constructor('return this')() === globalThis, typeof require, typeof process];
+    """
+    assert run(source).result == [[], *["undefined"] * 5, True, "undefined", "undefined"]
+
+
+def test_no_source_of_ours_is_shown(run) -> None:
+    told = run(
+        "export default ({ echo }) => { try { echo.ask(10n) } catch (e) { return [e.stack, String(Math.max)] } }"
+    )
+    assert "eval_script" not in told.error["stack"] if told.outcome != "ok" else True
+
+
+def test_the_clock_is_coarse(run) -> None:
+    told = run(
+        "const s = new Set(); for (let i = 0; i < 1e5; i++) s.add(Date.now()); return [...s].every(Number.isInteger)",
+        cpu_ms=5000,
+    )
+    assert told.result is True

@@ -1,0 +1,70 @@
+"""Warming a realm leaves nothing that a script could see."""
+
+from lodger.sandbox.runtimes.quickjs import Runtime
+
+WORLD = """
+const seen = [];
+const visited = new Set();
+const walk = (value, path) => {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null || visited.has(value)) return;
+  visited.add(value);
+  for (const key of Reflect.ownKeys(value)) {
+    const found = Object.getOwnPropertyDescriptor(value, key);
+    const kind = 'value' in found ? typeof found.value : 'accessor';
+    const plain = kind === 'number' || kind === 'boolean' || kind === 'string' ? String(found.value) : '';
+    seen.push(path + '.' + String(key) + ':' + kind + plain);
+    if ('value' in found) walk(found.value, path + '.' + String(key));
+  }
+};
+walk(globalThis, '');
+let stack = ''; try { null.x } catch (e) { stack = e.stack }
+return [seen, stack];
+"""
+
+
+def test_the_world_is_the_same_touched_or_not(run, monkeypatch) -> None:
+    touched = run(WORLD, result_bytes=1 << 20).result
+    monkeypatch.setattr(Runtime, "_touch", lambda self, guest: None)
+    monkeypatch.setattr(Runtime, "_rehearse", lambda self, guest: None)
+    runtime = Runtime()
+    from tests.unit.runtime import harness
+
+    prepared = harness.prepared()
+    assert prepared.machine is not None
+    runtime.machine, runtime.numbers = prepared.machine, prepared.numbers
+    assert harness.run(runtime, WORLD, result_bytes=1 << 20).result == touched
+    assert len(touched[0]) > 1000
+
+
+def test_attempts_do_not_see_each_other(run) -> None:
+    assert run("globalThis.left = 1; Object.prototype.left = 2; return 1").result == 1
+    assert run("return [typeof left, ({}).left === undefined]").result == ["undefined", True]
+
+
+def test_the_zygote_imports_only_what_is_cheap() -> None:
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    import lodger.sandbox
+
+    root = Path(lodger.sandbox.__file__).parent.parent.parent
+    code = (
+        f"import sys; sys.path.insert(0, {str(root)!r}); import lodger.sandbox.runtimes.quickjs;"
+        "print(' '.join(sorted(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-E", "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {
+        "json",
+        "typing",
+        "enum",
+        "dataclasses",
+        "re",
+        "threading",
+        "wasmtime",
+        "quickjs_rs",
+        "asyncio",
+        "random",
+        "logging",
+    }

@@ -1,0 +1,37 @@
+"""The table of settings: one source for loading, showing and documenting."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lodger.engine.errors import InputError
+from lodger.engine.settings import Settings
+from lodger.engine.settings_table import load, table
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "settings.md"
+
+
+def test_overrides_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LODGER_SLOTS", "3")
+    assert load().slots == 3
+    assert load(slots=5).slots == 5
+    assert load(slots=None).slots == 3
+
+
+def test_a_wrong_value_is_named() -> None:
+    with pytest.raises(InputError) as caught:
+        load(lease_s=-1)
+    assert caught.value.code == "setting_invalid"
+    assert "LODGER_LEASE_S" in caught.value.what
+
+
+def test_every_setting_says_what_it_does() -> None:
+    for row in table(Settings()):
+        assert row.help
+        assert row.variable == f"LODGER_{row.name.upper()}"
+
+
+def test_every_setting_is_documented() -> None:
+    documented = set(re.findall(r"^\| `LODGER_(\w+)`", DOCS.read_text(), re.MULTILINE))
+    assert documented == {name.upper() for name in Settings.model_fields}
