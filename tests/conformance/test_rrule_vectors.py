@@ -1,5 +1,6 @@
 """RFC 5545 against the public vectors of libical and python-dateutil, minus the declared disputes."""
 
+import itertools
 import json
 import os
 import tomllib
@@ -86,7 +87,7 @@ def test_public_vectors(name: str, total: int, refused: int, disputed: int) -> N
             continue
         assert found == expected, case
         assert walked_back(rule, len(expected) + 2) == expected, case
-        for earlier, later in zip(expected, expected[1:], strict=False):
+        for earlier, later in itertools.pairwise(expected):
             between = earlier + (later - earlier) / 2
             assert rule.next_after(between) == later
             assert rule.previous_before(between) == earlier

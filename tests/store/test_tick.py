@@ -2,10 +2,10 @@
 
 import pytest
 from sqlalchemy.exc import IntegrityError
+from tests.store.bench import THROWN, Bench
 
 from lodger.engine.clock import from_us
 from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
-from tests.store.bench import THROWN, Bench
 
 MONTH = 31 * 86_400
 

@@ -1,11 +1,12 @@
 """RFC 5545 recurrence sets as wall-clock sequences that seek; it must never walk from DTSTART to answer."""
 
+from lodger.engine.recurrence.rrule.dateutil_input import from_dateutil
 from lodger.engine.recurrence.rrule.parser import parse_set
 from lodger.engine.recurrence.rrule.rule_set import SetSequence
 from lodger.engine.recurrence.rule import DstPolicy
 from lodger.engine.recurrence.zoned import Zoned
 
-__all__ = ["parse"]
+__all__ = ["from_dateutil", "parse"]
 
 
 def parse(text: str, *, dtstart: str | None = None, tz: str | None = None, dst: DstPolicy | None = None) -> Zoned:

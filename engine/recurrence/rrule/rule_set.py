@@ -4,13 +4,17 @@ from bisect import bisect_left, bisect_right
 
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.rrule.exceptions import ExceptionRule, Shape
 from lodger.engine.recurrence.rrule.parser import RuleSet
+from lodger.engine.recurrence.rrule.parts import Freq, Rule
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
 
-#: Neighbouring candidates that exceptions may remove before a question is refused.
-_SKIPS = 4000
+#: Runs of excluded slots that may follow one another before a question is refused.
+_RUNS = 1000
+#: The shape of a single date: no run can be left in one step.
+_NO_SHAPE = Shape(Rule(freq=Freq.SECONDLY))
 
 
 class SetSequence:
@@ -18,80 +22,77 @@ class SetSequence:
 
     def __init__(self, rules: RuleSet) -> None:
         self.rules = rules
-        self._in = [RuleSequence(rule, rules.start, until) for rule, until in rules.rules]
-        self._out = [RuleSequence(rule, rules.start, until) for rule, until in rules.exrules]
-        self._dates = list(rules.rdates)
-        self._sole = self._in[0] if len(self._in) == 1 and not (rules.rdates or self._excepts) else None
+        self._out = [ExceptionRule(RuleSequence(rule, rules.start, until)) for rule, until in rules.exrules]
+        self._in = [self._included(rule, until) for rule, until in rules.rules]
+        self._shapes = [Shape(rule.filled) for rule in self._in]
+        self._dates = [local for local in rules.rdates if self._run(local, _NO_SHAPE) is None]
+        excepts = self._out or rules.exdates or rules.exdays
+        self._sole = self._in[0] if len(self._in) == 1 and not (self._dates or excepts) else None
 
-    @property
-    def _excepts(self) -> bool:
-        return bool(self._out or self.rules.exdates or self.rules.exdays)
+    def _included(self, rule: Rule, until: int | None) -> RuleSequence:
+        if rule.count is None and not rule.bysetpos:
+            shape = Shape(rule.filled(self.rules.start))
+            removed = (each.removed_from(shape) for each in self._out)
+            without = tuple(masks for masks in removed if masks is not None)
+            return RuleSequence(rule, self.rules.start, until, without)
+        return RuleSequence(rule, self.rules.start, until)
 
     def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """First member after (or at) the local second."""
         if self._sole is not None:
             return self._sole.next_local(local, inclusive=inclusive)
-        for _ in range(_SKIPS):
-            found = self._next_in(local, inclusive)
-            if found is None:
-                return None
-            past = self._excluded_to(found)
-            if past is None:
-                return found
-            local, inclusive = past, False
-        raise self._tangled()
+        i = bisect_left(self._dates, local) if inclusive else bisect_right(self._dates, local)
+        best = self._dates[i] if i < len(self._dates) else None
+        for rule, shape in zip(self._in, self._shapes, strict=True):
+            found = rule.next_local(local, inclusive=inclusive)
+            for _ in range(_RUNS):
+                if found is None or (best is not None and found >= best):
+                    break
+                run = self._run(found, shape)
+                if run is None:
+                    best = found
+                    break
+                found = rule.next_local(run[1])
+            else:
+                raise self._tangled()
+        return best
 
     def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """Last member before (or at) the local second."""
         if self._sole is not None:
             return self._sole.previous_local(local, inclusive=inclusive)
-        for _ in range(_SKIPS):
-            found = self._previous_in(local, inclusive)
-            if found is None:
-                return None
-            past = self._excluded_from(found)
-            if past is None:
-                return found
-            local, inclusive = past, False
-        raise self._tangled()
-
-    def _next_in(self, local: int, inclusive: bool) -> int | None:
-        i = bisect_left(self._dates, local) if inclusive else bisect_right(self._dates, local)
-        best = self._dates[i] if i < len(self._dates) else None
-        for rule in self._in:
-            found = rule.next_local(local, inclusive=inclusive)
-            if found is not None and (best is None or found < best):
-                best = found
-        return best
-
-    def _previous_in(self, local: int, inclusive: bool) -> int | None:
         i = bisect_right(self._dates, local) if inclusive else bisect_left(self._dates, local)
         best = self._dates[i - 1] if i else None
-        for rule in self._in:
+        for rule, shape in zip(self._in, self._shapes, strict=True):
             found = rule.previous_local(local, inclusive=inclusive)
-            if found is not None and (best is None or found > best):
-                best = found
+            for _ in range(_RUNS):
+                if found is None or (best is not None and found <= best):
+                    break
+                run = self._run(found, shape)
+                if run is None:
+                    best = found
+                    break
+                found = rule.previous_local(run[0])
+            else:
+                raise self._tangled()
         return best
 
-    def _excluded_to(self, local: int) -> int | None:
-        """Last local second of the exception that covers this one; None when none does."""
+    def _run(self, local: int, shape: Shape) -> tuple[int, int] | None:
+        """First and last second of the excluded stretch around a candidate; None when it is not excluded."""
         day = local // civil.DAY_S
         if day in self.rules.exdays:
-            return (day + 1) * civil.DAY_S - 1
-        if local in self.rules.exdates or any(rule.next_local(local, inclusive=True) == local for rule in self._out):
-            return local
+            return day * civil.DAY_S, (day + 1) * civil.DAY_S - 1
+        if local in self.rules.exdates:
+            return local, local
+        for each in self._out:
+            if each.covers(local):
+                return each.run(local, shape)
         return None
-
-    def _excluded_from(self, local: int) -> int | None:
-        day = local // civil.DAY_S
-        if day in self.rules.exdays:
-            return day * civil.DAY_S
-        return self._excluded_to(local)
 
     def _tangled(self) -> RuleInvalid:
         return RuleInvalid(
             "exceptions_too_dense",
-            f"EXRULE and EXDATE remove more than {_SKIPS} slots in a row",
+            f"EXRULE and EXDATE remove more than {_RUNS} runs of slots in a row",
             why="a question about a rule has bounded work",
             fix="say in the RRULE itself when it should fire",
         )

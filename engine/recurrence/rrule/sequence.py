@@ -10,7 +10,7 @@ from lodger.engine.recurrence.rrule.phase import Months, Phase, Residues, WeekYe
 from lodger.engine.recurrence.rrule.set_positions import SetPositions, period_bounds
 from lodger.engine.recurrence.rrule.text import rule_text
 from lodger.engine.recurrence.rrule.unit_times import UnitTimes
-from lodger.engine.recurrence.rrule.year_masks import YearMasks, week_year
+from lodger.engine.recurrence.rrule.year_masks import Without, YearMasks, week_year
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
 
 
@@ -39,25 +39,32 @@ class RuleSequence:
         rule: as written; what it lacks is derived from ``start``.
         start: DTSTART, local seconds. It is a member only when it fulfils the rule.
         until: last local second that may be a member.
+        without: days on which it has no member; only for a rule without COUNT and BYSETPOS, which count them.
     """
 
-    def __init__(self, rule: Rule, start: int, until: int | None = None) -> None:
+    def __init__(self, rule: Rule, start: int, until: int | None = None, without: tuple[YearMasks, ...] = ()) -> None:
         self.rule = rule
         self.start = start
         self.until = min(civil.MAX_LOCAL, until) if until is not None else civil.MAX_LOCAL
         self.filled = filled = rule.filled(start)
         self._why: str | None = None
-        self._base = self._build(filled)
+        self._without = without
+        self.base = self._build(filled)
         self._count = None
-        if rule.count is not None and self._base is not None:
-            self._count = CountBound(self._base, start, rule.count)
+        if rule.count is not None and self.base is not None:
+            self._count = CountBound(self.base, start, rule.count)
 
     def _build(self, rule: Rule) -> UnitTimes | SetPositions | None:
         day = self.start // civil.DAY_S
-        masks = YearMasks(rule)
+        masks: YearMasks | Without = YearMasks(rule)
         if not masks.total():
             self._why = "no day of the 400-year calendar cycle fulfils its day parts"
             return None
+        if self._without:
+            masks = Without(masks, self._without)
+            if not masks.total():
+                self._why = "its exceptions remove every day of the 400-year calendar cycle"
+                return None
         if rule.freq <= Freq.DAILY:
             times: Times = ClockSet(rule.byhour, rule.byminute, rule.bysecond)
             phase = phase_of(rule, day)
@@ -92,7 +99,7 @@ class RuleSequence:
 
     def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """First member after (or at) the local second."""
-        if self._base is None:
+        if self.base is None:
             return None
         if not inclusive:
             local += 1
@@ -100,7 +107,7 @@ class RuleSequence:
             local = self.start
         if local > self.until:
             return None
-        found = self._base.next(local)
+        found = self.base.next(local)
         if found is None or found > self.until:
             return None
         if self._count is not None and not self._count.allows(found):
@@ -109,7 +116,7 @@ class RuleSequence:
 
     def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """Last member before (or at) the local second."""
-        if self._base is None:
+        if self.base is None:
             return None
         if not inclusive:
             local -= 1
@@ -117,7 +124,7 @@ class RuleSequence:
             local = self.until
         if local < self.start:
             return None
-        found = self._base.previous(local)
+        found = self.base.previous(local)
         if found is None or found < self.start:
             return None
         if self._count is not None and not self._count.allows(found):
@@ -128,8 +135,8 @@ class RuleSequence:
         """Say why there is no member, when there is none."""
         if self._why is not None:
             return self._why
-        assert self._base is not None
-        first = self._base.next(self.start)
+        assert self.base is not None
+        first = self.base.next(self.start)
         if first is None:
             return "no period that INTERVAL selects before year 10000 has a day and time that fulfil its parts"
         if first > self.until:
@@ -138,7 +145,7 @@ class RuleSequence:
 
     def ends(self) -> bool:
         """Whether COUNT or UNTIL bounds it, or it has no member."""
-        return self._base is None or self.rule.count is not None or self.until < civil.MAX_LOCAL
+        return self.base is None or self.rule.count is not None or self.until < civil.MAX_LOCAL
 
     def default_dst(self) -> DstPolicy:
         """RFC 5545 for skipped times; a rule that repeats within the day runs through both hours of a fold."""

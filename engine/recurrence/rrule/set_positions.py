@@ -7,15 +7,7 @@ from lodger.engine.recurrence.rrule.clock_set import Times, positions
 from lodger.engine.recurrence.rrule.days import Allowed, Days
 from lodger.engine.recurrence.rrule.parts import Freq
 from lodger.engine.recurrence.rrule.phase import Phase
-from lodger.engine.recurrence.rrule.year_masks import (
-    COUNT_OF,
-    KIND_OF,
-    KINDS,
-    YEAR_OF,
-    span,
-    week_one,
-    week_year,
-)
+from lodger.engine.recurrence.rrule.year_masks import KindMasks, span, week_one, week_year
 
 #: First day and day after the last of the period that holds a day.
 Bounds = Callable[[int], tuple[int, int]]
@@ -64,27 +56,12 @@ def days_between(allowed: Allowed, first: int, end: int) -> list[int]:
     return found
 
 
-class Sufficient:
+class Sufficient(KindMasks):
     """Allowed days in periods that have at least ``least`` of them, so that some position exists."""
 
     def __init__(self, allowed: Allowed, bounds: Bounds, least: int) -> None:
+        super().__init__()
         self._allowed, self._bounds, self._least = allowed, bounds, least
-        self._cache: list[int | None] = [None] * KINDS
-        self._total: int | None = None
-
-    def mask(self, year: int) -> int:
-        """Bit n: day n of the year is allowed and its period is large enough."""
-        kind = KIND_OF[year % 400]
-        found = self._cache[kind]
-        if found is None:
-            found = self._cache[kind] = self._compute(YEAR_OF[kind])
-        return found
-
-    def total(self) -> int:
-        """Such days in 400 years."""
-        if self._total is None:
-            self._total = sum(self.mask(y).bit_count() * n for y, n in zip(YEAR_OF, COUNT_OF, strict=True))
-        return self._total
 
     def _compute(self, year: int) -> int:
         start, end = civil.year_start(year), civil.year_start(year + 1)

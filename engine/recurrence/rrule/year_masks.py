@@ -65,11 +65,10 @@ def week_year(day: int, wkst: int) -> int:
     return year if day >= week_one(year, wkst) else year - 1
 
 
-class YearMasks:
-    """The day parts of a filled rule."""
+class KindMasks:
+    """Days allowed in each kind of year, computed when first asked for."""
 
-    def __init__(self, rule: Rule) -> None:
-        self._rule = rule
+    def __init__(self) -> None:
         self._cache: list[int | None] = [None] * KINDS
         self._total: int | None = None
 
@@ -91,6 +90,31 @@ class YearMasks:
         """Whether the day is allowed."""
         year = civil.civil(day)[0]
         return bool(self.mask(year) >> (day - civil.year_start(year)) & 1)
+
+    def _compute(self, year: int) -> int:
+        raise NotImplementedError
+
+
+class Without(KindMasks):
+    """Allowed days minus the days of others."""
+
+    def __init__(self, allowed: KindMasks, others: tuple[KindMasks, ...]) -> None:
+        super().__init__()
+        self._allowed, self._others = allowed, others
+
+    def _compute(self, year: int) -> int:
+        days = self._allowed.mask(year)
+        for other in self._others:
+            days &= ~other.mask(year)
+        return days
+
+
+class YearMasks(KindMasks):
+    """The day parts of a filled rule."""
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__()
+        self._rule = rule
 
     def _compute(self, year: int) -> int:
         rule = self._rule

@@ -1,0 +1,207 @@
+"""python-dateutil as the oracle: random rules have its slots, forwards, backwards and from any instant."""
+
+import json
+import signal
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from random import Random
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from dateutil import rrule as oracle
+from dateutil import tz as dateutil_tz
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.parse import parse_rule
+from lodger.engine.recurrence.rrule import from_dateutil
+
+FIRST = datetime.min.replace(tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
+YEARLY, MONTHLY, WEEKLY, DAILY, HOURLY, MINUTELY, SECONDLY = range(7)
+
+
+#: A rule is made from one number, so that a slow oracle cannot change what is drawn.
+SEEDS = st.integers(0, 2**32)
+
+
+def numbers(dice: Random, low: int, high: int, *, from_end: bool = False) -> list[int]:
+    found = {dice.randint(low, high) for _ in range(dice.randint(1, 4))}
+    return sorted(-n if from_end and dice.random() < 0.4 else n for n in found)
+
+
+def rule_kwargs(dice: Random) -> dict[str, Any]:
+    freq = dice.randint(YEARLY, SECONDLY)
+    kwargs: dict[str, Any] = {"freq": freq}
+    maybe: dict[str, Callable[[], Any]] = {
+        "interval": lambda: dice.choice([2, 3, 5, 7, 24, 90, dice.randint(1, 400)]),
+        "wkst": lambda: dice.randint(0, 6),
+        "bymonth": lambda: numbers(dice, 1, 12),
+        "bymonthday": lambda: numbers(dice, 1, 31, from_end=True),
+        "byyearday": lambda: numbers(dice, 1, 366, from_end=True),
+        "byweekno": lambda: numbers(dice, 2, 51),
+        "byhour": lambda: numbers(dice, 0, 23),
+        "byminute": lambda: numbers(dice, 0, 59),
+        "bysecond": lambda: numbers(dice, 0, 59),
+        "count": lambda: dice.randint(1, 30),
+    }
+    for name in dice.sample(sorted(maybe), dice.randint(0, 4)):
+        kwargs[name] = maybe[name]()
+    if dice.random() < 0.4:
+        numbered = freq <= MONTHLY and "byweekno" not in kwargs
+        choices = [None, 1, 2, 5, -1, -2] if numbered else [None]
+        pairs = {(dice.randint(0, 6), dice.choice(choices)) for _ in range(3)}
+        if dice.random() < 0.9 and any(n for _, n in pairs):  # a mixed list may have no day at all
+            pairs = {(day, n or 1) for day, n in pairs}
+        kwargs["byweekday"] = [oracle.weekday(day, n) for day, n in sorted(pairs, key=str)]
+    if any(name.startswith("by") for name in kwargs) and dice.random() < 0.3:
+        kwargs["bysetpos"] = numbers(dice, 1, 4, from_end=True)
+    start = datetime(1990, 1, 1) + timedelta(seconds=dice.randrange(40 * 365 * 86_400))
+    # Declared disputes: the year of a week near January 1, and positions over a first week that is not whole.
+    if freq == YEARLY and "byweekno" in kwargs:
+        kwargs.pop("interval", None)
+        kwargs.pop("bysetpos", None)
+    if freq == WEEKLY and "bysetpos" in kwargs:
+        start -= timedelta(days=(start.weekday() - kwargs.get("wkst", 0)) % 7)
+    kwargs["dtstart"] = start
+    return kwargs
+
+
+class Slow(Exception):
+    """dateutil looks at every step up to year 9999 for a rule that hardly ever fires."""
+
+
+def _stop(*_: object) -> None:
+    raise Slow
+
+
+def slots_of(kwargs: dict[str, Any], at_most: int = 40) -> tuple[Any, list[datetime], datetime | None] | None:
+    """The oracle's object, its first slots, and up to when they are all (None: for ever); None when it cannot say."""
+    slots: list[datetime] = []
+    before = signal.signal(signal.SIGALRM, _stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        theirs = oracle.rrule(**kwargs)
+        for slot in theirs:
+            slots.append(slot)
+            if len(slots) == at_most:
+                return theirs, slots, slots[-1]
+        return theirs, slots, None
+    except Slow:
+        return (theirs, slots, slots[-1]) if slots else None
+    except ValueError:  # dateutil refuses an INTERVAL that never meets the clock
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@settings(max_examples=300, deadline=None)
+@given(SEEDS)
+def test_slots_are_dateutils(seed: int) -> None:
+    dice = Random(seed)
+    kwargs = rule_kwargs(dice)
+    answer = slots_of(kwargs)
+    if answer is None:
+        return
+    theirs, slots, until = answer
+    try:
+        rule = parse_rule(from_dateutil(theirs))
+    except RuleInvalid as error:
+        refused = error.what
+    else:
+        refused = ""
+    if refused:
+        assert "never fires" in refused
+        assert not slots
+        return
+    expected = [slot.replace(tzinfo=UTC) for slot in slots]
+    end = LAST if until is None else until.replace(tzinfo=UTC) + timedelta(seconds=1)
+    assert list(islice(rule.between(FIRST, end), len(expected) + 2)) == expected
+    if not expected:
+        assert rule.proves_never()
+        return
+    for _ in range(3):
+        seek = expected[0] + timedelta(seconds=dice.randint(0, int((slots[-1] - slots[0]).total_seconds())))
+        after, before = bisect_right(expected, seek), bisect_left(expected, seek)
+        if after < len(expected):
+            assert rule.next_after(seek) == expected[after]
+        assert rule.previous_before(seek) == (expected[before - 1] if before else None)
+        assert (rule.next_after(seek, inclusive=True) == seek) == (seek in expected)
+        assert (rule.previous_before(seek, inclusive=True) == seek) == (seek in expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_sets_are_dateutils(seed: int) -> None:
+    dice = Random(seed)
+    one, two, three = (rule_kwargs(dice) for _ in range(3))
+    theirs = oracle.rruleset()
+    expected: set[datetime] = set()
+    until = datetime.max
+    for kwargs in (one, two, three):
+        kwargs["dtstart"] = one["dtstart"]
+        if kwargs["freq"] == WEEKLY:
+            kwargs.pop("bysetpos", None)
+        answer = slots_of(kwargs)
+        if answer is None:
+            return
+        made, slots, all_until = answer
+        try:
+            from_dateutil(made)
+        except RuleInvalid:
+            return
+        if all_until is not None:
+            until = min(until, all_until)
+        if kwargs is three:
+            theirs.exrule(made)
+            expected -= set(slots)
+        else:
+            theirs.rrule(made)
+            expected |= set(slots)
+    end = LAST if until == datetime.max else until.replace(tzinfo=UTC) + timedelta(seconds=1)
+    found = list(islice(parse_rule(from_dateutil(theirs)).between(FIRST, end), 200))
+    assert found == sorted(slot.replace(tzinfo=UTC) for slot in expected if slot <= until)
+
+
+def test_objects_keep_their_own_meaning() -> None:
+    weeks = oracle.rrule(oracle.YEARLY, byweekno=20, count=3, dtstart=datetime(1997, 9, 2, 9))
+    found = list(parse_rule(from_dateutil(weeks)).between(FIRST, datetime(2000, 1, 1, tzinfo=UTC)))
+    assert [slot.replace(tzinfo=None) for slot in found] == list(weeks)
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [ZoneInfo("Europe/Berlin"), dateutil_tz.gettz("Europe/Berlin"), UTC, dateutil_tz.UTC, ZoneInfo("UTC")],
+    ids=lambda zone: type(zone).__module__ + str(zone)[:12],
+)
+def test_objects_with_zones(zone: Any) -> None:
+    start = datetime(2026, 3, 1, 9, tzinfo=zone)
+    theirs = oracle.rrule(oracle.DAILY, dtstart=start, until=datetime(2026, 4, 30, 9, tzinfo=zone))
+    found = list(parse_rule(from_dateutil(theirs)).between(FIRST, datetime(2027, 1, 1, tzinfo=UTC)))
+    assert found == [slot.astimezone(UTC) for slot in theirs]
+
+
+def test_specs_of_objects_are_json() -> None:
+    spec = from_dateutil(oracle.rrule(oracle.DAILY, dtstart=datetime(2026, 1, 1)))
+    assert json.loads(json.dumps(spec.text)) == spec.text
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        7,
+        oracle.rruleset(),
+        oracle.rrule(oracle.YEARLY, byeaster=0, dtstart=datetime(2026, 1, 1)),
+        oracle.rrule(oracle.DAILY, dtstart=datetime(2026, 1, 1, tzinfo=dateutil_tz.tzoffset("x", 3600))),
+    ],
+    ids=["number", "empty", "easter", "offset"],
+)
+def test_unreadable_objects(thing: object) -> None:
+    with pytest.raises(RuleInvalid) as caught:
+        from_dateutil(thing)
+    assert caught.value.code == "dateutil_unreadable"

@@ -1,0 +1,218 @@
+"""Zones and DST: every zone of the database across its transitions, against a slow reading of the policies."""
+
+from bisect import bisect_left, bisect_right
+from datetime import UTC, datetime, timedelta
+from importlib import resources
+from itertools import pairwise
+from random import Random
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL, instant_of
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.posix_tz import parse_posix
+from lodger.engine.recurrence.rrule import parse
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
+from lodger.engine.recurrence.zoned import Zoned
+from lodger.engine.recurrence.zones import FAR, Zone, zone, zone_names
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NAMES = sorted(zone_names())
+POLICIES = [DstPolicy(gap, fold) for gap in Gap for fold in Fold]
+
+
+def python_zone(name: str) -> ZoneInfo:
+    """Python's reading of the same pinned file."""
+    path = resources.files("tzdata").joinpath("zoneinfo", *name.split("/"))
+    with path.open("rb") as file:
+        return ZoneInfo.from_file(file, key=name)
+
+
+def transitions(of: Zone) -> list[tuple[int, int]]:
+    """UTC second and jump of each change up to 2100 and at the end of the calendar."""
+    found = []
+    for at, until in ((MIN_LOCAL, 4_102_444_800), (253_370_764_800, MAX_LOCAL)):
+        here = of.segment(at)
+        while here.end < until:
+            following = of.segment(here.end)
+            found.append((here.end, following.offset - here.offset))
+            here = following
+    return found
+
+
+def test_offsets_are_pythons_in_every_zone() -> None:
+    dice = Random(5)
+    wrong = []
+    for name in NAMES:
+        ours, theirs = zone(name), python_zone(name)
+        probes = [dice.randrange(MIN_LOCAL + 90_000, MAX_LOCAL - 90_000) for _ in range(12)]
+        probes += [at + step for at, _ in transitions(ours) for step in (-1, 0)]
+        for utc in probes:
+            offset = (EPOCH + timedelta(seconds=utc)).astimezone(theirs).utcoffset()
+            assert offset is not None
+            if offset.total_seconds() != ours.offset(utc):
+                wrong.append((name, utc))
+    assert not wrong
+    assert len(NAMES) > 500
+
+
+def test_transitions_never_meet() -> None:
+    """What zoned.py leans on: a local time is concerned by one transition at most."""
+    for name in NAMES:
+        for (first, jump), (second, _) in pairwise(transitions(zone(name))):
+            assert second - first > 90 * abs(jump), name
+
+
+class Listed:
+    """A wall-clock rule that is a list."""
+
+    def __init__(self, members: list[int]) -> None:
+        self.members = sorted(set(members))
+
+    def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
+        i = (bisect_left if inclusive else bisect_right)(self.members, local)
+        return self.members[i] if i < len(self.members) else None
+
+    def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
+        i = (bisect_right if inclusive else bisect_left)(self.members, local)
+        return self.members[i - 1] if i else None
+
+    def text(self) -> str:
+        return "Listed"
+
+    def ends(self) -> bool:
+        return True
+
+    def default_dst(self) -> DstPolicy:
+        return DstPolicy(Gap.SHIFT, Fold.FIRST)
+
+
+def slow_slots(members: list[int], of: Zone, policy: DstPolicy) -> list[int]:
+    """Each member by itself: the instants at which a clock shows it, or what the gap policy makes of it."""
+    slots = set()
+    for local in members:
+        shown = []
+        here = of.segment(local - 2 * 86_400)
+        stretches = [here]
+        while here.end < local + 2 * 86_400 and here.end < FAR:
+            here = of.segment(here.end)
+            stretches.append(here)
+        shown = sorted(local - each.offset for each in stretches if each.start <= local - each.offset < each.end)
+        if shown:
+            slots.update(shown if policy.fold is Fold.BOTH else shown[:1])
+        elif policy.gap is not Gap.SKIP:
+            gap = next(each for each in stretches if each.start + each.before <= local < each.start + each.offset)
+            slots.add(local - gap.before if policy.gap is Gap.SHIFT else gap.start)
+    return sorted(slots)
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.sampled_from(NAMES), st.integers(0, 2**32), st.sampled_from(POLICIES))
+def test_every_zone_across_its_transitions(name: str, seed: int, policy: DstPolicy) -> None:
+    dice, of = Random(seed), zone(name)
+    changes = transitions(of)
+    members: list[int] = []
+    for at, jump in dice.sample(changes, min(3, len(changes))) or [(0, 0)]:
+        here = at + of.offset(at)
+        reach = dice.choice([abs(jump) + 10, 2 * abs(jump) + 7200, 200_000])
+        members += [here + dice.randint(-reach, reach) for _ in range(dice.randint(1, 12))]
+        members += dice.sample([here, here - 1, here - jump, here - jump - 1], dice.randint(0, 4))
+    members = [local for local in set(members) if MIN_LOCAL + 200_000 < local < MAX_LOCAL - 200_000]
+    rule, expected = Zoned(Listed(members), of, policy), slow_slots(members, of, policy)
+    forwards, slot = [], rule.next_utc(MIN_LOCAL)
+    while slot is not None and len(forwards) <= len(expected):
+        forwards.append(slot)
+        slot = rule.next_utc(slot)
+    assert forwards == expected
+    backwards, slot = [], rule.previous_utc(MAX_LOCAL)
+    while slot is not None and len(backwards) <= len(expected):
+        backwards.append(slot)
+        slot = rule.previous_utc(slot)
+    assert backwards[::-1] == expected
+    for _ in range(6):
+        seek = dice.choice(expected or [0]) + dice.choice([0, 1, -1, dice.randint(-9000, 9000)])
+        after, before = bisect_left(expected, seek), bisect_right(expected, seek)
+        assert rule.next_utc(seek, inclusive=True) == (expected[after] if after < len(expected) else None)
+        assert rule.previous_utc(seek, inclusive=True) == (expected[before - 1] if before else None)
+    written = set(members)
+    for slot in expected:
+        assert rule.shifted(instant_of(slot)) == (of.local(slot) not in written)
+
+
+@pytest.mark.parametrize(
+    ("policy", "hours"),
+    [
+        (DstPolicy(), ["2026-03-28T01:30", "2026-03-29T01:30", "2026-03-30T00:30"]),
+        (DstPolicy(gap=Gap.NEXT), ["2026-03-28T01:30", "2026-03-29T01:00", "2026-03-30T00:30"]),
+        (DstPolicy(gap=Gap.SKIP), ["2026-03-28T01:30", "2026-03-30T00:30"]),
+    ],
+)
+def test_half_past_two_in_berlin(policy: DstPolicy, hours: list[str]) -> None:
+    rule = parse("FREQ=DAILY;BYHOUR=2;BYMINUTE=30", tz="Europe/Berlin", dst=policy)
+    found = rule.between(datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 3, 31, tzinfo=UTC))
+    assert [slot.strftime("%Y-%m-%dT%H:%M") for slot in found] == hours
+
+
+def test_an_hourly_rule_runs_through_a_fold() -> None:
+    rule = parse("FREQ=HOURLY", tz="Europe/Berlin")
+    night = list(rule.between(datetime(2026, 10, 24, 22, tzinfo=UTC), datetime(2026, 10, 25, 4, tzinfo=UTC)))
+    assert all(later - earlier == timedelta(hours=1) for earlier, later in pairwise(night))
+    assert len(night) == 6
+    once = parse("FREQ=HOURLY", tz="Europe/Berlin", dst=DstPolicy(fold=Fold.FIRST))
+    assert len(list(once.between(night[0], night[-1] + timedelta(seconds=1)))) == 5
+
+
+def test_a_day_that_a_zone_left_out() -> None:
+    rule = parse("FREQ=DAILY;BYHOUR=12", tz="Pacific/Apia")
+    found = list(rule.between(datetime(2011, 12, 29, tzinfo=UTC), datetime(2012, 1, 2, tzinfo=UTC)))
+    assert [slot.day for slot in found] == [29, 30, 31, 1]
+    assert rule.shifted(found[1]) is False  # noon of the missing 30th falls on noon of the 31st
+    assert found[1].astimezone(python_zone("Pacific/Apia")).day == 31
+
+
+@pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "Pacific/Kiritimati", "America/Adak"])
+def test_the_edges_of_the_calendar(name: str) -> None:
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    rule = parse("DTSTART:00010101T000000\nRRULE:FREQ=HOURLY", tz=name)
+    slot = rule.next_after(first, inclusive=True)
+    assert slot is not None
+    assert slot.year == 1
+    end = rule.previous_before(last)
+    assert end is not None
+    assert last - end < timedelta(hours=15)
+    assert rule.next_after(last) is None
+    assert rule.previous_before(first) is None
+
+
+def test_slots_before_1970_and_fractions() -> None:
+    rule = parse("DTSTART:18000101T000000\nRRULE:FREQ=DAILY;BYHOUR=12", tz="Europe/Berlin")
+    slot = rule.next_after(datetime(1850, 6, 1, tzinfo=UTC))
+    assert slot == datetime(1850, 6, 1, 11, 6, 32, tzinfo=UTC)  # local mean time, +0:53:28
+    near = slot - timedelta(microseconds=1)
+    assert rule.next_after(near) == slot
+    assert rule.previous_before(slot + timedelta(microseconds=1)) == slot
+    with pytest.raises(TypeError):
+        rule.next_after(datetime(2026, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "Mars/Base", "../../etc/passwd", "/etc/localtime", "Europe", "europe/berlin", "UTC\n", "A" * 500, "+01:00"],
+)
+def test_unknown_zones(name: str) -> None:
+    with pytest.raises(RuleInvalid) as caught:
+        zone(name)
+    assert caught.value.code == "zone_unknown"
+    assert len(caught.value.what) < 120
+
+
+def test_posix_rules_of_all_three_kinds() -> None:
+    julian = parse_posix("XST3XDT,J60/0,J300").transitions(2024)
+    assert instant_of(julian[0][0]) == datetime(2024, 3, 1, 3, tzinfo=UTC)  # J60 is March 1 in every year
+    zero = parse_posix("XST3XDT,59/0,300").transitions(2024)
+    assert instant_of(zero[0][0]) == datetime(2024, 2, 29, 3, tzinfo=UTC)
+    with pytest.raises(ValueError, match="POSIX"):
+        parse_posix("nonsense")
