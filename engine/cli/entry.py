@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from lodger.engine.cli import action, config, db, demo, doctor, schedule, script, tenant, version
+from lodger.engine.cli import action, config, db, demo, doctor, escape, schedule, script, tenant, version
 from lodger.engine.cli import exec as exec_verb
 from lodger.engine.cli import next as next_verb
 from lodger.engine.cli.failure import tell
@@ -32,6 +32,7 @@ app.command("demo")(demo.demo)
 app.command("exec")(exec_verb.execute)
 app.command("next")(next_verb.next_slots)
 app.command("doctor")(doctor.doctor)
+app.command("escape")(escape.escape)
 app.command("version")(version.version)
 for verb in (tenant, script, schedule, action, db, config):
     app.add_typer(verb.app)
