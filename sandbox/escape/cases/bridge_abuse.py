@@ -279,8 +279,8 @@ CASES = [
         "C47-identity",
         "flat_text",
         "another tenant's identity in the arguments",
-        "await bridge.call('nothing', { tenant: 'other', tenant_id: 1, run: 'x', tag: 'y' }); return Object.keys(action);",
-        seen=answers(["id"]),
+        "await bridge.call('nothing', { tenant: 'other', tenant_id: 1, run: 'x', tag: 'y' }); return action.id;",
+        seen=answers("escape"),
         story="Who asks is known by the socket; what the text claims is text.",
     ),
     Case(
