@@ -1,7 +1,8 @@
 """The layers of the wall that cases name: what each stops, and how the matrix takes it away to prove that the suite can see.
 
-A process wall is taken away in the zygote (setting ``without``), a part of the worker by :mod:`lodger.sandbox.escape.weakened`, a part of the
-realm by baking it without (:mod:`lodger.sandbox.escape.realms`), a limit by raising it to the maximum on one side of the socket or on both.
+A process wall is taken away in the zygote (setting ``without``), a part of the worker by :mod:`lodger.sandbox.escape.weakened`,
+a part of the realm by baking it without (:mod:`lodger.sandbox.escape.realms`), a limit by raising it to the maximum on one side
+of the socket or on both.
 """
 
 from collections.abc import Mapping
@@ -94,7 +95,11 @@ _INNER = (
     Layer("json_depth", "values nested to break a recursive parser", _both("json_depth")),
     Layer("source_bytes", "sources too large to compile", _both("source_bytes")),
     Layer("input_bytes", "inputs too large to hold", _both("input_bytes")),
-    Layer("strict_json", "values that two parsers read differently: NaN, duplicate keys, numbers out of range", Weakening(host="naive")),
+    Layer(
+        "strict_json",
+        "values that two parsers read differently: NaN, duplicate keys, numbers out of range",
+        Weakening(host="naive"),
+    ),
     Layer("call_table", "calls by names that are not in the table", Weakening(host="naive")),
     Layer("safe_errors", "text of our own exceptions in what a script can read", Weakening(host="naive")),
     Layer("primordials", "built-ins that a script replaced before the glue uses them", _realm("live_builtins")),
