@@ -31,7 +31,7 @@ Status = Literal["contained", "escaped", "failed", "skipped"]
 #: What a case gets unless it says otherwise: low, so that four hundred attacks take a minute.
 LIMITS = {"cpu_ms": 100, "wall_ms": 1500, "memory_bytes": 32 * MIB}
 _journal = logging.getLogger("lodger.sandbox")
-_SETTLE_S = 3.0
+_SETTLE_S = 15.0
 _HOLD_S = 5.0
 _ALL, _NOTHING = Weakening(), frozenset[str]()
 
@@ -122,7 +122,9 @@ class Suite:
                 async with _bench(self._settings(found.runtime, weakening, case.limits), canaries, None) as bench:
                     weak = await bench.judge(case, found.runtime, weakening)
             except SandboxError as problem:
-                return replace(found, notes=(*notes, f"not tried: {problem.what}"))
+                return replace(found, notes=(*notes, f"not tried: {problem.what} ({problem.why})"))
+            except TimeoutError:
+                return replace(found, notes=(*notes, "not tried: no worker became ready"))
             answers.append("contained" if weak.status in ("contained", "failed") else weak.status)
             if weak.status == "failed" or (weakening is not others and weak.status == "contained"):
                 notes.append(f"{'only its wall' if weakening is others else 'no wall'}: {weak.evidence}")

@@ -1,4 +1,4 @@
-"""What the suite writes: the stable JSON, JUnit that a parser takes, a page on which no attack's text comes alive; and its own book-keeping."""
+"""What the suite writes: the stable JSON, JUnit that a parser takes, a page on which no text comes alive; its own book-keeping."""
 
 import asyncio
 import json
