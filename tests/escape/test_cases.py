@@ -36,7 +36,7 @@ CHOSEN = chosen()
 def findings(request: pytest.FixtureRequest) -> dict[str, Finding]:
     """One run of the suite over the classes that pytest has selected."""
     mine = [item for item in request.session.items if "test_cases.py" in item.nodeid]
-    wanted = {case for item in mine for case in CHOSEN[item.callspec.params["klass"]]}  # type: ignore[attr-defined] - all are parametrized
+    wanted = {case for item in mine for case in CHOSEN[item.callspec.params["klass"]]}  # type: ignore[attr-defined]  # all are parametrized
     suite = Suite(tuple(case for case in CASES if case.id in wanted))
     return {found.case.id: found for found in asyncio.run(suite.run())}
 
