@@ -112,6 +112,7 @@ _INNER = (
     Layer("parent_verdict", "a worker's or a script's own word about how it ended", None),
     Layer("source_text", "compiled code in place of source text", None),
     Layer("no_paths", "paths and names of the host in what a script can read", _worker("tell_all")),
+    Layer("strict_result", "results that two parsers read differently", None),
     Layer("name_check", "names of calls that are no names", None),
     Layer("flat_text", "objects, functions and handles: nothing but text crosses", None),
     Layer("birth", "what a worker inherits: it is born with one socket, no environment, no thread", None),

@@ -206,4 +206,20 @@ CASES = [
         story="An answer that does not fit is refused on the host's side.",
         limits={"frame_bytes": 65536},
     ),
+    *(
+        Case(
+            f"C42-raw-{mark}",
+            "strict_result",
+            f"a result that is {what}, by raw JSON",
+            f"return JSON.rawJSON ? JSON.rawJSON({number}) : null;",
+            (Outcome.BAD_REQUEST, Outcome.OK),
+            seen=answers(None),
+            story="A number that no double holds becomes infinity in one parser and an error in the next.",
+        )
+        for mark, what, number in (
+            ("exponent", "a number beyond a double", "'1e999'"),
+            ("digits", "a number of five thousand digits", "'9'.repeat(5000)"),
+            ("negative", "a number below all doubles", "'-1e400'"),
+        )
+    ),
 ]
