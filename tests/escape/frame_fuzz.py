@@ -201,7 +201,7 @@ if __name__ == "__main__":
     began = time.perf_counter()
     found = fuzz(wanted, int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     sys.stdout.write(
-        f"{found.frames} frames in {found.streams} streams, {time.perf_counter() - began:.0f} s; {dict(found.outcomes)}"
+        f"{found.frames} frames in {found.streams} streams, {time.perf_counter() - began:.0f} s; {dict(found.outcomes)}\n"
     )
     sys.stdout.write(
         f"grown by {found.grown_bytes / 1e6:.1f} MB, slowest verdict {found.slowest_kill_s * 1000:.0f} ms, faults: {found.faults[:5]}\n"
