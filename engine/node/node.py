@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lodger.engine.events import Event
-from lodger.engine.ledger import claims, leases
+from lodger.engine.ledger import claims, leases, retiming
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
@@ -19,6 +19,7 @@ from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
 from lodger.engine.node.pen import Pen
 from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
+from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.ticker import Ticker
 
@@ -33,12 +34,17 @@ class Node:
 
     ``start`` and ``stop`` are safe to call twice. Everything it knows that matters stands in the ledger: a killed node
     loses nothing but time.
+
+    Args:
+        executor: what runs the attempts; None for locked workers that see what the engine exposes.
+        name: for people; None for host name and process id.
+        apply_effects: applies an attempt's journal in the commit's transaction; None for Lodger's own.
     """
 
     def __init__(
         self,
         engine: "Engine",
-        executor: Executor,
+        executor: Executor | None = None,
         name: str | None = None,
         *,
         apply_effects: ApplyEffects | None = None,
@@ -47,8 +53,8 @@ class Node:
         self.books = engine.books
         self.clock = engine.books.clock
         self.settings = engine.books.settings
-        self.executor = executor
-        self.apply_effects = apply_effects
+        self.executor = executor or SandboxExecutor.of(engine)
+        self.apply_effects = apply_effects or effects_applier(self.clock)
         self.id = self.books.ids.new()
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self.lease: Lease | None = None
@@ -69,6 +75,7 @@ class Node:
         self._forget = self.engine.watch(self._changed)
         await self.executor.start()
         await self.register()
+        await self._retime()
         for service in self._services:
             await service.start()
 
@@ -104,6 +111,18 @@ class Node:
             partial(leases.register, self.books, node_id=self.id, name=self.name, now_us=now)
         )
         self.renewed_s = begun
+
+    async def _retime(self) -> None:
+        """Bring the clocks to this process's zone data, and tell what that moved."""
+        looked = 1
+        while looked:
+            looked, moved = await self.pen.write(partial(retiming.retime, self.books))
+            for each in moved:
+                _log.warning("zone data moved %s from %s to %s", each.schedule_id, each.from_us, each.to_us)
+                self.engine.events.tell(
+                    Event("retimed", self.clock.now_us(), each.tenant_id, each.schedule_id, None,
+                          {"from_us": each.from_us, "next_us": each.to_us})
+                )  # fmt: skip
 
     def lose_lease(self, why: str) -> None:
         """Stop being a node until registered anew: its workers die, what they did is dropped."""

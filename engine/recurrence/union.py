@@ -12,10 +12,14 @@ FIRST = datetime.min.replace(tzinfo=UTC)
 LAST = datetime.max.replace(tzinfo=UTC)
 
 #: Windows that may follow one another without a free slot between them before a question is refused.
-_WINDOWS_IN_A_ROW = 4000
+_WINDOWS_IN_A_ROW = 2000
 #: Slots looked at from each rule's beginning, and slots counted one by one in a day, to measure density.
 _SAMPLE = 400
 _COUNTED = 1500
+
+
+class ExclusionsTooDense(RuleInvalid):
+    """Exclusions cover so many slots one after another that the next free one is not looked for."""
 
 
 class Union:
@@ -101,9 +105,15 @@ class Union:
         return words
 
     def proves_never(self) -> str | None:
-        """Give the reason why no slot exists before year 10000, or None when one exists."""
-        if self.next_after(FIRST, inclusive=True) is not None:
-            return None
+        """Give the reason why no slot exists before year 10000, or None when one exists.
+
+        Exclusions that cover :data:`_WINDOWS_IN_A_ROW` slots in a row from the beginning count as covering all.
+        """
+        try:
+            if self.next_after(FIRST, inclusive=True) is not None:
+                return None
+        except ExclusionsTooDense as error:
+            return error.what
         reasons = [rule.proves_never() for rule in self.rules]
         if not reasons:
             return "the schedule has no rule"
@@ -162,10 +172,10 @@ class Union:
                 return int((timedelta(days=1) - timedelta(microseconds=1)) / smallest) + 1
         return counted
 
-    def _too_dense(self) -> RuleInvalid:
-        return RuleInvalid(
+    def _too_dense(self) -> ExclusionsTooDense:
+        return ExclusionsTooDense(
             "exclusions_too_dense",
-            f"the exclusions cover more than {_WINDOWS_IN_A_ROW} slots in a row one by one",
+            f"its exclusions cover {_WINDOWS_IN_A_ROW} slots in a row and leave none between them",
             why="a question about a schedule has bounded work",
             fix="write the blackout as windows (DTSTART with DURATION, or whole days) instead of single instants",
         )

@@ -125,7 +125,10 @@ def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
                 break
         process.kill()
     # A killed node's lease must pass before its running actions are taken: 6 s by default.
-    said = lodger("demo", "--for", "10s", "--keep", "--json", cwd=tmp_path).json
+    told = lodger("demo", "--for", "10s", "--keep", cwd=tmp_path)
+    assert "Going on with the ledger" in told.out
+    assert "internal" not in told.err
+    said = lodger("demo", "--for", "1s", "--keep", "--json", cwd=tmp_path).json
     lines = {(line["tenant"], line["name"]): line for line in said["lines"]}
     assert lines["harbor", "endless"]["failed"] == 1
     assert lines["bluebird", "monthly-sales"]["ran"] in (3, 4)

@@ -99,9 +99,11 @@ class SetSequence:
 
     def never_reason(self) -> str | None:
         """Say why there is no member, when there is none."""
+        if self.next_local(civil.MIN_LOCAL, inclusive=True) is not None:
+            return None
         reasons = [rule.never_reason() for rule in self._in]
-        if self._dates or any(reason is None for reason in reasons):
-            return "its exceptions remove every slot" if self.next_local(civil.MIN_LOCAL) is None else None
+        if self.rules.rdates or None in reasons:
+            return "its exceptions remove every slot"
         return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
 
     def ends(self) -> bool:

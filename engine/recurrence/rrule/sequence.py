@@ -57,12 +57,12 @@ class RuleSequence:
     def _build(self, rule: Rule) -> UnitTimes | SetPositions | None:
         day = self.start // civil.DAY_S
         masks: YearMasks | Without = YearMasks(rule)
-        if not masks.total():
+        if masks.empty():
             self._why = "no day of the 400-year calendar cycle fulfils its day parts"
             return None
         if self._without:
             masks = Without(masks, self._without)
-            if not masks.total():
+            if masks.empty():
                 self._why = "its exceptions remove every day of the 400-year calendar cycle"
                 return None
         if rule.freq <= Freq.DAILY:
@@ -71,7 +71,7 @@ class RuleSequence:
             if rule.bysetpos and rule.freq < Freq.DAILY:
                 bounds = period_bounds(rule.freq, rule.wkst, bool(rule.byweekno))
                 chosen = SetPositions(masks, phase, times, rule.bysetpos, bounds)
-                if not chosen.days.allowed.total():
+                if chosen.never:
                     self._why = "no period has as many times as BYSETPOS counts"
                     return None
                 return chosen

@@ -7,7 +7,7 @@ from lodger.engine.recurrence.rrule.clock_set import Times, positions
 from lodger.engine.recurrence.rrule.days import Allowed, Days
 from lodger.engine.recurrence.rrule.parts import Freq
 from lodger.engine.recurrence.rrule.phase import Phase
-from lodger.engine.recurrence.rrule.year_masks import KindMasks, span, week_one, week_year
+from lodger.engine.recurrence.rrule.year_masks import KIND_OF, KindMasks, span, week_one, week_year
 
 #: First day and day after the last of the period that holds a day.
 Bounds = Callable[[int], tuple[int, int]]
@@ -68,7 +68,11 @@ class Sufficient(KindMasks):
         bits, day, kept = self._allowed.mask(year), start, 0
         while day < end:
             first, after = self._bounds(day)
-            if len(days_between(self._allowed, first, after)) >= self._least:
+            if first >= start and after <= end:
+                size = (bits & span(first - start, after - start)).bit_count()
+            else:
+                size = len(days_between(self._allowed, first, after))
+            if size >= self._least:
                 kept |= bits & span(first - start, after - start)
             day = after
         return kept
@@ -82,8 +86,11 @@ class SetPositions:
     ) -> None:
         least = -(-min(abs(p) for p in bysetpos) // times.size)
         self._allowed, self._times, self._bysetpos, self._bounds = allowed, times, bysetpos, bounds
-        self.days = Days(Sufficient(allowed, bounds, least), phase)
+        sufficient = Sufficient(allowed, bounds, least)
+        self.never = sufficient.empty()
+        self.days = Days(sufficient, phase)
         self._kept: dict[int, list[int]] = {}
+        self._per_kind: dict[int, int] = {}
 
     def period(self, day: int) -> list[int]:
         """Members of the day's period, whether INTERVAL selects it or not."""
@@ -126,6 +133,15 @@ class SetPositions:
         start = civil.year_start(year)
         if local < start * civil.DAY_S:
             return 0
+        whole = self.days.phase is None and local == civil.year_start(year + 1) * civil.DAY_S - 1
+        if whole and 1 < year < civil.MAX_YEAR:
+            kind = KIND_OF[year % 400]
+            if kind not in self._per_kind:
+                self._per_kind[kind] = self._walk_year(start, local)
+            return self._per_kind[kind]
+        return self._walk_year(start, local)
+
+    def _walk_year(self, start: int, local: int) -> int:
         day: int | None = self._bounds(max(start, civil.MIN_DAY))[0]
         counted = 0
         while day is not None and (day := self.days.next(day)) is not None and day * civil.DAY_S <= local:

@@ -86,6 +86,10 @@ class KindMasks:
             self._total = sum(self.mask(year).bit_count() * n for year, n in zip(YEAR_OF, COUNT_OF, strict=True))
         return self._total
 
+    def empty(self) -> bool:
+        """Whether no day of any year is allowed."""
+        return not any(self.mask(year) for year in YEAR_OF)
+
     def contains(self, day: int) -> bool:
         """Whether the day is allowed."""
         year = civil.civil(day)[0]

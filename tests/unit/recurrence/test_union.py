@@ -1,0 +1,178 @@
+"""Whole schedules: union, windows, bounds, density and proofs."""
+
+from datetime import UTC, date, datetime, timedelta
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lodger.engine.recurrence.compile import MOST_RULES, compile_firing, compile_schedule
+from lodger.engine.recurrence.difference import difference
+from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
+from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, Recurrence, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.union import ExclusionsTooDense
+
+FIRST = datetime.min.replace(tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
+NOV = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def schedule(*texts: str, without: tuple[str, ...] = (), **options: object) -> ScheduleRules:
+    rules = tuple(RuleSpec(text) for text in texts)
+    return ScheduleRules(rules, tuple(RuleSpec(text) for text in without), **options)
+
+
+RULES = [
+    "FREQ=HOURLY;INTERVAL=5",
+    "FREQ=DAILY;BYHOUR=9,17",
+    "FREQ=WEEKLY;BYDAY=SA,SU;BYHOUR=12",
+    "0 */6 * * 1-5",
+    "min(*%20) hours(3)",
+    "every 7h",
+    "at 2026-11-21T09:00",
+]
+CLOSED = [
+    "DTSTART;VALUE=DATE:20261121\nRRULE:FREQ=DAILY;INTERVAL=3",
+    "DTSTART:20261120T220000\nDURATION:PT9H\nRRULE:FREQ=DAILY",
+    "DTSTART:20261120T000000\nDURATION:P3D\nRRULE:FREQ=WEEKLY",
+    "FREQ=DAILY;BYHOUR=9",
+    "0 12 * * *",
+]
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 2**32))
+def test_union_is_merge(seed: int) -> None:
+    dice = Random(seed)
+    texts = dice.sample(RULES, dice.randint(1, 4))
+    start = NOV + timedelta(hours=dice.randint(0, 50)) if dice.random() < 0.4 else None
+    end = NOV + timedelta(hours=dice.randint(100, 250)) if dice.random() < 0.4 else None
+    without = tuple(dice.sample(CLOSED, dice.randint(0, 2)))
+    tz = dice.choice([None, "Europe/Berlin", "America/New_York"])
+    union = compile_schedule(schedule(*texts, without=without, tz=tz, start=start, end=end))
+    try:
+        never = union.proves_never() or union.next_after(NOV + timedelta(days=15)) is None
+    except ExclusionsTooDense:
+        never = True
+    if never:
+        assert without or end or texts[0].startswith("at")
+        return
+    until = NOV + timedelta(days=14)
+    expected = {slot for rule in union.rules for slot in rule.between(NOV, until)}
+    for exclusion in union.exclusions:
+        opened = list(exclusion.opens.between(NOV - timedelta(days=8), until))
+        for slot in list(expected):
+            for begin in opened:
+                window = exclusion.covering(begin)
+                assert window is not None
+                if begin <= slot < window[1] or slot == begin:
+                    expected.discard(slot)
+    expected = {slot for slot in expected if (start is None or slot >= start) and (end is None or slot < end)}
+    assert list(union.between(NOV, until)) == sorted(expected)
+    back, slot = [], union.previous_before(until)
+    while slot is not None and slot >= NOV:
+        back.append(slot)
+        slot = union.previous_before(slot) if len(back) < len(expected) else None
+    assert back[::-1] == sorted(expected)
+    assert isinstance(union, Recurrence)
+
+
+def test_holidays_are_whole_local_days() -> None:
+    rules = schedule("FREQ=HOURLY", without=("DTSTART;VALUE=DATE:20261225\nRRULE:FREQ=YEARLY",), tz="America/New_York")
+    union = compile_schedule(rules)
+    before = datetime(2026, 12, 25, 4, 30, tzinfo=UTC)
+    assert union.next_after(before) == datetime(2026, 12, 26, 5, tzinfo=UTC)
+    assert union.previous_before(datetime(2026, 12, 26, 5, tzinfo=UTC)) == datetime(2026, 12, 25, 4, tzinfo=UTC)
+
+
+def test_a_night_of_blackout_over_a_change_of_clocks() -> None:
+    rules = schedule(
+        "FREQ=MINUTELY;INTERVAL=30",
+        without=("DTSTART:20260101T220000\nDURATION:PT8H\nRRULE:FREQ=DAILY",),
+        tz="Europe/Berlin",
+    )
+    union = compile_schedule(rules)
+    # Eight hours from 22:00 on end at 07:00 when the clock skips an hour.
+    assert union.next_after(datetime(2026, 3, 28, 20, 45, tzinfo=UTC)) == datetime(2026, 3, 29, 5, tzinfo=UTC)
+
+
+def test_density_over_the_union() -> None:
+    union = compile_schedule(schedule("FREQ=DAILY;BYHOUR=9", "FREQ=DAILY;BYHOUR=9;BYMINUTE=1", "0 12 * * *"))
+    density = union.density()
+    assert density.smallest_gap_s == 60
+    assert density.most_per_day == 3
+    late = schedule("FREQ=DAILY", "DTSTART:20400101T000001\nRRULE:FREQ=DAILY")
+    assert compile_schedule(late).density().smallest_gap_s == 1
+    seconds = compile_schedule(schedule("FREQ=SECONDLY")).density()
+    assert (seconds.smallest_gap_s, seconds.most_per_day) == (1, 86_400)
+    once = compile_schedule(schedule("at 2027-01-01T09:00Z")).density()
+    assert (once.smallest_gap_s, once.most_per_day) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        (schedule("FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"), "no day of the 400-year"),
+        (
+            schedule("FREQ=DAILY", without=("DTSTART;VALUE=DATE:19000101\nRRULE:FREQ=YEARLY\nDURATION:P400D",)),
+            "exclusions",
+        ),
+        (schedule("at 2027-01-01T09:00Z", without=("at 2027-01-01T09:00Z",)), "exclusions"),
+        (schedule("at 2027-01-01T09:00Z", end=NOV), "between its start and its end"),
+        (
+            schedule(
+                "DTSTART:20260329T023000\nRRULE:FREQ=DAILY;COUNT=1", tz="Europe/Berlin", dst=DstPolicy(gap=Gap.SKIP)
+            ),
+            "skipped by DST",
+        ),
+    ],
+    ids=["impossible", "always closed", "one closed", "past its end", "skipped"],
+)
+def test_never_is_decided_on_the_schedule(rules: ScheduleRules, reason: str) -> None:
+    with pytest.raises(RuleNeverFires) as caught:
+        compile_firing(rules)
+    assert reason in caught.value.why
+
+
+def test_mistakes_name_their_rule() -> None:
+    with pytest.raises(RuleInvalid) as caught:
+        compile_schedule(schedule("FREQ=DAILY", "FREQ=DAILY;BYMONTH=13"))
+    assert caught.value.details["rule"] == 1
+    with pytest.raises(RuleInvalid) as caught:
+        compile_schedule(schedule("FREQ=DAILY", without=("FREQ=DAILY;BYMONTH=13",)))
+    assert caught.value.details["rule"] == 1
+    for rules in (ScheduleRules(()), schedule(*["FREQ=DAILY"] * (MOST_RULES + 1))):
+        with pytest.raises(RuleInvalid):
+            compile_schedule(rules)
+    with pytest.raises(RuleInvalid):
+        compile_schedule(schedule("FREQ=DAILY", start=datetime(2026, 1, 1)))
+
+
+def test_words_ends_and_shifts() -> None:
+    rules = schedule(
+        "0 12 * * *", "FREQ=DAILY;BYHOUR=2;BYMINUTE=30", without=("FREQ=WEEKLY;BYDAY=SU;BYHOUR=12",), tz="Europe/Berlin"
+    )
+    union = compile_schedule(rules)
+    assert union.text().count("(Europe/Berlin)") == 3
+    assert "; and every day at 02:30" in union.text()
+    assert "; but not every week on Sunday at 12" in union.text()
+    assert not union.ends()
+    assert union.shifted(datetime(2026, 3, 29, 1, 30, tzinfo=UTC))
+    assert not union.shifted(datetime(2026, 3, 28, 1, 30, tzinfo=UTC))
+    assert compile_schedule(schedule("FREQ=DAILY", end=NOV)).ends()
+    assert compile_schedule(rules) is union
+    assert compile_schedule(ScheduleRules((RuleSpec("FREQ=DAILY", Kind.RRULE),))).next_after(NOV) is not None
+    assert date(2026, 11, 21) == compile_schedule(schedule("FREQ=DAILY")).next_after(NOV).date()
+
+
+def test_what_an_edit_would_change() -> None:
+    old = compile_schedule(schedule("FREQ=DAILY;BYHOUR=9"))
+    new = compile_schedule(schedule("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9", "at 2026-11-21T12:00Z"))
+    changed = difference(old, new, NOV, NOV + timedelta(days=7))
+    assert [slot.day for slot in changed.dropped] == [21, 22]
+    assert changed.added == (datetime(2026, 11, 21, 12, tzinfo=UTC),)
+    assert changed.complete_to == NOV + timedelta(days=7)
+    assert difference(old, old, NOV, NOV + timedelta(days=99)).dropped == ()
+    cut = difference(old, new, NOV, NOV + timedelta(days=99), at_most=3)
+    assert cut.complete_to == datetime(2026, 11, 22, 9, tzinfo=UTC)
