@@ -268,7 +268,7 @@ class Attempt:
                 payload, max_bytes=self._limits.result_bytes, max_depth=self._limits.json_depth
             )
         except prescan.JsonRefused as refused:
-            if refused.code == "too_deep":
+            if refused.code in ("too_deep", "number_out_of_range"):
                 self._decide(verdict.bad_request(str(refused)))
             else:
                 self._decide(verdict.protocol_error("a result that is not JSON"))

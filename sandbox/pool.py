@@ -28,6 +28,8 @@ _TRIES = 3
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
 #: Workers in a row that die while warming up before the pool says so to whoever waits.
 _HOPELESS = 4
+_MOST_MODULES = 1000
+_LONGEST_NAME = 255
 _journal = logging.getLogger("lodger.sandbox")
 
 
@@ -340,7 +342,17 @@ def _resident_bytes(pid: int) -> int:
 def _refuse(job: Job) -> Verdict | None:
     """What is too large or not JSON never reaches a worker."""
     limits = job.limits
-    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in job.bundle.modules.values())
+    modules = job.bundle.modules
+    if job.bundle.entry not in modules:
+        return verdict.compile_error(f"the script has no module {job.bundle.entry!r}")
+    if len(modules) > _MOST_MODULES or any(
+        not name or len(name) > _LONGEST_NAME or not name.isprintable() for name in modules
+    ):
+        # An empty name would be the context's own place on the wire.
+        return verdict.bad_request(
+            f"at most {_MOST_MODULES} modules, each with a name of 1 to {_LONGEST_NAME} printable characters"
+        )
+    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in modules.values())
     if size > limits.source_bytes:
         return verdict.source_too_large(size, limits)
     try:
@@ -349,7 +361,7 @@ def _refuse(job: Job) -> Verdict | None:
             max_bytes=limits.input_bytes,
             max_depth=limits.json_depth,
         )
-        for name, source in job.bundle.modules.items():
+        for name, source in modules.items():
             (name + source).encode()
     except prescan.JsonRefused as refused:
         return verdict.bad_request(f"the input: {refused}")

@@ -27,7 +27,10 @@ def escape(
     ] = None,
     wall: Annotated[str | None, typer.Option(help="Only cases that this wall stops.")] = None,
     matrix: Annotated[
-        bool, typer.Option("--matrix", help="Run each case also behind only its wall (must hold) and behind none (must escape).")
+        bool,
+        typer.Option(
+            "--matrix", help="Run each case also behind only its wall (must hold) and behind none (must escape)."
+        ),
     ] = False,
     extra: Annotated[
         Path | None, typer.Option("--with", metavar="FILE", help="Also your own attacks: a Python file with CASES.")
@@ -41,7 +44,9 @@ def escape(
     from lodger.sandbox.escape.cases import all_cases
 
     if runtime is not None and runtime not in _RUNTIMES:
-        raise Usage("runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " | ".join(_RUNTIMES))
+        raise Usage(
+            "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " | ".join(_RUNTIMES)
+        )
     everything = all_cases() + (_own(extra) if extra is not None else ())
     chosen = tuple(case for case in everything if _wanted(case, classes, ids, wall))
     if not chosen:
@@ -64,7 +69,9 @@ def escape(
 
 
 def _wanted(case: "Case", classes: list[str] | None, ids: list[str] | None, wall: str | None) -> bool:
-    if classes and not {case.letter, str(case.number), f"{case.letter}{case.number}"} & {text.upper() for text in classes}:
+    if classes and not {case.letter, str(case.number), f"{case.letter}{case.number}"} & {
+        text.upper() for text in classes
+    }:
         return False
     if ids and not any(case.id.startswith(text) for text in ids):
         return False
@@ -79,7 +86,9 @@ def _own(path: Path) -> "tuple[Case, ...]":
         raise Usage("file_missing", f"there is no file {str(path)!r}", fix="name a Python file that defines CASES")
     found = runpy.run_path(str(path)).get("CASES")
     if not found:
-        raise Usage("no_cases", f"{path} defines no CASES", fix="CASES = [Case(…)]; docs/escape-suite.md shows one in ten lines")
+        raise Usage(
+            "no_cases", f"{path} defines no CASES", fix="CASES = [Case(…)]; docs/escape-suite.md shows one in ten lines"
+        )
     return tuple(found)
 
 
@@ -88,7 +97,7 @@ def _attack(cases: "Sequence[Case]", *, matrix: bool, quiet: bool) -> "Suite":
 
     from lodger.sandbox.escape.runner import Suite
 
-    progress, done = (None, lambda: None) if quiet else _progress(len(cases))
+    progress, done = (None, _nothing) if quiet else _progress(len(cases))
     suite = Suite(tuple(cases), matrix=matrix, progress=progress)
     try:
         asyncio.run(suite.run())
@@ -97,12 +106,21 @@ def _attack(cases: "Sequence[Case]", *, matrix: bool, quiet: bool) -> "Suite":
     return suite
 
 
+def _nothing() -> None:
+    """There is no progress bar to stop."""
+
+
 def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None]]":
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     bar = Progress(
-        TextColumn("attacking"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=Console(stderr=True), transient=True
+        TextColumn("attacking"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
     )
     task = bar.add_task("attacking", total=total)
     bar.start()
@@ -132,7 +150,14 @@ def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
 
 def _list(cases: "Sequence[Case]", *, as_json: bool) -> None:
     if as_json:
-        write_json({"cases": [{"id": case.id, "class": case.number, "wall": case.wall, "mechanism": case.mechanism} for case in cases]})
+        write_json(
+            {
+                "cases": [
+                    {"id": case.id, "class": case.number, "wall": case.wall, "mechanism": case.mechanism}
+                    for case in cases
+                ]
+            }
+        )
         return
     table(("case", "wall", "mechanism"), [(case.id, case.wall, case.mechanism) for case in cases])
 
@@ -142,7 +167,10 @@ def _show(suite: "Suite") -> None:
     from lodger.sandbox.escape.runner import sees, summary
 
     findings = suite.findings
-    table(("class", "attacks by", "came to"), [(number, what, _counted(counts)) for number, what, counts in by_class(findings)])
+    table(
+        ("class", "attacks by", "came to"),
+        [(number, what, _counted(counts)) for number, what, counts in by_class(findings)],
+    )
     for found in findings:
         if found.status in ("escaped", "failed") or found.only_its_wall == "escaped":
             _show_one(found)

@@ -17,7 +17,9 @@ MEMORY_SLACK_BYTES = 40 * MIB
 PARENT_SLACK_BYTES = 8 * MIB
 
 #: What no text that a script or its author reads may hold: our language, our paths, our addresses.
-LEAKS = re.compile(r'Traceback|File "|\.py\b|site-packages|/home/|/usr/|/root/|/proc/\d|\b0x[0-9a-f]{6,}\b|[Ww]asmtime|libwasm|<class |errno')
+LEAKS = re.compile(
+    r'Traceback|File "|\.py\b|site-packages|/home/|/usr/|/root/|/proc/\d|\b0x[0-9a-f]{6,}\b|[Ww]asmtime|libwasm|<class |errno'
+)
 
 
 class Escaped(Exception):
@@ -80,7 +82,11 @@ def within_limits(trial: Trial) -> str:
             _most("bytes in a log line", len(line.text.encode()), limits.log_line_bytes + 128)
         _most("bytes of log", sum(len(line.text.encode()) for line in report.logs), limits.log_bytes + 256)
         _most("host calls", usage.host_calls, limits.host_calls)
-    _most("bytes grown in the parent", trial.parent_bytes, PARENT_SLACK_BYTES + 4 * limits.result_bytes + 2 * limits.log_bytes)
+    _most(
+        "bytes grown in the parent",
+        trial.parent_bytes,
+        PARENT_SLACK_BYTES + 4 * limits.result_bytes + 2 * limits.log_bytes,
+    )
     usage = trial.report.usage
     return f"{usage.cpu_ms:.0f} ms CPU, {usage.wall_ms:.0f} ms, peak {usage.memory_peak_bytes / MIB:.1f} MiB"
 
@@ -90,7 +96,7 @@ def _most(what: str, found: float, bound: float) -> None:
         raise Escaped(f"{found:.0f} {what}, at most {bound:.0f} allowed")
 
 
-def answers(*wanted: Any) -> Check:  # noqa: ANN401 - any JSON value
+def answers(*wanted: Any) -> Check:
     """The script answers exactly one of these values: anything else is what it stole."""
 
     def check(trial: Trial) -> str:
@@ -176,7 +182,7 @@ def marked(trial: Trial) -> str:
     return f"{len(report.logs)} lines kept, {report.dropped_logs} dropped and said so; {measured}"
 
 
-def leaves_nothing(*wanted: Any) -> Check:  # noqa: ANN401 - any JSON value
+def leaves_nothing(*wanted: Any) -> Check:
     """The next tenant's script answers as ever; this one's answer is one of the wanted, when any are named."""
     own = answers(*wanted) if wanted else within_limits
 

@@ -97,7 +97,8 @@ class Canaries:
         self._abstract.bind(f"\0{self.secret}")
         self._abstract.listen()
         self._abstract.setblocking(False)
-        self._own = _belongings()
+        self._uid = os.geteuid()
+        self._own = _belongings(self._uid)
 
     @property
     def path(self) -> str:
@@ -110,9 +111,10 @@ class Canaries:
         port: int = self._tcp.getsockname()[1]
         return port
 
-    def settled(self) -> None:
-        """Take the present belongings of this process as the right ones."""
-        self._own = _belongings()
+    def settled(self, worker_uid: int) -> None:
+        """Take the present belongings of this process as the right ones, and know whose a worker's would be."""
+        self._uid = worker_uid
+        self._own = _belongings(worker_uid)
 
     def touched(self) -> list[str]:
         """Say what was touched."""
@@ -134,8 +136,10 @@ class Canaries:
             except BlockingIOError:
                 continue
             found.append(f"the {name} canary was connected to")
-        now = _belongings()
-        found += [f"{what}: {self._own[what]} before, {now[what]} after" for what in now if now[what] != self._own[what]]
+        now = _belongings(self._uid)
+        found += [
+            f"{what}: {self._own[what]} before, {now[what]} after" for what in now if now[what] != self._own[what]
+        ]
         return found
 
     def close(self) -> None:
@@ -146,7 +150,7 @@ class Canaries:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _belongings() -> dict[str, str]:
+def _belongings(worker_uid: int) -> dict[str, str]:
     kinds: Counter[str] = Counter()
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names only
         try:
@@ -156,16 +160,32 @@ def _belongings() -> dict[str, str]:
     own = {
         "descriptors": " ".join(f"{kind}×{count}" for kind, count in sorted(kinds.items()) if "/proc/" not in kind),
         "working folder": os.getcwd(),  # noqa: PTH109 - as the kernel has it
-        "shared memory": " ".join(sorted(os.listdir("/dev/shm"))) if Path("/dev/shm").is_dir() else "",  # noqa: PTH208, S108 - looked at only
     }
-    for kind in ("shm", "sem", "msg"):
-        path = Path("/proc/sysvipc") / kind
-        own[f"System V {kind}"] = str(len(path.read_text().splitlines())) if path.exists() else ""
+    if (
+        worker_uid != os.geteuid()
+    ):  # otherwise nobody can tell whose they are: other programs of this user make them too
+        own["shared memory of a worker"] = " ".join(_owned(Path("/dev/shm"), worker_uid))  # noqa: S108 - looked at only
+        for kind in ("shm", "sem", "msg"):
+            own[f"System V {kind} of a worker"] = str(_rows(Path("/proc/sysvipc") / kind, worker_uid))
     return own
 
 
+def _owned(folder: Path, uid: int) -> list[str]:
+    if not folder.is_dir():
+        return []
+    return sorted(path.name for path in folder.iterdir() if path.lstat().st_uid == uid)
+
+
+def _rows(table: Path, uid: int) -> int:
+    if not table.exists():
+        return 0
+    head, *rows = (line.split() for line in table.read_text().splitlines())
+    columns = [head.index(name) for name in ("uid", "cuid")]
+    return sum(str(uid) in [row[column] for column in columns] for row in rows)
+
+
 def leaks(trial: Trial, secret: str) -> list[str]:
-    """Say what of ours stands in a text that the script or its author can read. The result is the script's own, but never holds the secret."""
+    """Say what of ours stands in a text that a script or its author reads; the result is its own, but never holds the secret."""
     found = []
     for report in trial.reports:
         error = report.error
@@ -210,6 +230,12 @@ def gone(pids: tuple[int, ...], patience_s: float = 0.5) -> str:
             return f"processes {left} are left"
         time.sleep(0.005)
     return ""
+
+
+def uid_of(pid: int) -> int:
+    """Give a process's real uid."""
+    rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(row.split()[1]) for row in rows if row.startswith("Uid:"))
 
 
 def _state(pid: int) -> str:

@@ -1,7 +1,8 @@
 """The layers of the wall that cases name: what each stops, and how the matrix takes it away to prove that the suite can see.
 
-A process wall is taken away in the zygote (setting ``without``), a part of the worker by :mod:`lodger.sandbox.escape.weakened`, a part of the
-realm by baking it without (:mod:`lodger.sandbox.escape.realms`), a limit by raising it to the maximum on one side of the socket or on both.
+A process wall is taken away in the zygote (setting ``without``), a part of the worker by :mod:`lodger.sandbox.escape.weakened`,
+a part of the realm by baking it without (:mod:`lodger.sandbox.escape.realms`), a limit by raising it to the maximum on one side
+of the socket or on both.
 """
 
 from collections.abc import Mapping
@@ -94,7 +95,11 @@ _INNER = (
     Layer("json_depth", "values nested to break a recursive parser", _both("json_depth")),
     Layer("source_bytes", "sources too large to compile", _both("source_bytes")),
     Layer("input_bytes", "inputs too large to hold", _both("input_bytes")),
-    Layer("strict_json", "values that two parsers read differently: NaN, duplicate keys, numbers out of range", Weakening(host="naive")),
+    Layer(
+        "strict_json",
+        "values that two parsers read differently: NaN, duplicate keys, numbers out of range",
+        Weakening(host="naive"),
+    ),
     Layer("call_table", "calls by names that are not in the table", Weakening(host="naive")),
     Layer("safe_errors", "text of our own exceptions in what a script can read", Weakening(host="naive")),
     Layer("primordials", "built-ins that a script replaced before the glue uses them", _realm("live_builtins")),
@@ -107,6 +112,7 @@ _INNER = (
     Layer("parent_verdict", "a worker's or a script's own word about how it ended", None),
     Layer("source_text", "compiled code in place of source text", None),
     Layer("no_paths", "paths and names of the host in what a script can read", _worker("tell_all")),
+    Layer("strict_result", "results that two parsers read differently", None),
     Layer("name_check", "names of calls that are no names", None),
     Layer("flat_text", "objects, functions and handles: nothing but text crosses", None),
     Layer("birth", "what a worker inherits: it is born with one socket, no environment, no thread", None),

@@ -57,20 +57,24 @@ def _limits(place: Path) -> dict[str, str]:
         name = names.get(row[:26].strip())
         if name is not None:
             hard = row[47:68].strip()
-            facts[f"limit of {name}"] = "none" if hard == "unlimited" else "zero" if hard == "0" else "small" if int(hard) <= 16 else "bounded"
+            facts[f"limit of {name}"] = (
+                "none" if hard == "unlimited" else "zero" if hard == "0" else "small" if int(hard) <= 16 else "bounded"
+            )
     timers = place / "timers"
-    facts["cpu timer"] = "armed" if timers.exists() and "signal: 9/" in timers.read_text() else "not armed" if timers.exists() else ""
+    facts["cpu timer"] = (
+        "armed" if timers.exists() and "signal: 9/" in timers.read_text() else "not armed" if timers.exists() else ""
+    )
     facts["oom score"] = (place / "oom_score_adj").read_text().strip()
     return facts
 
 
 def _files(place: Path) -> dict[str, str]:
-    targets = [os.readlink(path) for path in (place / "fd").iterdir()]
+    targets = [str(path.readlink()) for path in (place / "fd").iterdir()]
     return {
         "descriptors": "one socket" if len(targets) == 1 and targets[0].startswith("socket:") else f"{len(targets)}",
         "environment": "empty" if not (place / "environ").read_bytes() else "not empty",
         "arguments": "no secret" if b"canary" not in (place / "cmdline").read_bytes() else "a secret",
-        "working folder": os.readlink(place / "cwd"),
+        "working folder": str((place / "cwd").readlink()),
     }
 
 
@@ -78,18 +82,23 @@ def _mapped(place: Path) -> dict[str, str]:
     rows = [line.split(maxsplit=5) for line in (place / "maps").read_text().splitlines()]
     both = [row for row in rows if "w" in row[1] and "x" in row[1]]
     shared = [row for row in rows if row[1].endswith("s") and "w" in row[1]]
-    return {"writable code": "none" if not both else f"{len(both)} mappings", "shared memory": "none" if not shared else f"{len(shared)} mappings"}
+    return {
+        "writable code": "none" if not both else f"{len(both)} mappings",
+        "shared memory": "none" if not shared else f"{len(shared)} mappings",
+    }
 
 
 def _elsewhere(place: Path) -> dict[str, str]:
     facts = {}
     for name in _NAMESPACES:
-        same = os.readlink(place / "ns" / name) == os.readlink(f"/proc/self/ns/{name}")
+        same = (place / "ns" / name).readlink() == Path(f"/proc/self/ns/{name}").readlink()
         facts[f"{name} namespace"] = "the host's" if same else "its own"
     rows = [line.split() for line in (place / "mountinfo").read_text().splitlines()]
     facts["root"] = "empty" if not list((place / "root").iterdir()) else "not empty"
     facts["mounts"] = "one, read-only" if len(rows) == 1 and "ro" in rows[0][5].split(",") else f"{len(rows)}"
-    devices = [line for line in (place / "net" / "dev").read_text().splitlines()[2:] if not line.strip().startswith("lo:")]
+    devices = [
+        line for line in (place / "net" / "dev").read_text().splitlines()[2:] if not line.strip().startswith("lo:")
+    ]
     facts["network devices"] = "none" if not devices else f"{len(devices)}"
     routes = (place / "net" / "route").read_text().splitlines()[1:]
     facts["routes"] = "none" if not routes else f"{len(routes)}"

@@ -1,4 +1,4 @@
-"""Realms for the suite: the real one with one more capability, ``bridge``, that lets a script say any call; and weakened ones for the matrix.
+"""Realms for the suite: the real one and a capability, ``bridge``, that lets a script say any call; and weakened ones.
 
 An edit that finds nothing to edit is an error: the suite would otherwise claim to have taken away what still stands.
 """
@@ -23,7 +23,12 @@ _LIVE_JSON = "const parse = (...all) => JSON.parse(...all), stringify = (...all)
 EDITS: dict[str, tuple[tuple[str, str], ...]] = {
     "host_names": ((r"for \(const letter of [^;]*?\) delete globalThis\[[^;]*?\];", ""),),
     "all_globals": ((r"for \(const name of \[[^\]]*?SharedArrayBuffer[^;]*?delete globalThis\[[^;]*?\];", ""),),
-    "written_twice": ((r"const json = stringify\((args === undefined \? null : args)\);", r"stringify(args === undefined ? null : args); const json = stringify(args === undefined ? null : args);"),),
+    "written_twice": (
+        (
+            r"const json = stringify\((args === undefined \? null : args)\);",
+            r"stringify(args === undefined ? null : args); const json = stringify(args === undefined ? null : args);",
+        ),
+    ),
     "live_builtins": (
         (r"const uncurry = Function\.prototype\.bind\.bind\(Function\.prototype\.call\);", _LIVE_UNCURRY),
         (r"const \{ parse, stringify \} = JSON;", _LIVE_JSON),
@@ -39,7 +44,7 @@ def edited(text: str, edits: Iterable[str]) -> str:
     """Give bootstrap.js without what the edits take away. Raises EditFailed."""
     for name in edits:
         for pattern, instead in EDITS[name]:
-            text, count = re.subn(pattern, lambda _, instead=instead: instead, text)
+            text, count = re.subn(pattern, instead.replace("\\", r"\\"), text)
             if count != 1:
                 raise EditFailed("edit_failed", f"the edit {name} found {count} places in bootstrap.js, not one")
     return text

@@ -62,7 +62,7 @@ def as_junit(findings: Sequence[Finding]) -> str:
     )
     kinds = {"escaped": "failure", "failed": "error", "skipped": "skipped"}
     for found in findings:
-        name = f"{found.case.id}: {found.case.mechanism}"
+        name = xml_text(f"{found.case.id}: {found.case.mechanism}")
         node = ElementTree.SubElement(
             suite, "testcase", classname=f"{found.runtime}.{found.case.wall}", name=name, time=f"{found.ms / 1000:.3f}"
         )

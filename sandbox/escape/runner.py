@@ -31,7 +31,7 @@ Status = Literal["contained", "escaped", "failed", "skipped"]
 #: What a case gets unless it says otherwise: low, so that four hundred attacks take a minute.
 LIMITS = {"cpu_ms": 100, "wall_ms": 1500, "memory_bytes": 32 * MIB}
 _journal = logging.getLogger("lodger.sandbox")
-_SETTLE_S = 3.0
+_SETTLE_S = 15.0
 _HOLD_S = 5.0
 _ALL, _NOTHING = Weakening(), frozenset[str]()
 
@@ -122,7 +122,9 @@ class Suite:
                 async with _bench(self._settings(found.runtime, weakening, case.limits), canaries, None) as bench:
                     weak = await bench.judge(case, found.runtime, weakening)
             except SandboxError as problem:
-                return replace(found, notes=(*notes, f"not tried: {problem.what}"))
+                return replace(found, notes=(*notes, f"not tried: {problem.what} ({problem.why})"))
+            except TimeoutError:
+                return replace(found, notes=(*notes, "not tried: no worker became ready"))
             answers.append("contained" if weak.status in ("contained", "failed") else weak.status)
             if weak.status == "failed" or (weakening is not others and weak.status == "contained"):
                 notes.append(f"{'only its wall' if weakening is others else 'no wall'}: {weak.evidence}")
@@ -183,13 +185,15 @@ class Bench:
         for _ in range(3 if self._neighbour is not None else 0):
             await self._next_run()
         await self._settled()
-        self._canaries.settled()
+        self._canaries.settled(invariants.uid_of(self.pool.ready[0]))
 
     async def judge(self, case: Case, runtime: str, weakening: Weakening) -> Finding:
         """Try one case and say what came of it."""
         started = time.perf_counter()
         if not self.pool.walls.get(case.wall, True) and weakening is _ALL:
-            return Finding(case, runtime, "skipped", "", f"the wall {case.wall} does not stand on this host: see lodger doctor")
+            return Finding(
+                case, runtime, "skipped", "", f"the wall {case.wall} does not stand on this host: see lodger doctor"
+            )
         trial = await self._try(case, weakening)
         status, evidence = self._weigh(case, trial)
         broken = [] if self._neighbour is None else await self._after(trial)
@@ -208,7 +212,11 @@ class Bench:
             return "skipped", str(why)
         for report in trial.reports:
             if report.outcome not in case.expect:
-                error = f" ({report.error.name}: {report.error.message[:160]})" if report.error else f" {(report.result or '')[:160]}"
+                error = (
+                    f" ({report.error.name}: {report.error.message[:160]})"
+                    if report.error
+                    else f" {(report.result or '')[:160]}"
+                )
                 return "failed", f"ended as {report.outcome}, right would be {' or '.join(case.expect)}{error}"
         return "contained", evidence
 
@@ -226,7 +234,7 @@ class Bench:
 
     async def _settled(self) -> None:
         async with asyncio.timeout(_SETTLE_S):
-            while len(self.pool.ready) < 2:
+            while len(self.pool.ready) < 2:  # noqa: ASYNC110 - the pool announces no readiness, and need not for this
                 await asyncio.sleep(0.001)
 
     async def _try(self, case: Case, weakening: Weakening) -> Trial:
@@ -258,16 +266,25 @@ class Bench:
     async def _shared(self, sources: dict[str, str], context: str, limits: Limits, promised: Limits) -> Trial:
         """Run the attack and then the next tenant's script in one realm."""
         alone = await self.pool.run(invariants.neighbour(), Switchboard(promised))
-        modules = {"main.js": invariants.SHARED_REALM, "victim.js": invariants.NEIGHBOUR, "attack.js": sources.pop("main.js"), **sources}
+        modules = {
+            "main.js": invariants.SHARED_REALM,
+            "victim.js": invariants.NEIGHBOUR,
+            "attack.js": sources.pop("main.js"),
+            **sources,
+        }
         report = await self.pool.run(Job(Bundle(modules, context), limits), Switchboard(promised))
-        return Trial((report,), promised, facts={"victim": report.result or str(report.outcome), "victim alone": alone.result or ""})
+        return Trial(
+            (report,),
+            promised,
+            facts={"victim": report.result or str(report.outcome), "victim alone": alone.result or ""},
+        )
 
     @staticmethod
     async def _inspect(case: Case, host: Switchboard, pid: int, running: "asyncio.Future[Report]") -> Mapping[str, str]:
         assert case.inspect is not None
-        held = asyncio.ensure_future(host.held.wait())
+        held: asyncio.Future[Any] = asyncio.ensure_future(host.held.wait())
         try:
-            await asyncio.wait({held, running}, timeout=_HOLD_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([held, running], timeout=_HOLD_S, return_when=asyncio.FIRST_COMPLETED)
             return case.inspect(pid) if host.held.is_set() else {}
         finally:
             held.cancel()

@@ -45,11 +45,19 @@ class Switchboard:
             self.asked.append((name, arguments[:4096]))
         if self._naive:
             return await self._careless(name, arguments)
-        answer = {"echo": self._echo, "hold": self._hold, "nothing": self._nothing, "late": self._late, "large": self._large}.get(name)
+        answer = {
+            "echo": self._echo,
+            "hold": self._hold,
+            "nothing": self._nothing,
+            "late": self._late,
+            "large": self._large,
+        }.get(name)
         if answer is None:
             return _refusal("unknown_call", "there is no such call")
         try:
-            value = prescan.parse(arguments.encode(), max_bytes=self._limits.frame_bytes, max_depth=self._limits.json_depth)
+            value = prescan.parse(
+                arguments.encode(), max_bytes=self._limits.frame_bytes, max_depth=self._limits.json_depth
+            )
         except prescan.JsonRefused as refused:
             return _refusal("bad_request", str(refused))
         return await answer(value)
@@ -84,7 +92,6 @@ class Switchboard:
             return Reply(True, json.dumps(repr(method)))
         except Exception:  # noqa: BLE001 - the point of it
             return Reply(False, json.dumps({"code": "error", "message": traceback.format_exc()}))
-
 
     def _bound(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         """What a binding of another engine did to values: 32-bit integers, texts to their NUL, one normal form, formats filled in."""

@@ -6,14 +6,14 @@ Nothing else loads it, and no setting of a tenant's reaches a zygote.
 
 import time
 
-from lodger.sandbox.runtimes import quickjs
+from lodger.sandbox.runtimes import quickjs, realm
 from lodger.sandbox.runtimes.answer import quoted
 
 _EVERYTHING = (1 << 32) - 1
 _SEED = b"\x5a\xc3\x11\x9e\x70\x2b\xd4\x68"
 
 
-class WeakRealm(quickjs.QuickRealm):
+class WeakRealm(realm.QuickRealm):
     """A realm that lacks what the switches name."""
 
     switches: "frozenset[str]" = frozenset()
@@ -44,7 +44,7 @@ class WeakRealm(quickjs.QuickRealm):
     def call(self, operation: int, text: "bytes | None") -> "bytes | None":
         """Tell in an error where we were, in our own language."""
         if operation == ord("e") and "tell_all" in self.switches and text is not None:
-            told = quoted(f'File "{__file__}" in {self!r}: ')[:-1].encode()
+            told = quoted(f'File "{quickjs.__file__}" in {self!r}: ')[:-1].encode()
             text = text.replace(b'"message":"', b'"message":' + told, 1)
         return super().call(operation, text)
 
@@ -73,5 +73,5 @@ class Runtime(quickjs.Runtime):
         WeakRealm.switches = frozenset(settings.get("escape_worker", "").split())
         pairs = (pair.partition("=") for pair in settings.get("escape_header", "").split())
         WeakRealm.header = {name: int(value) for name, _, value in pairs}
-        quickjs.QuickRealm = WeakRealm  # type: ignore[misc] - this process exists for the matrix
+        setattr(quickjs, "QuickRealm", WeakRealm)  # noqa: B010 - a name that the module does not export; this process exists for the matrix
         super().prepare(settings)

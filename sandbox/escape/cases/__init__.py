@@ -11,10 +11,10 @@ def all_cases() -> tuple[Case, ...]:
     found: list[Case] = []
     for module in iter_modules(__path__):
         found += import_module(f"{__name__}.{module.name}").CASES
-    for what, kind in ((lambda case: case.id, "id"), (lambda case: case.triple, "(class, wall, mechanism)")):
-        seen: dict[object, Case] = {}
-        for case in found:
-            if what(case) in seen:
-                raise ValueError(f"two cases have one {kind}: {seen[what(case)].id} and {case.id}")
-            seen[what(case)] = case
+    seen: dict[object, Case] = {}
+    for case in found:
+        for mark in (case.id, case.triple):
+            if mark in seen:
+                raise ValueError(f"{seen[mark].id} and {case.id} are one attack: {mark}")
+            seen[mark] = case
     return tuple(sorted(found, key=lambda case: (case.letter, case.number, case.id)))

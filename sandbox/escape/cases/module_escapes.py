@@ -17,14 +17,44 @@ _STORY = "A module specifier names a file of the host."
 #: How the name is said; PATH is the canary file or a file of the system.
 _WAYS = (
     ("static", "a static import", "import text from 'PATH';\nexport default () => text;", _REFUSED),
-    ("static-attribute", "a static import with a type", "import text from 'PATH' with { type: 'json' };\nexport default () => text;", _REFUSED),
+    (
+        "static-attribute",
+        "a static import with a type",
+        "import text from 'PATH' with { type: 'json' };\nexport default () => text;",
+        _REFUSED,
+    ),
     ("star", "a star export", "export * from 'PATH';\nexport default () => 1;", _REFUSED),
     ("dynamic", "import()", "return (await import('PATH')).default;", _REFUSED),
-    ("dynamic-caught", "import() whose refusal is caught", "try { return (await import('PATH')).default; } catch { return 'refused'; }", (Outcome.OK,)),
-    ("eval", "import() inside eval", "try { return (await (0, eval)(`import('PATH')`)).default; } catch { return 'refused'; }", (Outcome.OK,)),
-    ("function", "import() inside a made function", "try { return (await new Function(`return import('PATH')`)()).default; } catch { return 'refused'; }", (Outcome.OK,)),
-    ("timer", "import() from a timer", "return await new Promise((r) => setTimeout(() => import('PATH').then((m) => r(m.default), () => r('refused')), 1));", (Outcome.OK,)),
-    ("computed", "import() of a computed name", "try { return (await import(['', ...'PATH'.split('/').slice(1)].join('/'))).default; } catch { return 'refused'; }", (Outcome.OK,)),
+    (
+        "dynamic-caught",
+        "import() whose refusal is caught",
+        "try { return (await import('PATH')).default; } catch { return 'refused'; }",
+        (Outcome.OK,),
+    ),
+    (
+        "eval",
+        "import() inside eval",
+        "try { return (await (0, eval)(`import('PATH')`)).default; } catch { return 'refused'; }",
+        (Outcome.OK,),
+    ),
+    (
+        "function",
+        "import() inside a made function",
+        "try { return (await new Function(`return import('PATH')`)()).default; } catch { return 'refused'; }",
+        (Outcome.OK,),
+    ),
+    (
+        "timer",
+        "import() from a timer",
+        "return await new Promise((r) => setTimeout(() => import('PATH').then((m) => r(m.default), () => r('refused')), 1));",
+        (Outcome.OK,),
+    ),
+    (
+        "computed",
+        "import() of a computed name",
+        "try { return (await import(['', ...'PATH'.split('/').slice(1)].join('/'))).default; } catch { return 'refused'; }",
+        (Outcome.OK,),
+    ),
 )
 _FILES = (
     ("canary", "CANARY_PATH", "the canary file"),

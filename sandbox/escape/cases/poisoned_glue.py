@@ -11,21 +11,81 @@ _STORY = "A built-in is replaced by the script's own; then the glue works, and m
 
 #: What is replaced, how the glue is made to work; the script answers how often its replacement met the glue.
 _POISONS = (
-    ("json-stringify", "JSON.stringify replaced", "const real = JSON.stringify; JSON.stringify = function (...a) { STEAL return real(...a); };"),
-    ("json-parse", "JSON.parse replaced", "const real = JSON.parse; JSON.parse = function (...a) { STEAL return real(...a); };"),
-    ("string-slice", "String.prototype.slice replaced", "const real = String.prototype.slice; String.prototype.slice = function (...a) { STEAL return real.apply(this, a); };"),
-    ("string-index-of", "String.prototype.indexOf replaced", "const real = String.prototype.indexOf; String.prototype.indexOf = function (...a) { STEAL return real.apply(this, a); };"),
-    ("map-get", "Map.prototype.get replaced", "const real = Map.prototype.get; Map.prototype.get = function (...a) { STEAL return real.apply(this, a); };"),
-    ("map-set", "Map.prototype.set replaced", "const real = Map.prototype.set; Map.prototype.set = function (...a) { STEAL return real.apply(this, a); };"),
-    ("map-delete", "Map.prototype.delete replaced", "const real = Map.prototype.delete; Map.prototype.delete = function (...a) { STEAL return real.apply(this, a); };"),
-    ("regexp-exec", "RegExp.prototype.exec replaced", "const real = RegExp.prototype.exec; RegExp.prototype.exec = function (...a) { STEAL return real.apply(this, a); };"),
-    ("well-formed", "String.prototype.toWellFormed replaced", "const real = String.prototype.toWellFormed; String.prototype.toWellFormed = function () { STEAL return real.apply(this); };"),
-    ("array-push", "Array.prototype.push replaced", "const real = Array.prototype.push; Array.prototype.push = function (...a) { STEAL return real.apply(this, a); };"),
-    ("array-join", "Array.prototype.join replaced", "const real = Array.prototype.join; Array.prototype.join = function (...a) { STEAL return real.apply(this, a); };"),
-    ("map-for-each", "Map.prototype.forEach replaced", "const real = Map.prototype.forEach; Map.prototype.forEach = function (...a) { STEAL return real.apply(this, a); };"),
-    ("object-to-string", "Object.prototype.toString replaced", "const real = Object.prototype.toString; Object.prototype.toString = function () { STEAL return real.apply(this); };"),
-    ("set-for-each", "Set.prototype.forEach replaced", "const real = Set.prototype.forEach; Set.prototype.forEach = function (...a) { STEAL return real.apply(this, a); };"),
-    ("replace-all", "String.prototype.replaceAll replaced", "const real = String.prototype.replaceAll; String.prototype.replaceAll = function (...a) { STEAL return real.apply(this, a); };"),
+    (
+        "json-stringify",
+        "JSON.stringify replaced",
+        "const real = JSON.stringify; JSON.stringify = function (...a) { STEAL return real(...a); };",
+    ),
+    (
+        "json-parse",
+        "JSON.parse replaced",
+        "const real = JSON.parse; JSON.parse = function (...a) { STEAL return real(...a); };",
+    ),
+    (
+        "string-slice",
+        "String.prototype.slice replaced",
+        "const real = String.prototype.slice; String.prototype.slice = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "string-index-of",
+        "String.prototype.indexOf replaced",
+        "const real = String.prototype.indexOf; String.prototype.indexOf = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "map-get",
+        "Map.prototype.get replaced",
+        "const real = Map.prototype.get; Map.prototype.get = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "map-set",
+        "Map.prototype.set replaced",
+        "const real = Map.prototype.set; Map.prototype.set = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "map-delete",
+        "Map.prototype.delete replaced",
+        "const real = Map.prototype.delete; Map.prototype.delete = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "regexp-exec",
+        "RegExp.prototype.exec replaced",
+        "const real = RegExp.prototype.exec; RegExp.prototype.exec = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "well-formed",
+        "String.prototype.toWellFormed replaced",
+        "const real = String.prototype.toWellFormed; String.prototype.toWellFormed = function () { STEAL return real.apply(this); };",
+    ),
+    (
+        "array-push",
+        "Array.prototype.push replaced",
+        "const real = Array.prototype.push; Array.prototype.push = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "array-join",
+        "Array.prototype.join replaced",
+        "const real = Array.prototype.join; Array.prototype.join = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "map-for-each",
+        "Map.prototype.forEach replaced",
+        "const real = Map.prototype.forEach; Map.prototype.forEach = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "object-to-string",
+        "Object.prototype.toString replaced",
+        "const real = Object.prototype.toString; Object.prototype.toString = function () { STEAL return real.apply(this); };",
+    ),
+    (
+        "set-for-each",
+        "Set.prototype.forEach replaced",
+        "const real = Set.prototype.forEach; Set.prototype.forEach = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "replace-all",
+        "String.prototype.replaceAll replaced",
+        "const real = String.prototype.replaceAll; String.prototype.replaceAll = function (...a) { STEAL return real.apply(this, a); };",
+    ),
 )
 _WORK = """
 const shown = { a: [1, { b: new Date(0) }], m: new Map([[1, 2]]), s: new Set([1]), r: /x/, q: 'a"b', e: new Error('logged') };
@@ -41,8 +101,16 @@ return stolen;
 
 #: Accessors on shared prototypes that would catch the glue's temporaries: none may be met.
 _TRAPS = (
-    ("array-zero", "a setter for element 0 on Array.prototype", "Object.defineProperty(Array.prototype, '0', { set(v) { STEAL }, configurable: true });"),
-    ("array-one", "a setter for element 1 on Array.prototype", "Object.defineProperty(Array.prototype, '1', { set(v) { STEAL }, configurable: true });"),
+    (
+        "array-zero",
+        "a setter for element 0 on Array.prototype",
+        "Object.defineProperty(Array.prototype, '0', { set(v) { STEAL }, configurable: true });",
+    ),
+    (
+        "array-one",
+        "a setter for element 1 on Array.prototype",
+        "Object.defineProperty(Array.prototype, '1', { set(v) { STEAL }, configurable: true });",
+    ),
 )
 
 
@@ -61,24 +129,99 @@ def _poisoned(rows: tuple[tuple[str, str, str], ...], klass: int, mark: str) -> 
 
 
 _RESULTS = (
-    ("array-tojson", "toJSON on Array.prototype", "Array.prototype.toJSON = () => 'owned'; await bridge.call('nothing', 1); return { kept: true };", {"kept": True}),
-    ("string-tojson", "toJSON on String.prototype", "String.prototype.toJSON = () => { return 7; }; return { n: 1 };", {"n": 1}),
-    ("boolean-tojson", "toJSON on Boolean.prototype", "Boolean.prototype.toJSON = () => 'owned'; return { n: 2 };", {"n": 2}),
-    ("promise-then", "Promise.prototype.then replaced", "const real = Promise.prototype.then; Promise.prototype.then = function (...a) { return real.apply(this, a); }; return { n: 3 };", {"n": 3}),
-    ("promise-resolve", "Promise.resolve replaced", "Promise.resolve = () => new Promise(() => {}); return { n: 4 };", {"n": 4}),
+    (
+        "array-tojson",
+        "toJSON on Array.prototype",
+        "Array.prototype.toJSON = () => 'owned'; await bridge.call('nothing', 1); return { kept: true };",
+        {"kept": True},
+    ),
+    (
+        "string-tojson",
+        "toJSON on String.prototype",
+        "String.prototype.toJSON = () => { return 7; }; return { n: 1 };",
+        {"n": 1},
+    ),
+    (
+        "boolean-tojson",
+        "toJSON on Boolean.prototype",
+        "Boolean.prototype.toJSON = () => 'owned'; return { n: 2 };",
+        {"n": 2},
+    ),
+    (
+        "promise-then",
+        "Promise.prototype.then replaced",
+        "const real = Promise.prototype.then; Promise.prototype.then = function (...a) { return real.apply(this, a); }; return { n: 3 };",
+        {"n": 3},
+    ),
+    (
+        "promise-resolve",
+        "Promise.resolve replaced",
+        "Promise.resolve = () => new Promise(() => {}); return { n: 4 };",
+        {"n": 4},
+    ),
     ("promise-gone", "the global Promise replaced", "globalThis.Promise = function () {}; return { n: 5 };", {"n": 5}),
     ("json-gone", "the global JSON deleted", "delete globalThis.JSON; return { n: 6 };", {"n": 6}),
     ("object-gone", "the global Object replaced", "globalThis.Object = null; return { n: 7 };", {"n": 7}),
-    ("map-gone", "the global Map replaced", "globalThis.Map = null; await bridge.call('nothing', 1); return { n: 8 };", {"n": 8}),
-    ("array-iterator", "the array iterator replaced", "Array.prototype[Symbol.iterator] = function () { for (;;); }; await bridge.call('nothing', [1]); return { n: 9 };", {"n": 9}),
-    ("function-call", "Function.prototype.call and apply replaced", "Function.prototype.call = Function.prototype.apply = Function.prototype.bind = () => 'owned'; await bridge.call('nothing', 1); return { n: 10 };", {"n": 10}),
-    ("define-property", "Object.defineProperty replaced", "Object.defineProperty = () => { throw 1; }; await bridge.call('nothing', 1); return { n: 11 };", {"n": 11}),
-    ("math-max", "Math.max replaced", "Math.max = Math.trunc = () => 1e12; await new Promise((r) => setTimeout(r, 1)); return { n: 12 };", {"n": 12}),
-    ("date-now", "Date.now replaced", "Date.now = () => 0; await new Promise((r) => setTimeout(r, 1)); return { n: 13 };", {"n": 13}),
-    ("string-gone", "the global String replaced", "globalThis.String = () => 'evil'; await bridge.call('zzz', 1).catch(() => {}); return { n: 14 };", {"n": 14}),
-    ("freeze", "every prototype frozen", "for (const c of [Object, Array, String, Function, Promise, Error, Map]) Object.freeze(c.prototype); await bridge.call('nothing', 1); return { n: 15 };", {"n": 15}),
-    ("symbol-species", "species of Promise replaced", "Object.defineProperty(Promise, Symbol.species, { get() { throw new Error('species'); } }); await bridge.call('nothing', 1); return { n: 16 };", {"n": 16}),
-    ("proto-cycle", "the prototype of Object.prototype's keys polluted with the context's names", "Object.prototype.action = Object.prototype.bridge = 'polluted'; return { n: 17 };", {"n": 17}),
+    (
+        "map-gone",
+        "the global Map replaced",
+        "globalThis.Map = null; await bridge.call('nothing', 1); return { n: 8 };",
+        {"n": 8},
+    ),
+    (
+        "array-iterator",
+        "the array iterator replaced",
+        "Array.prototype[Symbol.iterator] = function () { for (;;); }; await bridge.call('nothing', [1]); return { n: 9 };",
+        {"n": 9},
+    ),
+    (
+        "function-call",
+        "Function.prototype.call and apply replaced",
+        "Function.prototype.call = Function.prototype.apply = Function.prototype.bind = () => 'owned'; await bridge.call('nothing', 1); return { n: 10 };",
+        {"n": 10},
+    ),
+    (
+        "define-property",
+        "Object.defineProperty replaced",
+        "Object.defineProperty = () => { throw 1; }; await bridge.call('nothing', 1); return { n: 11 };",
+        {"n": 11},
+    ),
+    (
+        "math-max",
+        "Math.max replaced",
+        "Math.max = Math.trunc = () => 1e12; await new Promise((r) => setTimeout(r, 1)); return { n: 12 };",
+        {"n": 12},
+    ),
+    (
+        "date-now",
+        "Date.now replaced",
+        "Date.now = () => 0; await new Promise((r) => setTimeout(r, 1)); return { n: 13 };",
+        {"n": 13},
+    ),
+    (
+        "string-gone",
+        "the global String replaced",
+        "globalThis.String = () => 'evil'; await bridge.call('zzz', 1).catch(() => {}); return { n: 14 };",
+        {"n": 14},
+    ),
+    (
+        "freeze",
+        "every prototype frozen",
+        "for (const c of [Object, Array, String, Function, Promise, Error, Map]) Object.freeze(c.prototype); await bridge.call('nothing', 1); return { n: 15 };",
+        {"n": 15},
+    ),
+    (
+        "symbol-species",
+        "species of Promise replaced",
+        "Object.defineProperty(Promise, Symbol.species, { get() { throw new Error('species'); } }); await bridge.call('nothing', 1); return { n: 16 };",
+        {"n": 16},
+    ),
+    (
+        "proto-cycle",
+        "the prototype of Object.prototype's keys polluted with the context's names",
+        "Object.prototype.action = Object.prototype.bridge = 'polluted'; return { n: 17 };",
+        {"n": 17},
+    ),
 )
 
 CASES = [

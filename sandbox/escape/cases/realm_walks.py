@@ -1,31 +1,17 @@
-"""Classes 3, 7 to 9 and 13: ways from the script's global scope to something of ours, and what the scope itself holds.
+"""Classes 3 and 7 to 9: ways from the script's global scope to something of ours.
 
-The realm holds no object of the host: a walk can only end in the script's own global scope. The list of global names is frozen here; a new
-name is a decision.
+The realm holds no object of the host: a walk can only end in the script's own global scope.
 """
 
 import json
 
 from lodger.sandbox.escape.case import Case
-from lodger.sandbox.escape.evidence import answers, by_outcome, where
+from lodger.sandbox.escape.cases.realm_names import LANGUAGE, LIBRARY
+from lodger.sandbox.escape.evidence import answers, by_outcome
 from lodger.sandbox.escape.runner import ERROR
 from lodger.sandbox.outcome import Outcome
 
-#: What ECMAScript itself defines in this engine.
-LANGUAGE = """
-    AggregateError Array ArrayBuffer AsyncDisposableStack BigInt BigInt64Array BigUint64Array Boolean DataView Date DisposableStack Error
-    EvalError FinalizationRegistry Float16Array Float32Array Float64Array Function Infinity Int16Array Int32Array Int8Array InternalError
-    Iterator JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set String SuppressedError Symbol
-    SyntaxError TypeError URIError Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet decodeURI decodeURIComponent
-    encodeURI encodeURIComponent escape eval globalThis isFinite isNaN parseFloat parseInt undefined unescape
-""".split()
-#: What the standard library adds; ``fetch`` and its kind only where granted.
-LIBRARY = """
-    AbortController AbortSignal CustomEvent DOMException Event EventTarget TextDecoder TextEncoder URL URLSearchParams atob btoa clearInterval
-    clearTimeout console crypto queueMicrotask setInterval setTimeout structuredClone
-    Blob File FormData Headers Request Response fetch Instant Duration Calendar
-""".split()
-_ALLOWED = frozenset(LANGUAGE) | frozenset(LIBRARY)
+_ALLOWED = (*LANGUAGE, *LIBRARY)
 
 #: Every way known to reach a Function constructor or a global object, each as an expression that gives a global object.
 WALKS = (
@@ -39,47 +25,155 @@ WALKS = (
     ("arrow-constructor", "a function's constructor", "(() => {}).constructor('return this')()"),
     ("generator-constructor", "GeneratorFunction", "(function* () {}).constructor('yield globalThis')().next().value"),
     ("async-constructor", "AsyncFunction", "await (async () => {}).constructor('return globalThis')()"),
-    ("async-generator-constructor", "AsyncGeneratorFunction", "(await (async function* () {}).constructor('yield globalThis')().next()).value"),
+    (
+        "async-generator-constructor",
+        "AsyncGeneratorFunction",
+        "(await (async function* () {}).constructor('yield globalThis')().next()).value",
+    ),
     ("eval-indirect", "indirect eval", "(0, eval)('this')"),
     ("eval-direct", "direct eval", "eval('globalThis')"),
     ("sloppy-this", "this of a sloppy function", "new Function('return this')()"),
     ("sloppy-call", "call with no receiver", "Function('return (function () { return this; }).call(null)')()"),
     ("reflect-construct", "Reflect.construct of Function", "Reflect.construct(Function, ['return this'])()"),
-    ("error-constructor", "an engine-made error's constructor", "(() => { try { null.x; } catch (e) { return e.constructor.constructor('return this')(); } })()"),
+    (
+        "error-constructor",
+        "an engine-made error's constructor",
+        "(() => { try { null.x; } catch (e) { return e.constructor.constructor('return this')(); } })()",
+    ),
     ("stack-error-constructor", "a stack overflow's error", "Error('x').constructor.constructor('return this')()"),
-    ("promise-constructor", "the constructor of an async function's promise", "(async () => {})().constructor.constructor('return this')()"),
-    ("argument-constructor", "the constructor of what the host hands over", "arguments_[0].constructor.constructor('return this')()"),
+    (
+        "promise-constructor",
+        "the constructor of an async function's promise",
+        "(async () => {})().constructor.constructor('return this')()",
+    ),
+    (
+        "argument-constructor",
+        "the constructor of what the host hands over",
+        "arguments_[0].constructor.constructor('return this')()",
+    ),
     ("action-constructor", "the constructor of action", "action.constructor.constructor('return this')()"),
-    ("action-id-constructor", "the constructor of a text from the host", "action.id.constructor.constructor('return this')()"),
+    (
+        "action-id-constructor",
+        "the constructor of a text from the host",
+        "action.id.constructor.constructor('return this')()",
+    ),
     ("bridge-constructor", "the constructor of a host function", "bridge.call.constructor('return this')()"),
-    ("reply-constructor", "the constructor of a host call's answer", "(await bridge.call('echo', { a: 1 })).constructor.constructor('return this')()"),
-    ("reply-promise-constructor", "the constructor of a host call's promise", "bridge.call('nothing', 1).constructor.constructor('return this')()"),
-    ("refusal-constructor", "the constructor of a host call's error", "await bridge.call('zzz', 1).catch((e) => e.constructor.constructor('return this')())"),
+    (
+        "reply-constructor",
+        "the constructor of a host call's answer",
+        "(await bridge.call('echo', { a: 1 })).constructor.constructor('return this')()",
+    ),
+    (
+        "reply-promise-constructor",
+        "the constructor of a host call's promise",
+        "bridge.call('nothing', 1).constructor.constructor('return this')()",
+    ),
+    (
+        "refusal-constructor",
+        "the constructor of a host call's error",
+        "await bridge.call('zzz', 1).catch((e) => e.constructor.constructor('return this')())",
+    ),
     ("console-constructor", "the constructor of console.log", "console.log.constructor('return this')()"),
     ("console-this", "the receiver inside console", "console.log.call.constructor('return this')()"),
     ("timer-constructor", "the constructor of setTimeout", "setTimeout.constructor('return this')()"),
-    ("timer-this", "the receiver of a timer's callback", "await new Promise((r) => setTimeout(new Function('r', 'return function () { r(this || globalThis); }')(r), 1))"),
-    ("microtask-this", "the receiver of a microtask", "await new Promise((r) => queueMicrotask(new Function('r', 'return function () { r(this || globalThis); }')(r)))"),
+    (
+        "timer-this",
+        "the receiver of a timer's callback",
+        "await new Promise((r) => setTimeout(new Function('r', 'return function () { r(this || globalThis); }')(r), 1))",
+    ),
+    (
+        "microtask-this",
+        "the receiver of a microtask",
+        "await new Promise((r) => queueMicrotask(new Function('r', 'return function () { r(this || globalThis); }')(r)))",
+    ),
     ("then-this", "the receiver of a promise callback", "await Promise.resolve().then(new Function('return this'))"),
     ("module-this", "this of a module", "(await import('./other.js')).self || globalThis"),
-    ("namespace-constructor", "what a module namespace inherits", "Object.getPrototypeOf(await import('./other.js')) || globalThis"),
-    ("getter-receiver", "the receiver of the host object's getter", "Object.getOwnPropertyDescriptor(arguments_[0], 'bridge').constructor.constructor('return this')()"),
-    ("tojson-this", "the receiver of toJSON inside a host call", "await new Promise((r) => bridge.call('nothing', { toJSON: new Function('r', 'return function () { r(this.constructor.constructor(`return this`)()); return 1; }')(r) }))"),
-    ("species", "a species constructor called by a built-in", "await new Promise((r) => { class A extends Array { static get [Symbol.species]() { r(this.constructor('return this')()); return Array; } } new A(1).map((x) => x); })"),
-    ("finalizer", "the receiver of a finaliser", "new FinalizationRegistry(() => {}).register.constructor('return this')()"),
-    ("proxy-handler", "the handler of a proxy handed to the host", "await new Promise((r) => bridge.call('nothing', new Proxy({}, { ownKeys() { r(new Function('return this')()); return []; } })))"),
-    ("structured-clone", "the constructor of a clone", "structuredClone({ a: 1 }).constructor.constructor('return this')()"),
-    ("clone-error", "the constructor of a cloned error", "structuredClone(new Error('x')).constructor.constructor('return this')()"),
-    ("event-target", "the receiver of an event listener", "await new Promise((r) => { const t = new EventTarget(); t.addEventListener('x', (e) => r(e.constructor.constructor('return this')())); t.dispatchEvent(new Event('x')); })"),
-    ("abort-reason", "the reason of an aborted signal", "AbortSignal.abort().reason.constructor.constructor('return this')()"),
-    ("dom-exception", "the constructor of a DOMException", "(() => { try { atob('*'); } catch (e) { return e.constructor.constructor('return this')(); } })()"),
-    ("crypto-constructor", "the constructor of crypto's functions", "crypto.getRandomValues.constructor('return this')()"),
-    ("digest-promise", "the constructor of a digest's promise", "crypto.subtle.digest('SHA-256', new Uint8Array(1)).constructor.constructor('return this')()"),
-    ("text-encoder", "the constructor of encoded bytes", "new TextEncoder().encode('x').constructor.constructor('return this')()"),
-    ("url-searchparams", "the constructor of a query's iterator", "new URLSearchParams('a=1').entries().next().value.constructor.constructor('return this')()"),
-    ("iterator-prototype", "the prototype of native iterators", "Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())).constructor.constructor('return this')()"),
+    (
+        "namespace-constructor",
+        "what a module namespace inherits",
+        "Object.getPrototypeOf(await import('./other.js')) || globalThis",
+    ),
+    (
+        "getter-receiver",
+        "the receiver of the host object's getter",
+        "Object.getOwnPropertyDescriptor(arguments_[0], 'bridge').constructor.constructor('return this')()",
+    ),
+    (
+        "tojson-this",
+        "the receiver of toJSON inside a host call",
+        "await new Promise((r) => bridge.call('nothing', { toJSON: new Function('r', 'return function () { r(this.constructor.constructor(`return this`)()); return 1; }')(r) }))",
+    ),
+    (
+        "species",
+        "a species constructor called by a built-in",
+        "await new Promise((r) => { class A extends Array { static get [Symbol.species]() { r(this.constructor('return this')()); return Array; } } new A(1).map((x) => x); })",
+    ),
+    (
+        "finalizer",
+        "the receiver of a finaliser",
+        "new FinalizationRegistry(() => {}).register.constructor('return this')()",
+    ),
+    (
+        "proxy-handler",
+        "the handler of a proxy handed to the host",
+        "await new Promise((r) => bridge.call('nothing', new Proxy({}, { ownKeys() { r(new Function('return this')()); return []; } })))",
+    ),
+    (
+        "structured-clone",
+        "the constructor of a clone",
+        "structuredClone({ a: 1 }).constructor.constructor('return this')()",
+    ),
+    (
+        "clone-error",
+        "the constructor of a cloned error",
+        "structuredClone(new Error('x')).constructor.constructor('return this')()",
+    ),
+    (
+        "event-target",
+        "the receiver of an event listener",
+        "await new Promise((r) => { const t = new EventTarget(); t.addEventListener('x', (e) => r(e.constructor.constructor('return this')())); t.dispatchEvent(new Event('x')); })",
+    ),
+    (
+        "abort-reason",
+        "the reason of an aborted signal",
+        "AbortSignal.abort().reason.constructor.constructor('return this')()",
+    ),
+    (
+        "dom-exception",
+        "the constructor of a DOMException",
+        "(() => { try { atob('*'); } catch (e) { return e.constructor.constructor('return this')(); } })()",
+    ),
+    (
+        "crypto-constructor",
+        "the constructor of crypto's functions",
+        "crypto.getRandomValues.constructor('return this')()",
+    ),
+    (
+        "digest-promise",
+        "the constructor of a digest's promise",
+        "crypto.subtle.digest('SHA-256', new Uint8Array(1)).constructor.constructor('return this')()",
+    ),
+    (
+        "text-encoder",
+        "the constructor of encoded bytes",
+        "new TextEncoder().encode('x').constructor.constructor('return this')()",
+    ),
+    (
+        "url-searchparams",
+        "the constructor of a query's iterator",
+        "new URLSearchParams('a=1').entries().next().value.constructor.constructor('return this')()",
+    ),
+    (
+        "iterator-prototype",
+        "the prototype of native iterators",
+        "Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())).constructor.constructor('return this')()",
+    ),
     ("template-object", "the template object of a tag", "((s) => s.raw.constructor.constructor('return this')())`x`"),
-    ("caller", "caller and arguments of a function", "(() => { const f = Function('return typeof arguments.callee'); f(); return globalThis; })()"),
+    (
+        "caller",
+        "caller and arguments of a function",
+        "(() => { const f = Function('return typeof arguments.callee'); f(); return globalThis; })()",
+    ),
     ("with-scope", "a with block over the global object", "Function('with (globalThis) { return globalThis; }')()"),
 )
 
@@ -100,95 +194,10 @@ def _walk(expression: str) -> str:
 _OTHER = {"other.js": "export const self = this;\n"}
 _STORY = "A walk along constructors and receivers looks for a function of the host in whatever global scope it reaches."
 
-_NAMES = f"const frozen = new Set({json.dumps(sorted(_ALLOWED))}); return Object.getOwnPropertyNames(globalThis).filter((name) => !frozen.has(name));"
-_FINEST = "const clock = globalThis.performance?.now ? () => performance.now() : () => Date.now(); "
-_ABSENT = (
-    "SharedArrayBuffer",
-    "performance",
-)
-#: Never there, in any realm: names that other hosts' scripts reach for.
-_FOREIGN = "process require module exports __dirname Buffer global window self document Deno Bun std os print scriptArgs WebAssembly importScripts load read".split()
-
-
 CASES = [
     *(
         Case(f"A3-{name}", "host_names", mechanism, _walk(expression), seen=answers([]), story=_STORY, modules=_OTHER)
         for name, mechanism, expression in WALKS
-    ),
-    Case(
-        "A3-globals",
-        "removed_globals",
-        "the list of global names",
-        _NAMES,
-        seen=answers([]),
-        story="The names of the global scope are exactly those that somebody decided on.",
-    ),
-    Case(
-        "A3-globals-host",
-        "host_names",
-        "the list of global names, for functions of the host",
-        _NAMES,
-        seen=answers([]),
-        story="The glue's own functions are gone from the global scope before a script is.",
-    ),
-    *(
-        Case(
-            f"A13-no-{name.lower()}",
-            "removed_globals",
-            f"{name} as a clock or shared memory",
-            f"return [typeof globalThis.{name}, typeof new Function('return this')().{name}, '{name}' in globalThis];",
-            seen=answers(["undefined", "undefined", False]),
-            story="A counter in shared memory and a fine clock are what timing attacks are made of.",
-        )
-        for name in _ABSENT
-    ),
-    Case(
-        "A13-buffer-shared",
-        "removed_globals",
-        "a shared buffer by way of a memory's or a view's constructor",
-        "const found = []; let o = new Uint8Array(1).buffer; while (o) { found.push(...Object.getOwnPropertyNames(o.constructor ?? {}).filter((n) => /shared/i.test(n)));"
-        " o = Object.getPrototypeOf(o); } return found.concat(Object.getOwnPropertyNames(globalThis).filter((n) => /shared|atomics/i.test(n)));",
-        seen=answers([]),
-        story="Shared memory is looked for behind the constructors that remain.",
-    ),
-    Case(
-        "A13-date-granularity",
-        "coarse_clock",
-        "the finest clock there is, read in a tight loop",
-        _FINEST + "const seen = new Set(); const end = Date.now() + 20; let n = 0; while (Date.now() < end && n++ < 1e6) seen.add(clock()); return seen.size;",
-        seen=where("at most one value a millisecond", lambda count: count <= 200),
-        story="The script's clock must not tell time finer than a millisecond.",
-        behind=("removed_globals",),
-        limits={"cpu_ms": 1000, "wall_ms": 3000},
-    ),
-    Case(
-        "A13-date-edges",
-        "coarse_clock",
-        "the smallest step between two readings of a clock",
-        _FINEST + "let least = Infinity; for (let k = 0; k < 20; k++) { const t = clock(); let u; while ((u = clock()) === t); least = Math.min(least, u - t); } return least;",
-        seen=where("no step below a millisecond", lambda step: step > 0.9),
-        story="How often one can look between two ticks tells how fine the clock is.",
-        behind=("removed_globals",),
-        limits={"cpu_ms": 1000, "wall_ms": 3000},
-    ),
-    Case(
-        "A13-timer-order",
-        "removed_globals",
-        "a timer of nothing as a clock",
-        "const t = Date.now(); for (let i = 0; i < 5; i++) await new Promise((r) => setTimeout(r, 0)); return Date.now() - t < 1000 && typeof performance;",
-        seen=answers("undefined"),
-        story="Timers give no time of their own.",
-    ),
-    *(
-        Case(
-            f"A3-no-{name.strip('_').lower()}",
-            "host_names",
-            f"the name {name}",
-            f"return typeof {name} + [{', '.join(repr('$' + letter) for letter in 'saldethr')}].filter((n) => n in globalThis);",
-            seen=answers("undefined"),
-            story="Names that open doors in other hosts, and the glue's own, are not defined here.",
-        )
-        for name in _FOREIGN
     ),
     Case(
         "A9-source",

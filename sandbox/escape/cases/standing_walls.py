@@ -70,16 +70,27 @@ _LEFT = (
     ("string-text", "String", "globalThis.String = () => 'x';"),
     ("deleted", "a built-in deleted", "delete globalThis.Map;"),
     ("frozen-array", "Array.prototype frozen", "Object.freeze(Array.prototype);"),
-    ("getter", "a getter for a name that others use", "Object.defineProperty(Object.prototype, 'done', { get() { return 'left'; }, set() {}, configurable: true });"),
-    ("module", "the state of a shared module", "(await import('./victim.js')).default.left = 1; globalThis.leftToo = 1;"),
-    ("species", "a species constructor", "Object.defineProperty(Array, Symbol.species, { value: class { constructor() { return { map: 1 }; } } }); Array.prototype.map = () => [];"),
+    (
+        "getter",
+        "a getter for a name that others use",
+        "Object.defineProperty(Object.prototype, 'done', { get() { return 'left'; }, set() {}, configurable: true });",
+    ),
+    (
+        "module",
+        "the state of a shared module",
+        "(await import('./victim.js')).default.left = 1; globalThis.leftToo = 1;",
+    ),
+    (
+        "species",
+        "a species constructor",
+        "Object.defineProperty(Array, Symbol.species, { value: class { constructor() { return { map: 1 }; } } }); Array.prototype.map = () => [];",
+    ),
     ("iterator", "the iterator of arrays", "Array.prototype[Symbol.iterator] = function* () {};"),
     ("regexp", "RegExp.prototype", "RegExp.prototype.left = 1;"),
     ("number", "Number.prototype.toString", "Number.prototype.toString = () => 'x';"),
     ("reflect", "Reflect.ownKeys", "Reflect.ownKeys = () => [];"),
     ("object-names", "Object.getOwnPropertyNames", "Object.getOwnPropertyNames = () => [];"),
 )
-
 
 
 def _id(number: int, name: str) -> str:
