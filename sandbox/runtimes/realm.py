@@ -6,7 +6,12 @@ import time
 from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, LOG, REPLY
 from lodger.sandbox.runtimes.answer import Over, Stopped, cut, quoted
 from lodger.sandbox.runtimes.guest import Guest, Host, Thrown, Trapped
-from lodger.sandbox.runtimes.libwasmtime import TRAP_OUT_OF_FUEL, TRAP_STACK_OVERFLOW, TRAP_UNREACHABLE
+from lodger.sandbox.runtimes.libwasmtime import (
+    TRAP_OUT_OF_BOUNDS,
+    TRAP_OUT_OF_FUEL,
+    TRAP_STACK_OVERFLOW,
+    TRAP_UNREACHABLE,
+)
 from lodger.sandbox.runtimes.modules import Modules, SourceRefused
 
 TYPE_CHECKING = False
@@ -199,6 +204,8 @@ class QuickRealm(Host):
                 "LimitExceeded",
                 f"a call's arguments may have at most {self._limits['frame_bytes']} bytes",
             )
+        if not 0 < len(name) < 256:
+            raise Stopped("bad_request", "TypeError", "a call is named by 1 to 255 bytes")
         self._last_call = name.decode("utf-8", "replace")
         self._pending.add(int(number))
         self._channel.send(CALL, CALL_ID.pack(int(number)) + bytes((len(name),)) + name + json)
@@ -281,7 +288,7 @@ class QuickRealm(Host):
         return Stopped("script_error", "Error", "the script changed built-ins that its own run needs")
 
     def _verdict(self, trap: Trapped) -> Stopped:
-        if trap.code == TRAP_STACK_OVERFLOW:
+        if trap.code == TRAP_STACK_OVERFLOW or (trap.code == TRAP_OUT_OF_BOUNDS and self._below_stack()):
             return Stopped(
                 "stack_limit",
                 "LimitExceeded",
@@ -296,6 +303,10 @@ class QuickRealm(Host):
         if trap.code == TRAP_UNREACHABLE and self.guest.size() >= self._limits["memory_bytes"] // 4:
             return self._out_of_memory()
         raise trap
+
+    def _below_stack(self) -> bool:
+        # The guest's own stack lies at the bottom of its memory and grows down: one frame too many wraps below zero.
+        return self.guest.stack_pointer() >= self.guest.size()
 
 
 _OPERATIONS = {

@@ -20,6 +20,8 @@
   const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r };
   for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r"]) delete globalThis["$" + letter];
   for (const name of ["SharedArrayBuffer", "Atomics", "performance"]) delete globalThis[name];
+  // The engine would call this hook with the functions on the stack, ours among them. It keeps its name and loses its effect.
+  Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: true, configurable: true });
 
   // -- the built-ins as they are now --
   const uncurry = Function.prototype.bind.bind(Function.prototype.call);
@@ -41,7 +43,10 @@
   const lastIndexOf = uncurry(String.prototype.lastIndexOf);
   const startsWith = uncurry(String.prototype.startsWith);
   const wellFormed = uncurry(String.prototype.toWellFormed);
-  const push = uncurry(Array.prototype.push);
+  // Array.prototype.push assigns, so a setter on Array.prototype would be handed our array and what goes into it.
+  const push = (list, value) => {
+    defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+  };
   const mapGet = uncurry(Map.prototype.get);
   const mapSet = uncurry(Map.prototype.set);
   const mapHas = uncurry(Map.prototype.has);
@@ -54,6 +59,7 @@
   const OURS = "(eval_script"; // the guest's name for every file of this folder
   const MISSING = /^Error loading module '(.*)'$/;
   const PLACE = /([^\s()]+):(\d+):(\d+)\)?$/;
+  const CALL_NAME = /^[!-~]{1,255}$/;
 
   // -- one job's state; `start` fills it --
   const factories = create(null);
@@ -174,6 +180,7 @@
   // -- calls --
 
   function encode(op, args) {
+    if (typeof op !== "string" || exec(CALL_NAME, op) === null) throw new TypeErrorClass("a call is named by 1 to 255 printable ASCII characters");
     const json = stringify(args === undefined ? null : args);
     if (json === undefined) throw new TypeErrorClass(op + ": the arguments are not JSON");
     if (json.length > limits.frame) throw new RangeErrorClass(op + ": the arguments are " + json.length + " characters of JSON, at most " + limits.frame + " may cross");
@@ -304,8 +311,14 @@
   function members() {
     // What a default export is called with: a member is made when it is first read.
     const object = {};
-    for (const name of keys(factories)) lazily(object, name, true);
+    offer(object, true);
     return object;
+  }
+
+  function offer(object, enumerable) {
+    // By index: the iterator of arrays may be the script's own by now.
+    const names = keys(factories);
+    for (let index = 0; index < names.length; index++) lazily(object, names[index], enumerable);
   }
 
   const made = create(null);
@@ -363,7 +376,7 @@
   let began = false; // some line of the tenant may have run: from here a SyntaxError is its own doing
 
   function scope() {
-    for (const name of keys(factories)) lazily(globalThis, name, false);
+    offer(globalThis, false);
   }
 
   async function attempt(way) {
