@@ -18,6 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lodger.sandbox.runtime import Channel
 
+_WASM_PAGE = 65536
+_ROOM = 16384  # what describing an error and crossing with it takes, with something to spare
+
 
 class QuickRealm(Host):
     """One global scope, for one attempt."""
@@ -97,6 +100,8 @@ class QuickRealm(Host):
                 pass
             if self._backlog:
                 self._apply("settle", self._backlog.pop(0))
+            elif self._full():
+                raise self._out_of_memory()  # whatever failed for want of memory could not even say so
             elif self._wakes is not None:
                 self._sleep()
             elif self._pending:
@@ -105,6 +110,16 @@ class QuickRealm(Host):
                 self._apply("stuck", b"")
                 if not guest.jobs():
                     raise self._broken()
+
+    def _full(self) -> bool:
+        """Say whether the guest, with nothing to run now, has no room left for its next turn."""
+        guest = self.guest
+        if guest.size() + _WASM_PAGE <= self._limits["memory_bytes"]:
+            return False
+        address = guest.call("qjs_alloc", _ROOM)
+        if address:
+            guest.call("qjs_free", address, _ROOM)
+        return not address
 
     def _apply(self, function: str, message: bytes) -> None:
         self.guest.apply(self._numbers[function], message, self._numbers["undefined"], self._numbers["scratch"])

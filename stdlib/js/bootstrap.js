@@ -184,7 +184,7 @@
     const json = stringify(args === undefined ? null : args);
     if (json === undefined) throw new TypeErrorClass(op + ": the arguments are not JSON");
     if (json.length > limits.frame) throw new RangeErrorClass(op + ": the arguments are " + json.length + " characters of JSON, at most " + limits.frame + " may cross");
-    return json;
+    return wellFormed(json); // JSON.rawJSON lets half of a surrogate pair through
   }
 
   function refuse(error, ok, json) {
@@ -353,7 +353,7 @@
     if (json === undefined) json = "null";
     if (json.length > limits.result)
       return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "LimitExceeded"));
-    answer = json;
+    answer = wellFormed(json);
     settled = true;
     if (open === 0) end();
   }
