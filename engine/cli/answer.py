@@ -19,9 +19,13 @@ Database = Annotated[
 
 
 def write_json(body: Any) -> None:  # noqa: ANN401 - anything that JSON can say
-    """Write one line of JSON; half a surrogate pair, which UTF-8 cannot hold, stays the escape that it is in JSON."""
-    line = json.dumps(body, ensure_ascii=False, default=_plain)
-    sys.stdout.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+    """Write one line of JSON; with escapes where the stream's encoding lacks a letter, or it is half of a pair."""
+    text = json.dumps(body, ensure_ascii=False, default=_plain)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(body, default=_plain)
+    sys.stdout.write(text + "\n")
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say
@@ -67,8 +71,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     from rich.text import Text
 
     grid = Table(box=SIMPLE_HEAD, title=title, title_justify="left", header_style="bold", pad_edge=False)
-    for number, column in enumerate(columns, 1):
-        grid.add_column(column, overflow="fold", no_wrap=number < len(columns))
+    for column in columns:
+        # On a narrow terminal cells fold: a table that hides what it cannot show says something else than the ledger.
+        grid.add_column(column, overflow="fold")
     for row in rows:
         grid.add_row(
             *(cell if isinstance(cell, Text) else Text(visible("" if cell is None else str(cell))) for cell in row)
