@@ -242,11 +242,14 @@ class Attempt:
         del incoming[:start]
         self._read_on()
 
+    def _payload(self) -> bytes:
+        return said.bundle(self._job.bundle)
+
     def _frame(self, kind: int, payload: bytes) -> None:
         if not self._armed:
             if kind == frames.ARMED and not payload:
                 self._armed = True
-                self._send(frames.BUNDLE, said.bundle(self._job.bundle))
+                self._send(frames.BUNDLE, self._payload())
             else:
                 self._decide(verdict.protocol_error("a frame before the worker was armed"))
         elif kind == frames.CALL:
@@ -270,6 +273,8 @@ class Attempt:
         except prescan.JsonRefused as refused:
             if refused.code in ("too_deep", "number_out_of_range"):
                 self._decide(verdict.bad_request(str(refused)))
+            elif self._job.bundle.wasm is not None:  # its own bytes, not our serializer's
+                self._decide(verdict.bad_result(str(refused)))
             else:
                 self._decide(verdict.protocol_error("a result that is not JSON"))
             return

@@ -66,6 +66,17 @@ def source_too_large(size: int, limits: Limits) -> Verdict:
     return Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message))
 
 
+def module_too_large(size: int, limits: Limits) -> Verdict:
+    """Say that a WebAssembly module is too large."""
+    message = f"the module has {size} bytes, at most {limits.wasm_bytes} are taken"
+    return Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message))
+
+
+def bad_result(why: str) -> Verdict:
+    """Say that a module wrote something to its standard output that is no JSON; ``why`` is our own sentence."""
+    return Verdict(Outcome.SCRIPT_ERROR, ScriptError("BadResult", f"standard output must be one JSON value: {why}"))
+
+
 def protocol_error(why: str) -> Verdict:
     """Say that the worker broke the protocol; ``why`` holds no byte of the worker's."""
     return Verdict(Outcome.PROTOCOL_ERROR, ScriptError("ProtocolError", f"the worker broke the protocol: {why}"))

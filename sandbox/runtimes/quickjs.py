@@ -6,10 +6,10 @@ and the standard library in its data segment. ``prepare`` instantiates it before
 bootstrap hands over a result or an error. Conversion of either happens inside the guest, under the same limits.
 """
 
-from lodger.sandbox.frames import BUNDLE_PART, HEADER_FIELDS
 from lodger.sandbox.runtimes.guest import Guest
 from lodger.sandbox.runtimes.machine import Machine
 from lodger.sandbox.runtimes.realm import QuickRealm
+from lodger.sandbox.runtimes.rehearsal import LIMITS, SCRIPT, Mute
 
 #: What a worker of this runtime calls of the kernel once it is warm, seen with strace over 300 000 objects, host calls, timers,
 #: a stack overflow, memory to its limit and a metered loop; the socket is the channel's. No thread, no file, no executable page.
@@ -33,42 +33,6 @@ SYSCALLS = (
 )
 
 _OPEN_MEMORY = 16 << 20  # before the header: what the touch block may hold
-
-
-_REHEARSAL_LIMITS = dict.fromkeys(HEADER_FIELDS, 1 << 20) | {
-    "cpu_ms": 1000,
-    "memory_bytes": _OPEN_MEMORY,
-    "fuel": 0,
-    "now_us": 1,
-}
-_REHEARSAL_SCRIPT = b"""export default async ({ action }) => {
-  console.log("rehearsal", { action });
-  const parts = [];
-  for (const n of [1, 2, 3]) parts.push({ n, text: `${n * 1.5}` });
-  await null;
-  try { throw new Error("rehearsed"); } catch (error) { console.error(error); }
-  return { parts, at: new Date() };
-}
-"""
-_REHEARSAL = b"".join(
-    BUNDLE_PART.pack(len(name), len(text)) + name + text
-    for name, text in ((b"", b"{}"), (b"main.js", _REHEARSAL_SCRIPT))
-)
-
-
-class _Mute:
-    """A channel that leads nowhere."""
-
-    def send(self, kind: int, payload: bytes) -> None:
-        """Forget it."""
-
-    def receive(self) -> "tuple[int, bytes]":
-        """Nobody answers a rehearsal."""
-        raise RuntimeError("a rehearsal asks nothing")
-
-    def wait(self, timeout_ms: int) -> bool:
-        """Nobody answers a rehearsal."""
-        return False
 
 
 class Runtime:
@@ -122,8 +86,8 @@ class Runtime:
         # A whole attempt of ours in an instance that no job ever sees: 150 of the 180 page faults of a first job are Python's, the
         # library's and the compiled code's, not the realm's. Nothing can be left behind, because nothing is shared.
         realm = QuickRealm(self.numbers, spare, None)
-        realm.bound(_REHEARSAL_LIMITS)
-        realm.run(_REHEARSAL, _Mute())
+        realm.bound(LIMITS)
+        realm.run(SCRIPT, Mute())
 
     def _touch(self, guest: Guest) -> None:
         # A constant of ours through every path of a job that leaves nothing behind: strings in, a call, jobs.

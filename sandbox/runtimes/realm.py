@@ -25,6 +25,10 @@ _ROOM = 16384  # what describing an error and crossing with it takes, with somet
 class QuickRealm(Host):
     """One global scope, for one attempt."""
 
+    modules_type = Modules
+    #: How much of its memory a script holds at least when the engine throws a bare null for want of it.
+    tight_percent = 90
+
     def __init__(self, numbers: dict[str, int], guest: Guest, metered: Guest | None) -> None:
         self._numbers = numbers
         self._metered = metered
@@ -35,7 +39,7 @@ class QuickRealm(Host):
         self._epoch = time.monotonic_ns()
         self._deadline = 1 << 62
         self._channel: Channel | None = None
-        self._modules = Modules(b"")
+        self._modules = self.modules_type(b"")
         self._pending: set[int] = set()
         self._backlog: list[bytes] = []
         self._wakes: int | None = None
@@ -68,7 +72,7 @@ class QuickRealm(Host):
         """Run the bundle and answer by exactly one DONE or FAIL frame; an exception from here means a broken guest."""
         self._channel = channel
         try:
-            self._modules = Modules(bundle)
+            self._modules = self.modules_type(bundle)
             self._modules.check()
             self._drive(self._message(self._modules))
         except SourceRefused as refused:
@@ -244,8 +248,7 @@ class QuickRealm(Host):
         dropped, outcome, json = (text or b"0 script_error null").split(b" ", 2)
         if outcome == b"null":
             # A bare null is what running out of memory throws when there is no room for an error.
-            near = self.guest.size() >= self._limits["memory_bytes"] * 9 // 10
-            if near:
+            if self.guest.size() >= self._limits["memory_bytes"] * self.tight_percent // 100:
                 raise self._out_of_memory()
             outcome = b"script_error"
         if self._modules.missing is not None and outcome == b"compile_error":

@@ -18,7 +18,10 @@
 (function () {
   "use strict";
   const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r };
-  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r"]) delete globalThis["$" + letter];
+  // Only a host without module loader gives these two: its way into a script, and its reading of a stack's line.
+  const load = globalThis.$i;
+  const where = globalThis.$w;
+  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w"]) delete globalThis["$" + letter];
   for (const name of ["SharedArrayBuffer", "Atomics", "performance"]) delete globalThis[name];
   // The engine would call this hook with the functions on the stack, ours among them. It keeps its name and loses its effect.
   Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: true, configurable: true });
@@ -57,7 +60,7 @@
   const isError = Error.isError;
 
   const OURS = "(eval_script"; // the guest's name for every file of this folder
-  const MISSING = /^Error loading module '(.*)'$/;
+  const MISSING = /^(?:Error loading|could not load) module '(.*)'$/;
   const PLACE = /([^\s()]+):(\d+):(\d+)\)?$/;
   const CALL_NAME = /^[!-~]{1,255}$/;
 
@@ -95,6 +98,7 @@
       if (end < 0) end = stack.length;
       let line = slice(stack, from, end);
       from = end + 1;
+      if (where !== undefined) line = where(line, entry);
       if (indexOf(line, OURS) >= 0 || line === "") continue;
       if (indent > 0 && startsWith(line, "    at default (")) line = "    at <top level> (" + slice(line, 16);
       const found = exec(PLACE, line);
@@ -174,7 +178,9 @@
   function blame(error) {
     // Out of memory is thrown as an InternalError, and as a bare null when there was no room for one.
     if (error === null) return "null";
-    return member(error, "name") === "InternalError" && member(error, "message") === "out of memory" ? "memory_limit" : "script_error";
+    const message = member(error, "message");
+    if (member(error, "name") === "InternalError" && message === "out of memory") return "memory_limit";
+    return isError(error) && message === "Maximum call stack size exceeded" ? "stack_limit" : "script_error";
   }
 
   // -- calls --
@@ -370,10 +376,32 @@
   function crash(error) {
     const why = blame(error);
     if (why === "memory_limit") return fail(why, fault("the script needs more memory than it may hold", "LimitExceeded"));
+    if (why === "stack_limit") {
+      const about = describe(error);
+      about.name = "LimitExceeded";
+      about.message = "the script's calls are nested too deeply: is there a recursion without end?";
+      return say(why, about);
+    }
     return fail(why, error); // "null": the host knows whether memory was short
   }
 
   let began = false; // some line of the tenant may have run: from here a SyntaxError is its own doing
+
+  function begin() {
+    began = true;
+  }
+
+  function imported(way) {
+    // The module lodger:begin, which comes before the author's, calls this.
+    defineProperty(globalThis, "$begin", {
+      configurable: true,
+      value() {
+        begin();
+        delete globalThis.$begin;
+      },
+    });
+    return import("lodger:" + way);
+  }
 
   function scope() {
     offer(globalThis, false);
@@ -383,16 +411,9 @@
     // way: module (has a default export), body (a snippet as a function's body), plain (a module without default export)
     indent = way === "body" ? limits.indent : 0;
     if (way !== "module") scope();
-    defineProperty(globalThis, "$begin", {
-      configurable: true,
-      value() {
-        began = true;
-        delete globalThis.$begin;
-      },
-    });
     let namespace;
     try {
-      namespace = await import("lodger:" + way);
+      namespace = await (load === undefined ? imported(way) : load(way, begin));
     } catch (error) {
       return misread(way, error);
     }

@@ -2,6 +2,9 @@
 
 import pytest
 
+#: Both runtimes of JavaScript do the same.
+pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
+
 POLLUTED = [
     "Promise.prototype.then = () => { throw 1 }; Promise.resolve = () => { throw 2 }",
     "JSON.stringify = () => 'evil'; JSON.parse = () => 0",
