@@ -62,7 +62,11 @@ LINES = command(
 @pytest.mark.parametrize(("most", "dropped"), [(19, 1), (20, 0), (21, 0)])
 def test_log_lines(wasm: Commands, most: int, dropped: int) -> None:
     report = wasm(LINES, log_lines=most)
-    assert (report.outcome, report.dropped_logs, len(report.logs)) == (Outcome.OK, dropped, min(most, 20) + bool(dropped))
+    assert (report.outcome, report.dropped_logs, len(report.logs)) == (
+        Outcome.OK,
+        dropped,
+        min(most, 20) + bool(dropped),
+    )
 
 
 @pytest.mark.parametrize(("most", "kept", "dropped"), [(171, 19, 1), (180, 20, 0), (181, 20, 0)])
@@ -87,14 +91,18 @@ def test_a_line_without_end_takes_no_memory(wasm: Commands) -> None:
 
 
 def test_a_flood_of_lines_keeps_the_first(wasm: Commands) -> None:
-    flood = command("(loop $l (call $out (i32.const 2) (i32.const 1024) (i32.const 2)) (br $l))", extra=data(1024, "x\\n"))
+    flood = command(
+        "(loop $l (call $out (i32.const 2) (i32.const 1024) (i32.const 2)) (br $l))", extra=data(1024, "x\\n")
+    )
     report = wasm(flood, cpu_ms=300, log_lines=10)
     assert report.outcome is Outcome.CPU_LIMIT
     assert [line.text for line in report.logs] == ["x"] * 10
 
 
 def test_logs_before_a_limit_are_kept(wasm: Commands) -> None:
-    chatty = command("(call $out (i32.const 2) (i32.const 1024) (i32.const 3)) (loop $l (br $l))", extra=data(1024, "hi\\n"))
+    chatty = command(
+        "(call $out (i32.const 2) (i32.const 1024) (i32.const 3)) (loop $l (br $l))", extra=data(1024, "hi\\n")
+    )
     report = wasm(chatty, cpu_ms=50)
     assert (report.outcome, [line.text for line in report.logs]) == (Outcome.CPU_LIMIT, ["hi"])
 
