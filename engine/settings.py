@@ -3,12 +3,8 @@
 import os
 from pathlib import Path
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lodger"
 
 
 class Settings(BaseSettings):
@@ -63,7 +59,10 @@ class Settings(BaseSettings):
         description="an attempt that is silent so long after its wall limit is taken from its node",
     )
     drain_s: float = Field(
-        default=5.0, ge=0, le=600, description="how long running attempts may end when a node stops; the rest is handed back"
+        default=5.0,
+        ge=0,
+        le=600,
+        description="how long running attempts may end when a node stops; the rest is handed back",
     )
     concurrent_runs: int = Field(
         default=2, ge=1, le=100_000, description="attempts of one tenant at once, when its limits do not say"
@@ -74,13 +73,13 @@ class Settings(BaseSettings):
         description="FULL: a commit survives a power cut; NORMAL: a killed process",
     )
 
-    database: str = Field(default="lodger.db", description="where the ledger is: a SQLite file's path or a database URL")
-    cache_dir: Path = Field(default_factory=_cache, description="where the compiled guest is kept between starts")
-    smtp_host: str = Field(default="", description="server that the outbox is delivered to; empty: mails stay in it")
-    smtp_port: int = Field(default=25, ge=1, le=65_535, description="its port")
-    smtp_user: str = Field(default="", description="its user, when it asks for one")
-    smtp_password: SecretStr = Field(default=SecretStr(""), description="that user's password")
-    mail_from: str = Field(default="scripts@localhost", description="sender of the mails that scripts send")
+    database: str = Field(
+        default="lodger.db",
+        description="where the command line finds the ledger: a SQLite file's path or a database URL",
+    )
+    cache_dir: Path | None = Field(
+        default=None, description="where the compiled guest is kept; none: lodger in the user's cache folder"
+    )
 
     @property
     def lease_us(self) -> int:

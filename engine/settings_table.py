@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import SecretStr, ValidationError
+from pydantic import ValidationError
 
 from lodger.engine.errors import InputError
 from lodger.engine.settings import Settings
@@ -28,7 +28,7 @@ class Row:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-_UNITS = {"_s": "seconds", "_ms": "milliseconds", "_bytes": "bytes", "_port": "port", "_dir": "path"}
+_UNITS = {"_s": "seconds", "_ms": "milliseconds", "_bytes": "bytes", "_dir": "path"}
 
 
 def load(**overrides: Any) -> Settings:
@@ -53,7 +53,7 @@ def load(**overrides: Any) -> Settings:
 
 
 def table(settings: Settings) -> list[Row]:
-    """Every setting as a row, in the order of declaration; secrets are masked."""
+    """Every setting as a row, in the order of declaration."""
     rows = []
     for name, field in Settings.model_fields.items():
         default = field.get_default(call_default_factory=True, validated_data={})
@@ -74,8 +74,8 @@ def table(settings: Settings) -> list[Row]:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, SecretStr):
-        return "(set)" if value.get_secret_value() else ""
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

@@ -5,6 +5,7 @@ Must be used from a thread that lives as long as the zygote shall: the launcher'
 
 import array
 import asyncio
+import itertools
 import os
 import signal
 import socket
@@ -23,6 +24,8 @@ FOLDER = Path(__file__).resolve().parent
 _ANCILLARY = socket.CMSG_SPACE(8)
 _START_S = 20.0
 _UID_BASE = 0x70000000
+_ZYGOTES_OF_A_PROCESS = 32
+_started = itertools.count()
 _MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
 
 #: How long the guest's soft stop may take to save its logs before the kernel's timer kills.
@@ -33,7 +36,7 @@ def zygote_settings(runtime: str, runtime_settings: dict[str, str]) -> dict[str,
     """Give what a zygote is told, with the operator's maxima from the table of limits."""
     return {
         "runtime": runtime,
-        "uid": str(_UID_BASE + os.getpid()),
+        "uid": str(_UID_BASE + os.getpid() * _ZYGOTES_OF_A_PROCESS + next(_started) % _ZYGOTES_OF_A_PROCESS),
         "stack_bytes": str(8 << 20),
         "memory_max_bytes": str(_MAXIMUM["memory_bytes"]),
         "cpu_ms_max": str(_MAXIMUM["cpu_ms"]),

@@ -27,7 +27,7 @@ _TAKE_S = 30.0
 _TRIES = 3
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
 #: Workers in a row that die while warming up before the pool says so to whoever waits.
-_HOPELESS = 6
+_HOPELESS = 4
 _journal = logging.getLogger("lodger.sandbox")
 
 
@@ -70,6 +70,7 @@ class Pool:
         self._now_us = now_us
         self._zygote: Zygote | None = None
         self._ending: Zygote | None = None
+        self._first: asyncio.Future[None] | None = None  # the start waits for the first ready worker
         self._starting: asyncio.Lock = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self._asked = 0
@@ -102,8 +103,13 @@ class Pool:
             self._open = True
             try:
                 self._settings = zygote_settings(self._runtime, await self._complete())
+                self._first = asyncio.get_running_loop().create_future()
                 await self._bring_up()
-                self._give_back(await self._take())
+                async with asyncio.timeout(_TAKE_S):
+                    await self._first
+            except TimeoutError:
+                await self._close()
+                raise self._none_ready() from None
             except BaseException:
                 await self._close()
                 raise
@@ -156,9 +162,7 @@ class Pool:
             async with asyncio.timeout(_TAKE_S):
                 return await waiter
         except TimeoutError:
-            raise ZygoteFailed(
-                "no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s"
-            ) from None
+            raise self._none_ready() from None
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._give_back(waiter.result())  # it came in the moment of the cancellation, untouched
@@ -166,6 +170,9 @@ class Pool:
         finally:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
+
+    def _none_ready(self) -> ZygoteFailed:
+        return ZygoteFailed("no_worker", "no worker became ready", why=self._last_words or f"waited {_TAKE_S:g} s")
 
     def _give_back(self, worker: WorkerEnd) -> None:
         """Hand a ready worker to whoever waits longest, or keep it."""
@@ -211,6 +218,8 @@ class Pool:
         if said == _READY:
             self._failures = 0
             self._restarts = 0
+            if self._first is not None and not self._first.done():
+                self._first.set_result(None)
             if not self._around.idle_bytes:
                 self._around = Surroundings(_resident_bytes(worker.pid), self.walls, self._now_us)
             self._give_back(worker)
@@ -228,6 +237,8 @@ class Pool:
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
     def _despair(self, problem: ZygoteFailed) -> None:
+        if self._first is not None and not self._first.done():
+            self._first.set_exception(problem)
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -289,6 +300,7 @@ class Pool:
 
     async def _close(self) -> None:
         self._open = False
+        self._first = None
         restarting, self._restarting = self._restarting, None
         if restarting is not None:
             restarting.cancel()

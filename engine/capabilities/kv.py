@@ -14,6 +14,8 @@ from lodger.engine.effects.journal import Value
 MOST_VALUE = 64 * 1024
 MOST_TTL_S = 366 * 86_400
 DEFAULT_LIMIT = 100
+#: Bytes of one answer; what is left out begins after its last key.
+PAGE_BYTES = 512 * 1024
 
 
 def _scope(session: Session, given: dict[str, Any]) -> str:
@@ -90,8 +92,15 @@ async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]
     found: dict[str, str | None] = dict(await session.read(ask))
     found |= {key: value for key, value in own.items() if key.startswith(prefix) and key > after}
     kept = [(key, value) for key, value in sorted(found.items()) if value is not None][:limit]
-    session.budgets.spend("rows_read", len(kept))
-    return [{"key": key, "value": wire.parse(value)} for key, value in kept]
+    shown: list[dict[str, Any]] = []
+    size = 0
+    for key, value in kept:
+        size += len(key) + len(value)
+        if shown and size > PAGE_BYTES:
+            break
+        shown.append({"key": key, "value": wire.parse(value)})
+    session.budgets.spend("rows_read", len(shown))
+    return shown
 
 
 HANDLERS = {"kv.get": get, "kv.set": set_, "kv.delete": delete, "kv.add": add, "kv.list": list_}

@@ -36,11 +36,12 @@ def _standing() -> tuple[dict[str, str] | None, dict[str, Any] | None]:
     import asyncio
 
     from lodger.engine.cli.failure import Teaching, described
+    from lodger.engine.settings_table import load
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.runtimes.artefact import ensure
 
     async def look() -> dict[str, str] | None:
-        pool = Pool(settings=ensure().settings(), size=1, profile="trusted")
+        pool = Pool(settings=ensure(load().cache_dir).settings(), size=1, profile="trusted")
         await pool.start()
         try:
             return dict(pool.zygote.walls) if pool.zygote is not None else None
@@ -71,13 +72,15 @@ def _versions() -> dict[str, str]:
 
 
 def _cache() -> dict[str, Any]:
+    from lodger.engine.settings_table import load
     from lodger.sandbox.runtimes.artefact import candidates, is_ours
 
-    for folder in candidates():
+    folders = list(candidates(load().cache_dir))
+    for folder in folders:
         if folder.is_dir() and is_ours(folder):
             files = [path for path in folder.rglob("*") if path.is_file()]
             return {"folder": str(folder), "files": len(files), "bytes": sum(path.stat().st_size for path in files)}
-    return {"folder": str(next(candidates())), "files": 0, "bytes": 0}
+    return {"folder": str(folders[0]), "files": 0, "bytes": 0}
 
 
 def _show(body: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ def _one(effect: dict[str, Any]) -> list[str]:
             changes = _pairs(effect, "changes")
             return [f"~ {place}", *(_change(name, before, value) for name, value in changes)]
         case "increment":
-            return [f"~ {place}", *(f"    {name}: +{_value(amount)}" for name, amount in _pairs(effect, "amounts"))]
+            return [f"~ {place}", *(f"    {name}: {_signed(amount)}" for name, amount in _pairs(effect, "amounts"))]
         case "delete":
             return [f"- {place}"]
         case "kv.set":
@@ -35,7 +35,7 @@ def _one(effect: dict[str, Any]) -> list[str]:
         case "kv.delete":
             return [f"- kv {effect.get('key')}"]
         case "kv.add":
-            return [f"~ kv {effect.get('key')}", f"    +{_value(effect.get('amount'))}"]
+            return [f"~ kv {effect.get('key')}", f"    {_signed(effect.get('amount'))}"]
         case "mail":
             body = str(effect.get("text") or effect.get("html") or "")
             head = f"@ mail to {', '.join(effect.get('to', ()))}: {effect.get('subject', '')}"
@@ -52,6 +52,11 @@ def _change(name: str, before: dict[str, Any], value: object) -> str:
     if name in before:
         return f"    {name}: {_value(before[name])} → {_value(value)}"
     return f"    {name}: {_value(value)}"
+
+
+def _signed(amount: object) -> str:
+    shown = _value(amount)
+    return shown if shown.startswith("-") else f"+{shown}"
 
 
 def _value(value: object) -> str:

@@ -11,6 +11,7 @@ from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.memory import MemoryStore
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim
+from lodger.engine.settings_table import load
 from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -93,7 +94,7 @@ async def _rehearse(source: str, params: object, limits: Limits, progress: Calla
         dry_run=True,
     )
     store = MemoryStore()
-    pool = Pool(settings=ensure(progress=progress).settings(), size=1)
+    pool = Pool(settings=ensure(load().cache_dir, progress=progress).settings(), size=1)
     try:
         attempt = Attempt(claim, store.read, Datasets(), now_us=now_us)
         await pool.start()

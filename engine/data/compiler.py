@@ -111,20 +111,27 @@ class Compiler:
         column = column_of(field, self.dialect)
         if value is None:
             return column.is_(None)
-        if field.kind is Kind.DECIMAL and field.scale is not None:
-            low, high = floor_ceiling(value, field.scale)
-            if low != high:
-                return false()
+        if not _holds(field, value):
+            return false()
         return and_(column.is_not(None), column == self.bound(field, value))
 
     def _in(self, tree: In) -> Clause:
         field = tree.field
-        if isinstance(field, PathField) or field.kind is Kind.DECIMAL:
-            return or_(false(), *(self._same(field, value) for value in tree.values))
+        if isinstance(field, PathField):
+            return self._path_in(field, tree.values)
         column = column_of(field, self.dialect)
-        values = [self.bound(field, value) for value in tree.values if value is not None]
+        values = [self.bound(field, value) for value in tree.values if value is not None and _holds(field, value)]
         found: Clause = and_(column.is_not(None), column.in_(values)) if values else false()
         return or_(found, column.is_(None)) if None in tree.values else found
+
+    def _path_in(self, field: PathField, values: Sequence[tuple[int, Any]]) -> Clause:
+        ways: list[Clause] = []
+        for rank in sorted({rank for rank, _ in values}):
+            bound = [self._inner(rank, inner) for of, inner in values if of == rank]
+            ways.append(
+                self._missing(field) if rank == NULL else self._within(field, rank, operator.methodcaller("in_", bound))
+            )
+        return or_(false(), *ways)
 
     def _beyond(self, term: Order, value: Any) -> Clause:
         field = term.field
@@ -208,6 +215,14 @@ class Compiler:
     def numbers(self, field: PathField) -> ColumnElement[Any]:
         """Give the numbers at a path as doubles, NULL for anything else."""
         return case((self.rank(field) == NUMBER, self.value(field) * 1.0), else_=null())
+
+
+def _holds(field: ColumnField, value: Any) -> bool:
+    """Whether a column of this scale can hold the value at all."""
+    if field.kind is not Kind.DECIMAL or field.scale is None:
+        return True
+    low, high = floor_ceiling(value, field.scale)
+    return low == high
 
 
 def _json_path(field: PathField) -> str:

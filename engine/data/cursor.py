@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from lodger.engine.data import kinds, wire
-from lodger.engine.data.fields import NULL, OTHER, ColumnField
+from lodger.engine.data.fields import BOOLEAN, NULL, OTHER, TIME, ColumnField, classed
 from lodger.engine.data.filters import Order
-from lodger.engine.data.refusal import CallRefused, bad_request
+from lodger.engine.data.refusal import bad_request
 
 _LONGEST = 64 * 1024
 
@@ -48,6 +48,10 @@ def _term(term: Order, value: Any) -> Any:
     if isinstance(term.field, ColumnField):
         return kinds.read(term.field.kind, value, term.field.name)
     rank, inner = value
-    if type(rank) is not int or not NULL <= rank <= OTHER or not isinstance(inner, str | int | float):
-        raise CallRefused("bad_request", "that is not a cursor")
-    return rank, inner
+    plain = {BOOLEAN: bool(inner) if inner in (0, 1) else None, NULL: None, OTHER: []}.get(rank, inner)
+    if rank == TIME:
+        plain = {wire.INSTANT: inner}
+    found = classed(wire.normal(plain))
+    if type(rank) is not int or found[0] != rank:
+        raise bad_request("that is not a cursor")
+    return found

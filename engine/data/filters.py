@@ -18,6 +18,8 @@ from lodger.engine.data.refusal import CallRefused, bad_request
 MOST_CONDITIONS = 200
 MOST_DEPTH = 16
 MOST_IN = 500
+#: Values of all lists together: what is bound stays well below what a database takes in one statement.
+MOST_VALUES = 2000
 MOST_ORDER = 8
 LOGIC = ("and", "or", "not")
 
@@ -94,6 +96,7 @@ class _Reader:
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
         self.conditions = 0
+        self.values = 0
 
     def tree(self, value: Any, depth: int) -> Filter:
         if not isinstance(value, dict):
@@ -128,6 +131,9 @@ class _Reader:
         if op == "in":
             if not isinstance(value, list) or len(value) > MOST_IN:
                 raise bad_request(f"'in' takes a list of at most {MOST_IN} values")
+            self.values += len(value)
+            if self.values > MOST_VALUES:
+                raise bad_request(f"the lists of a filter hold at most {MOST_VALUES} values together")
             return In(field, tuple(operand(field, item, Op.EQ) for item in value))
         return Compare(field, Op(op), operand(field, value, Op(op)))
 

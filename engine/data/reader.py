@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Integer, cast, func
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data.aggregate import MOST_GROUPS, Measure, Part, Parts, Wanted
@@ -15,7 +16,7 @@ from lodger.engine.data.evaluator import Row
 from lodger.engine.data.fields import BOOLEAN, NULL, OTHER, ColumnField, PathField
 from lodger.engine.data.filters import Filter, Order
 from lodger.engine.data.kinds import Kind
-from lodger.engine.data.refusal import CallRefused
+from lodger.engine.data.refusal import CallRefused, bad_request
 from lodger.engine.data.scope import Scope
 from lodger.engine.data.stored import SQLITE, as_decimal, canonical, column_of
 from lodger.engine.ledger.schema.data import documents
@@ -23,6 +24,13 @@ from lodger.engine.ledger.schema.data import documents
 _CHUNK = 400
 _LOW = 0xFFFFFFFF
 Untouched = Many[Any]
+#: What SQLite says of a statement beyond its limits; everything else that fails is not the asker's doing.
+_TOO_COMPLEX = (
+    "Expression tree is too large",
+    "too many SQL variables",
+    "parser stack overflow",
+    "LIKE or GLOB pattern too complex",
+)
 
 
 class Reader:
@@ -38,6 +46,14 @@ class Reader:
         self.scope = scope
         self.dialect = connection.dialect.name
         self.compiler = Compiler(self.dialect)
+
+    def _ask(self, statement: Any) -> Any:
+        try:
+            return self.connection.execute(statement)
+        except OperationalError as error:
+            if any(sign in str(error.orig) for sign in _TOO_COMPLEX):
+                raise bad_request("the question is too complex for the database; ask in parts") from None
+            raise
 
     def page(
         self,
@@ -55,7 +71,7 @@ class Reader:
             statement = statement.where(self.compiler.after(order, after))
         statement = self._without(statement, rows, without)
         statement = statement.order_by(*self.compiler.terms(order)).limit(limit)
-        return [_row(rows, raw) for raw in self.connection.execute(statement)]
+        return [_row(rows, raw) for raw in self._ask(statement)]
 
     def rows(self, rows: Dataset, keys: Iterable[Any], *, lock: bool = False) -> dict[Any, Row]:
         """Give the rows of these keys by key; with ``lock`` they stay as they are until the transaction ends."""
@@ -67,7 +83,7 @@ class Reader:
             statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(key_column.in_(bound))
             if lock:
                 statement = statement.with_for_update()  # nothing on SQLite, whose writer holds the whole file
-            for raw in self.connection.execute(statement):
+            for raw in self._ask(statement):
                 row = _row(rows, raw)
                 found[row[rows.key.name]] = row
         return found
@@ -91,7 +107,7 @@ class Reader:
         statement = self._without(statement, rows, without)
         if flat:
             statement = statement.group_by(*labelled[: len(flat)]).limit(MOST_GROUPS + 1)
-        found = self.connection.execute(statement).all()
+        found = self._ask(statement).all()
         if len(found) > MOST_GROUPS:
             raise CallRefused("too_many_groups", f"there are more than {MOST_GROUPS} groups; filter or group by less")
         result: Parts = {}

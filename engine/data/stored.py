@@ -15,9 +15,12 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data.fields import ColumnField
 from lodger.engine.data.kinds import EXACT, Kind
+from lodger.engine.data.refusal import CallRefused
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 DIALECTS = (SQLITE, POSTGRESQL)
+#: A double tells apart all decimals of so many digits.
+EXACT_DIGITS = 15
 
 
 def column_of(field: ColumnField, dialect: str) -> ColumnElement[Any]:
@@ -37,6 +40,8 @@ def stored(field: ColumnField, value: Any, dialect: str) -> Any:
     """Give what is bound for a canonical value."""
     kind = field.kind
     if kind is Kind.DECIMAL and dialect == SQLITE:
+        if len(value.normalize(EXACT).as_tuple().digits) > EXACT_DIGITS:
+            raise CallRefused("too_many_digits", f"this database keeps decimals of {EXACT_DIGITS} digits exactly")
         return float(value)
     if kind is Kind.INSTANT:
         zoned = dialect != SQLITE and getattr(field.column.type, "timezone", False)

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 _LIMITED = {spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}
 
+_NOTES = {
+    "lost": "{whose}: its run ended too late to count and is dropped; somebody else has it",
+    "rescued": "{whose}: taken back from a node that is gone, and now {state}",
+    "node_lost": "node {node} is gone",
+    "lease_lost": "this node lost its lease: {reason}",
+    "fault": "{service}: {error}",
+}
+
 
 class Feed:
     """Listens to the engine until :meth:`stop`.
@@ -65,8 +73,9 @@ class Feed:
                 name = self._names.get(event.schedule_id or "", "?")
                 gap = Missed(event.tenant_id or "?", name, from_us(first), from_us(last), details["reason"] or "")
                 self._story.tell(gap)
-            case "lost" | "rescued" | "node_lost" | "lease_lost" | "fault":
-                self._story.tell(f"{event.kind}: {details}")
+            case kind if kind in _NOTES:
+                whose = f"{event.tenant_id}/{self._names.get(event.schedule_id or '', 'a request')}"
+                self._story.tell(_NOTES[kind].format(whose=whose, **details))
 
     def _run(self, event: Event, started_us: int, late_s: float) -> Run:
         details = event.details

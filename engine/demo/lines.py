@@ -39,7 +39,7 @@ class Lines:
             case Run():
                 self._run(item)
             case _:
-                self._write(item)
+                self._write(f"note    {item}")
 
     def _run(self, run: Run) -> None:
         head = "ran     " if run.ok else "stopped " if run.stopped_by else "failed  "

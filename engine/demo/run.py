@@ -24,6 +24,7 @@ from lodger.engine.facade import Engine
 from lodger.engine.node.mailer import Mailer, MailServer
 from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
 from lodger.engine.settings import Settings
+from lodger.engine.settings_table import load
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes.artefact import ensure
 
@@ -85,9 +86,9 @@ async def play(
     def now() -> datetime:
         return from_us(clock.now_us())
 
-    artefact = await asyncio.to_thread(ensure, progress=say)
+    settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S)
+    artefact = await asyncio.to_thread(ensure, settings.cache_dir, progress=say)
     async with AsyncExitStack() as stack:
-        settings = Settings(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S)
         engine = await stack.enter_async_context(Engine.open(settings.database, clock=clock, settings=settings))
         story = Story(begun=now())
         mailbox = await stack.enter_async_context(Mailbox(story.tell))

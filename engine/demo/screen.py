@@ -93,6 +93,8 @@ class Screen:
 
     def _wrong(self) -> RenderableType:
         parts: list[Text] = []
+        if note := self._story.note:
+            parts.append(_plain(note, "magenta", wrap=True))
         if stopped := self._story.stopped:
             parts.append(_plain(f"{stopped.tenant} / {stopped.name}: {stopped.stopped_by}", "yellow", wrap=True))
         if fault := self._story.fault:

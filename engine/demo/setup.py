@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from sqlalchemy import inspect
+
 from lodger.engine.clock import from_us
 from lodger.engine.demo.cast import CAST, OFF_DAYS, ONCE_AFTER_S
 from lodger.engine.demo.data import SHOPS, fill
+from lodger.engine.demo.tables import customers
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -21,21 +24,22 @@ class Stage:
 
 
 def set_up(engine: "Engine") -> Stage:
-    """Fill an empty ledger; one that the demo has filled before is left as it is, but for a new one-off."""
+    """Fill the ledger; what an earlier run has made is left as it is, what one that broke off owes is made up for."""
     now = from_us(engine.books.clock.now_us())
-    known = {tenant.id for tenant in engine.tenants.list()}
-    fresh = not known
     rows: dict[str, int] = {}
-    if fresh:
-        with engine.books.database.write() as connection:
+    with engine.books.database.write() as connection:
+        if not inspect(connection).has_table(customers.name):
             rows = fill(connection, now)
-        for shop in SHOPS:
+    known = {tenant.id for tenant in engine.tenants.list()}
+    for shop in SHOPS:
+        if shop.id not in known:
             engine.tenants.create(shop.id, name=shop.name)
+    bound = {(schedule.tenant_id, schedule.name) for schedule in engine.schedules.list()}
     for part in CAST:
         engine.scripts.put(part.shop, part.script, part.source())
         if part.rule is None:
             engine.run_at(part.shop, part.script, now + timedelta(seconds=ONCE_AFTER_S), part.params)
-        elif fresh:
+        elif (part.shop, part.name) not in bound:
             engine.schedules.create(
                 part.shop,
                 part.name,
@@ -47,4 +51,4 @@ def set_up(engine: "Engine") -> Stage:
                 limits=part.limits or None,
                 first_after=now - timedelta(days=OFF_DAYS),
             )
-    return Stage(fresh, rows)
+    return Stage(bool(rows), rows)

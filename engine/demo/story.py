@@ -80,6 +80,7 @@ class Story:
     upcoming: tuple[Upcoming, ...] = ()
     fault: Run | None = None
     stopped: Run | None = None
+    note: str | None = None
     ran: int = 0
     failed: int = 0
     mailed: int = 0
@@ -100,4 +101,6 @@ class Story:
                 self.fault = item
         elif isinstance(item, Missed):
             self.runs.append(item)
+        else:
+            self.note = item
         self.on_item(item)

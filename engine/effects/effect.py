@@ -110,6 +110,8 @@ def _added(rows: Dataset, name: str, held: Any, amount: Any) -> Any:
     made = kinds.plus(made, amount)
     if kind in (Kind.INT, Kind.BIGINT) and not -kinds.INT64 <= made < kinds.INT64:
         raise CallRefused("out_of_range", f"{name} would leave 64 bits")
+    if kind is Kind.FLOAT and made - made != 0:
+        raise CallRefused("out_of_range", f"{name} would be larger than a number can be")
     return made
 
 

@@ -60,7 +60,7 @@ def unchanged(connection: Connection, journal: Journal, now_us: int) -> None:
             continue
         if read(connection, journal.tenant_id, scope, [key], now_us).get(key) != held.base:
             line = journal.effects[held.first].line
-            raise ConflictFound("conflict", f"kv: the value of {key!r} changed meanwhile", index=held.first, place=line)
+            raise ConflictFound("conflict", f"kv: the value of '{key}' changed meanwhile", index=held.first, place=line)
 
 
 def write(connection: Connection, tenant_id: str, effect: KvSet | KvAdd, now_us: int) -> None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.metadata import version
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -22,6 +21,7 @@ from lodger.engine.policy.overlap import parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.errors import RuleNeverFires
 from lodger.engine.recurrence.rule import ScheduleRules
+from lodger.engine.recurrence.zones import tzdata_version
 
 _s, _r, _k = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c
 
@@ -289,8 +289,3 @@ def _schedule(row: AnyRow) -> Schedule:
 
 def _instant(us: int | None) -> datetime | None:
     return None if us is None else from_us(us)
-
-
-def tzdata_version() -> str:
-    """Version of the zone data that slots are computed with, e.g. ``2026.2``."""
-    return version("tzdata")

@@ -98,6 +98,8 @@ class Attempt:
             raise CallRefused("unknown_method", "there is no such call")
         if not self._granted(call.grant):
             raise denied(f"this run was not granted {call.grant}")
+        if call.effect:
+            self.counters.spend("bytes_written", len(arguments))
         return await HANDLERS[name](self._session, read_arguments(call, arguments))
 
     def _granted(self, grant: str) -> bool:

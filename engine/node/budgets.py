@@ -19,6 +19,7 @@ BUDGETS: tuple[BudgetSpec, ...] = (
     BudgetSpec("queries", 100, "questions put to the database"),
     BudgetSpec("rows_read", 10_000, "rows given to the script"),
     BudgetSpec("rows_written", 1000, "rows and keys inserted, changed or removed"),
+    BudgetSpec("bytes_written", 8 * 1024 * 1024, "letters of all writing calls, refused ones included"),
     BudgetSpec("mails", 100, "recipients of mails"),
 )
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lodger.engine.events import Event
-from lodger.engine.ledger import claims, leases
+from lodger.engine.ledger import claims, leases, retiming
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
@@ -69,6 +69,7 @@ class Node:
         self._forget = self.engine.watch(self._changed)
         await self.executor.start()
         await self.register()
+        await self._retime()
         for service in self._services:
             await service.start()
 
@@ -104,6 +105,18 @@ class Node:
             partial(leases.register, self.books, node_id=self.id, name=self.name, now_us=now)
         )
         self.renewed_s = begun
+
+    async def _retime(self) -> None:
+        """Bring the clocks to this process's zone data, and tell what that moved."""
+        looked = 1
+        while looked:
+            looked, moved = await self.pen.write(partial(retiming.retime, self.books))
+            for each in moved:
+                _log.warning("zone data moved %s from %s to %s", each.schedule_id, each.from_us, each.to_us)
+                self.engine.events.tell(
+                    Event("retimed", self.clock.now_us(), each.tenant_id, each.schedule_id, None,
+                          {"from_us": each.from_us, "next_us": each.to_us})
+                )  # fmt: skip
 
     def lose_lease(self, why: str) -> None:
         """Stop being a node until registered anew: its workers die, what they did is dropped."""

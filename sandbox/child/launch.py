@@ -18,8 +18,7 @@ def descend(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, 
     if os.getppid() != engine:
         os._exit(0)
     root = os.geteuid() == 0
-    uid, gid = (int(settings["uid"]),) * 2 if root else (os.geteuid(), os.getegid())
-    outer = _outer_namespaces(root, uid, gid) if "namespaces" not in settings.get("without", "").split() else ()
+    outer = _outer_namespaces(root) if "namespaces" not in settings.get("without", "").split() else ()
     ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     child = os.fork()
     if child == 0:
@@ -31,7 +30,7 @@ def descend(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, 
     theirs.close()
     while ours.recv(1) == b"m":
         try:
-            namespaces.write_maps(str(child), uid, gid, privileged=True)
+            namespaces.write_maps(str(child), int(settings["uid"]), int(settings["uid"]), privileged=True)
             ours.send(b"y")
         except OSError:
             ours.send(b"n")
@@ -39,7 +38,8 @@ def descend(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, 
     os._exit(0 if status == 0 else 1)
 
 
-def _outer_namespaces(root: bool, uid: int, gid: int) -> "tuple[str, ...]":
+def _outer_namespaces(root: bool) -> "tuple[str, ...]":
+    uid, gid = os.geteuid(), os.getegid()
     if root:
         entered = namespaces.enter(("pid",))
         if entered:

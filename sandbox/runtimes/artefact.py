@@ -52,14 +52,14 @@ class RealmUnavailable(SandboxError):
 class Artefact:
     """A baked realm: the compiled module, where its entry points lie, and the library that can load it."""
 
-    library: Path
+    libwasmtime: Path
     module: Path
     numbers: str
     metered: Path | None = None
 
     def settings(self) -> dict[str, str]:
         """Give what :meth:`lodger.sandbox.runtime.Runtime.prepare` of ``quickjs`` wants."""
-        told = {"library": str(self.library), "artefact": str(self.module), "numbers": self.numbers}
+        told = {"library": str(self.libwasmtime), "artefact": str(self.module), "numbers": self.numbers}
         return told | ({"fuel_artefact": str(self.metered)} if self.metered else {})
 
 

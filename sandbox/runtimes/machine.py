@@ -5,6 +5,10 @@ from ctypes import byref, c_void_p
 from lodger.sandbox.runtimes.guest import Guest
 from lodger.sandbox.runtimes.libwasmtime import Callback, Library, WasmFault, slots
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _MASK = 0xFFFFFFFF
 _BAD_DESCRIPTOR = 8  # WASI errno EBADF
 
@@ -71,7 +75,7 @@ class Machine:
         """Make a fresh guest whose memory cannot grow past that bound; a metered one starts with fuel for our own calls."""
         return Guest(self, self._pre, memory_bytes)
 
-    def _callback(self, function, count: int, answers: bool):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - ctypes' own types
+    def _callback(self, function: "Callable[..., int | None]", count: int, answers: bool) -> object:
         trap = self.lib.at["wasmtime_trap_new"]
 
         def enter(_env: int, _caller: int, address: int, _size: int) -> int | None:
@@ -79,10 +83,11 @@ class Machine:
                 values = slots(address, count or 1)
                 answer = function(*[values[2 * index] for index in range(count)])
                 if answers:
-                    values[0] = answer & _MASK
+                    values[0] = (answer or 0) & _MASK
             except BaseException as error:  # noqa: BLE001 - nothing may unwind through native frames
                 self.fault = error
-                return trap(b"stop", 4)  # type: ignore[no-any-return]
+                stop: int | None = trap(b"stop", 4)
+                return stop
             return None
 
         return Callback(enter)

@@ -32,7 +32,8 @@
   const RangeErrorClass = RangeError;
   const Bytes = Uint8Array;
   const toInteger = parseInt;
-  const { trunc, max } = Math;
+  const { trunc, max, min } = Math;
+  const FARTHEST_MS = 2 ** 31 - 1; // longer than any run may last
   const now = Date.now;
   const text = String;
   const slice = uncurry(String.prototype.slice);
@@ -251,18 +252,25 @@
 
   function later(milliseconds, callback) {
     const id = ++lastTimer;
-    mapSet(timers, id, { at: now() + max(0, trunc(+milliseconds) || 0), id, callback });
-    announce();
+    const at = now() + min(FARTHEST_MS, max(0, trunc(+milliseconds) || 0));
+    mapSet(timers, id, { at, id, callback });
+    if (at < wakes) {
+      wakes = at;
+      host.timer(text(max(0, at - now())));
+    }
     return id;
   }
 
   function forget(id) {
-    if (mapDelete(timers, id)) announce();
+    const timer = mapGet(timers, id);
+    if (timer === undefined) return;
+    mapDelete(timers, id);
+    if (timer.at <= wakes) announce();
   }
 
   function tick() {
     // One timer per turn, the earliest first, so that promise jobs run between two timers.
-    wakes = -1;
+    wakes = -1; // the host has forgotten its alarm: whatever is next must be told
     const time = now();
     let due = null;
     mapForEach(timers, (timer) => {

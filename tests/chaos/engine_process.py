@@ -30,7 +30,8 @@ class Worker:
 
     async def execute(self, claim: Claim) -> Finished:
         if self.mode == "hang":
-            print("hanging", claim.action_id, flush=True)
+            sys.stdout.write(f"hanging {claim.action_id}\n")
+            sys.stdout.flush()
             await asyncio.get_running_loop().create_future()
         await asyncio.sleep(0)
         return Finished(Outcome.OK, result="1", journal=claim.action_id)
@@ -44,7 +45,8 @@ async def main(path: str, mode: str) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     async with Engine.open(path, settings=SETTINGS) as engine, engine.node(Worker(mode), NAME, apply_effects=seen):
-        print("up", flush=True)
+        sys.stdout.write("up\n")
+        sys.stdout.flush()
         await ended.wait()
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from tests.chaos import engine_process
 
 from lodger.engine.clock import SystemClock
 from lodger.engine.ledger.schema.scheduling import actions
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
-from tests.chaos import engine_process
 
 ROOT = Path(__file__).resolve().parents[2]
 Start = Callable[[str, str], subprocess.Popen[str]]
@@ -66,7 +66,7 @@ def fill(engine: Engine, number: int) -> None:
 
 def counts(engine: Engine, statement: str) -> dict[str, int]:
     with engine.books.database.read() as connection:
-        return {name: number for name, number in connection.execute(text(statement))}
+        return {row[0]: row[1] for row in connection.execute(text(statement))}
 
 
 def states(engine: Engine) -> dict[str, int]:
@@ -100,7 +100,9 @@ def audit(engine: Engine, number: int) -> None:
     assert good == number
 
 
-def test_two_processes_race_over_thousands_of_actions_and_complete_each_exactly_once(engine: Engine, start: Start) -> None:
+def test_two_processes_race_over_thousands_of_actions_and_complete_each_exactly_once(
+    engine: Engine, start: Start
+) -> None:
     start("one")
     start("two")
     fill(engine, 4000)
@@ -110,7 +112,9 @@ def test_two_processes_race_over_thousands_of_actions_and_complete_each_exactly_
     assert set(shares) == {"one", "two"}, "only one of them worked: that was no race"
 
 
-def test_a_process_killed_in_the_middle_of_an_attempt_the_slot_runs_again_after_the_lease(engine: Engine, start: Start) -> None:
+def test_a_process_killed_in_the_middle_of_an_attempt_the_slot_runs_again_after_the_lease(
+    engine: Engine, start: Start
+) -> None:
     asked = engine.run_in("acme", "job", 0)
     hanging = start("hangs", "hang")
     assert hanging.stdout is not None
@@ -143,7 +147,7 @@ def test_processes_are_killed_at_random_and_started_again(engine: Engine, start:
     fill(engine, 6000)
     for number in range(2):
         left = 6000 - (number + 1) * 1500
-        until(lambda left=left: states(engine).get("done", 0) >= 6000 - left, 60)  # type: ignore[misc] - bound now
+        until(lambda left=left: states(engine).get("done", 0) >= 6000 - left, 60)  # type: ignore[misc]  # bound now
         victim = living.pop(chance.randrange(len(living)))
         victim.kill()
         victim.wait()

@@ -1,7 +1,8 @@
 """``lodger doctor`` on this host: every wall has a verdict, and what is missing a remedy."""
 
-from lodger.sandbox.wall import WALLS
 from tests.e2e.command import lodger
+
+from lodger.sandbox.wall import WALLS
 
 
 def test_every_wall_is_judged_and_what_is_missing_has_a_remedy() -> None:

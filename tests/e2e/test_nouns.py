@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.e2e.command import Said, lodger
 
 RULE = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"
@@ -28,7 +27,9 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def test_a_schedule_from_creation_to_deletion(ledger: Ledger) -> None:
-    made = ledger("schedule", "create", "acme", "daily", "--script", "hello", "--rule", RULE, "--tz", "Europe/Berlin").json
+    made = ledger(
+        "schedule", "create", "acme", "daily", "--script", "hello", "--rule", RULE, "--tz", "Europe/Berlin"
+    ).json
     assert made["state"] == "armed"
     assert made["next_at"].endswith("Z")
     assert "9" in made["text"]

@@ -1,11 +1,13 @@
 """CPU and wall limits: three lines behind each other for CPU, each seen to stop a loop by itself."""
 
+import asyncio
 import time
 
 import pytest
-from tests.escape.probing import Echo, probe
+from tests.escape.probing import Echo, probe, probe_job, probe_pool
 
-from lodger.sandbox import Outcome
+from lodger.sandbox import Outcome, Report
+from lodger.sandbox.attempt_watch import cpu_ms
 from lodger.sandbox.job import LogLine
 
 LOOP = "while True: pass"
@@ -13,14 +15,31 @@ SPEAK_THEN_LOOP = 'log("go")\nwhile True: pass'
 
 
 class Stalled(Echo):
-    """An engine whose event loop stands still after the first line: the parent's own look at the clock cannot come."""
+    """An engine whose event loop stands still from the first line until the worker is dead or has used so much CPU time."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, until_ms: float) -> None:
         super().__init__()
-        self.seconds = seconds
+        self.until_ms = until_ms
+        self.pid = 0
 
     def log(self, line: LogLine) -> None:
-        time.sleep(self.seconds)
+        patience = time.monotonic() + 60
+        while 0 <= cpu_ms(self.pid) < self.until_ms and time.monotonic() < patience:
+            time.sleep(0.005)
+
+
+def probe_stalled(without: tuple[str, ...], until_ms: float, **limits: int) -> Report:
+    async def go() -> Report:
+        host = Stalled(until_ms)
+        pool = probe_pool(without)
+        await pool.start()
+        host.pid = pool.ready[0]
+        try:
+            return await pool.run(probe_job(SPEAK_THEN_LOOP, **limits), host)
+        finally:
+            await pool.stop()
+
+    return asyncio.run(go())
 
 
 def test_cpu_limit_says_so() -> None:
@@ -32,12 +51,12 @@ def test_cpu_limit_says_so() -> None:
 
 
 def test_kernel_timer_alone() -> None:
-    report = probe(SPEAK_THEN_LOOP, host=Stalled(0.8), cpu_ms=50)
+    report = probe_stalled((), 500, cpu_ms=50)
     assert report.outcome is Outcome.CPU_LIMIT
-    assert report.usage.cpu_ms < 250
-    report = probe(SPEAK_THEN_LOOP, ("cpu_timer",), host=Stalled(0.8), cpu_ms=50)
+    assert report.usage.cpu_ms < 400
+    report = probe_stalled(("cpu_timer",), 500, cpu_ms=50)
     assert report.outcome is Outcome.CPU_LIMIT, "the parent's look stops it, late"
-    assert report.usage.cpu_ms > 300
+    assert report.usage.cpu_ms > 450
 
 
 def test_parents_look_alone() -> None:
@@ -46,16 +65,16 @@ def test_parents_look_alone() -> None:
     assert report.usage.cpu_ms <= 1000
 
 
-def test_parents_look_gone_with_the_others_only_the_wall_limit_is_left() -> None:
-    report = probe(SPEAK_THEN_LOOP, ("cpu_timer", "rlimits"), host=Stalled(0.5), cpu_ms=50, wall_ms=90)
+def test_with_all_three_gone_only_the_wall_limit_is_left() -> None:
+    report = probe(LOOP, ("cpu_timer", "rlimits"), cpu_ms=100, wall_ms=140)  # the parent looks at 150 ms
     assert report.outcome is Outcome.WALL_LIMIT
 
 
 @pytest.mark.slow
 def test_rlimit_cpu_is_the_last_line() -> None:
-    report = probe(SPEAK_THEN_LOOP, ("cpu_timer",), host=Stalled(4.0), cpu_ms=10)
+    report = probe_stalled(("cpu_timer",), 4000, cpu_ms=10)
     assert report.outcome is Outcome.CPU_LIMIT
-    assert 1500 < report.usage.cpu_ms < 3000
+    assert 1500 < report.usage.cpu_ms < 3500
 
 
 def test_wall_limit_of_a_sleeper() -> None:

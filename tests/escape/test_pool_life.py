@@ -321,3 +321,23 @@ def test_attempts_do_not_wait_for_each_other() -> None:
         return took
 
     assert asyncio.run(go()) < 2
+
+
+def owner(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/status").read_text().partition("Uid:")[2].split()[0])
+
+
+def test_two_pools_of_one_engine_have_two_uids() -> None:
+    if os.geteuid():
+        pytest.skip("needs an engine that is root")
+
+    async def go() -> set[int]:
+        pools = [probe_pool(size=1), probe_pool(size=1)]
+        for pool in pools:
+            await pool.start()
+        owners = {owner(pool.ready[0]) for pool in pools}
+        for pool in pools:
+            await pool.stop()
+        return owners
+
+    assert len(asyncio.run(go()) - {0}) == 2

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sim.world import Broken, World
 
 from lodger.engine.ledger import claims, clocks, commits, endings, leases, serial, stops
-from tests.sim.world import Broken, World
 
 SEEDS = range(12)
 STEPS = 250
@@ -79,7 +79,10 @@ PLANTED: dict[str, tuple[object, str, Callable[[Any], Any], int]] = {
 def test_a_planted_bug_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bug: str) -> None:
     place, name, plant, seeds = PLANTED[bug]
     monkeypatch.setattr(place, name, plant(getattr(place, name)))
-    with pytest.raises(Broken, match="seed"):
+
+    def look() -> None:
         for seed in range(seeds):
             live(tmp_path, seed)
 
+    with pytest.raises(Broken, match="seed"):
+        look()

@@ -6,13 +6,15 @@ they were changed, and compares it with what stands in the ledger.
 
 import random
 from collections import Counter
-from contextlib import contextmanager
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, event, text
+from tests.sim.laws import LAWS, OPEN
+from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.errors import InputError
 from lodger.engine.identity import Identities
@@ -22,7 +24,6 @@ from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
-from tests.store.intervals import VirtualClock, compile_intervals
 
 TENANTS = ("acme", "zeta")
 ENDS = (Outcome.OK, Outcome.OK, Outcome.OK, Outcome.SCRIPT_ERROR, Outcome.CPU_LIMIT, Outcome.ENGINE_FAULT)
@@ -46,7 +47,9 @@ class Owed:
     segments: list[tuple[int, int]] = field(default_factory=list)
 
     def slots(self, until: int) -> Iterator[int]:
-        for (step, after), end in zip(self.segments, [start for _step, start in self.segments[1:]] + [until], strict=True):
+        for (step, after), end in zip(
+            self.segments, [start for _step, start in self.segments[1:]] + [until], strict=True
+        ):
             yield from range((after // step + 1) * step, end + 1, step)
 
 
@@ -68,7 +71,9 @@ class World:
         ids = Identities(self.clock.now_us, self.chance.randbytes)
         settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=3, catch_up_max=20)
         path = str(folder / f"world-{seed}.db")
-        self.engine = Engine.open(path, clock=self.clock, settings=settings, compile_schedule=compile_intervals, ids=ids)
+        self.engine = Engine.open(
+            path, clock=self.clock, settings=settings, compile_schedule=compile_intervals, ids=ids
+        )
         self.books = self.engine.books
         self.nodes: list[SimNode] = []
         self.owed: dict[str, Owed] = {}
@@ -222,6 +227,7 @@ class World:
     def delete(self) -> str:
         schedule, owed = self._schedule()
         self.engine.schedules.delete(owed.tenant_id, schedule)
+        self.fuse = None
         self._audit(schedule, owed)
         del self.owed[schedule]
         return owed.name
@@ -279,7 +285,8 @@ class World:
                 text("SELECT accounted_us FROM lodger_schedule_clock WHERE schedule_id = :id"), {"id": schedule}
             )
             rows = connection.execute(
-                text("SELECT slot, slot_to FROM lodger_actions WHERE schedule_id = :id AND origin = 'slot'"), {"id": schedule}
+                text("SELECT slot, slot_to FROM lodger_actions WHERE schedule_id = :id AND origin = 'slot'"),
+                {"id": schedule},
             ).all()
         expected = Counter(owed.slots(accounted))
         singles = {slot for slot, slot_to in rows if slot_to is None}
@@ -316,7 +323,7 @@ class World:
                 commits.commit(self.books, connection, node.lease, batch, self.clock.us, _seen)
             self.nodes.clear()
             self.check()
-            if not self._scalar(f"SELECT count(*) FROM lodger_actions WHERE {_OPEN}"):
+            if not self._scalar(f"SELECT count(*) FROM lodger_actions WHERE {OPEN}"):
                 break
         else:
             self.broken("something never ends")
@@ -326,18 +333,3 @@ class World:
 
 def _seen(connection: Connection, claim: Claim, _finished: Finished) -> None:
     connection.execute(text("INSERT INTO effects_seen VALUES (:id, :n)"), {"id": claim.action_id, "n": claim.attempt})
-
-
-_OPEN = "state IN ('ready', 'running', 'sealed', 'waiting_retry')"
-LAWS = {
-    "at most one committed set of effects": "SELECT id, count(*) FROM effects_seen GROUP BY id HAVING count(*) > 1",
-    "effects only of what is done": "SELECT e.id, a.state FROM effects_seen e JOIN lodger_actions a ON a.id = e.id WHERE a.state <> 'done'",
-    "what is done has its effects": "SELECT id FROM lodger_actions WHERE state = 'done' AND id NOT IN (SELECT id FROM effects_seen)",
-    "a held action has one ahead of it": f"SELECT id FROM lodger_actions h WHERE held = 1 AND NOT EXISTS (SELECT 1 FROM lodger_actions a WHERE a.schedule_id = h.schedule_id AND a.held = 0 AND a.{_OPEN})",
-    "actions of a serial schedule never run side by side": f"SELECT a.schedule_id, count(*) FROM lodger_actions a JOIN lodger_schedules s ON s.id = a.schedule_id JOIN lodger_schedule_revisions r ON r.schedule_id = s.id AND r.revision = s.revision WHERE r.overlap <> 'allow' AND a.held = 0 AND a.{_OPEN} GROUP BY a.schedule_id HAVING count(*) > 1",
-    "turns are what the actions say": f"SELECT tenant_id, startable_at FROM lodger_turns t WHERE startable_at IS NOT CASE WHEN (SELECT state FROM lodger_tenants WHERE id = t.tenant_id) = 'active' AND (SELECT count(*) FROM lodger_actions a WHERE a.tenant_id = t.tenant_id AND a.state = 'running') < cap THEN (SELECT min(due_at) FROM lodger_actions a WHERE a.tenant_id = t.tenant_id AND held = 0 AND a.state IN ('ready', 'waiting_retry')) END",
-    "no tenant runs more than its cap": "SELECT tenant_id, count(*) FROM lodger_actions WHERE state = 'running' GROUP BY tenant_id HAVING count(*) > 3",
-    "what runs is leased by a living epoch": "SELECT a.id FROM lodger_actions a JOIN lodger_nodes n ON n.id = a.node_id WHERE a.state = 'running' AND (n.epoch <> a.lease_epoch OR n.state <> 'alive')",
-    "a suspended tenant runs nothing": "SELECT a.id FROM lodger_actions a JOIN lodger_tenants t ON t.id = a.tenant_id WHERE t.state <> 'active' AND a.state = 'running'",
-    "an enabled schedule has its next slot": "SELECT schedule_id FROM lodger_schedule_clock WHERE state = 'ended' OR (state = 'armed' AND next_at <= accounted_us)",
-}  # fmt: skip

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from sqlalchemy import text
+from tests.store.intervals import VirtualClock
 
 from lodger.engine.clock import from_us
 from lodger.engine.ledger import claims, clocks, commits, leases
@@ -15,7 +16,6 @@ from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
-from tests.store.intervals import VirtualClock
 
 OK = Finished(Outcome.OK, result='{"done":true}')
 THROWN = Finished(Outcome.SCRIPT_ERROR, error=ScriptError("Error", "no", line=3))
@@ -35,7 +35,7 @@ class Bench:
         return tenant_id
 
     def schedule(self, rules: str = "every 60", tenant_id: str = "acme", name: str = "s", **terms: object) -> Schedule:
-        return self.engine.schedules.create(tenant_id, name, script="job", rules=rules, **terms)  # type: ignore[arg-type] - forwarded
+        return self.engine.schedules.create(tenant_id, name, script="job", rules=rules, **terms)  # type: ignore[arg-type]  # forwarded
 
     def tick(self) -> list[Ticked]:
         with self.engine.books.database.write() as connection:

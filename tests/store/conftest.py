@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.store.bench import Bench
+from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
-from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock, compile_intervals
 
 DATABASES = ["sqlite"]
 

@@ -2,13 +2,13 @@
 
 import pytest
 from sqlalchemy import Connection, text
+from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.clock import from_us
 from lodger.engine.effects.errors import ConflictFound, EffectRefused
 from lodger.engine.node.executor import Claim, Finished
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
-from tests.store.bench import OK, THROWN, Bench
 
 LOST = Finished(Outcome.ENGINE_FAULT, error=ScriptError("Bug", "ours"))
 

@@ -103,7 +103,10 @@ def test_pragmas_hold_on_every_connection(tmp_path: Path) -> None:
     database = Database(str(tmp_path / "ledger.db"))
     with database.read() as one, database.read() as two:
         for connection in (one, two):
-            values = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")]
+            values = [
+                connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+                for name in ("journal_mode", "synchronous", "foreign_keys")
+            ]
             assert values == ["wal", 2, 1]
     database.close()
 

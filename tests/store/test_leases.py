@@ -1,11 +1,11 @@
 """Who is alive: epochs, rescue, resignation; suspended and deleted tenants never meet old work."""
 
 import pytest
+from tests.store.bench import Bench
 
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.ledger import leases
 from lodger.sandbox.outcome import Outcome
-from tests.store.bench import Bench
 
 
 def test_a_lost_nodes_actions_run_again_and_its_commit_changes_nothing(bench: Bench) -> None:

@@ -47,9 +47,15 @@ def test_checks_and_partial_indexes_are_those_of_the_tables(url: str) -> None:
     with database.read() as connection:
         inspector = inspect(connection)
         for table in metadata.sorted_tables:
-            stored = {(check["name"], " ".join(str(check["sqltext"]).split())) for check in inspector.get_check_constraints(table.name)}
+            stored = {
+                (check["name"], " ".join(str(check["sqltext"]).split()))
+                for check in inspector.get_check_constraints(table.name)
+            }
             declared = {
-                (f"ck_{table.name}_{check.name}".replace(f"ck_{table.name}_ck_{table.name}_", f"ck_{table.name}_"), " ".join(str(check.sqltext).split()))
+                (
+                    f"ck_{table.name}_{check.name}".replace(f"ck_{table.name}_ck_{table.name}_", f"ck_{table.name}_"),
+                    " ".join(str(check.sqltext).split()),
+                )
                 for check in table.constraints
                 if hasattr(check, "sqltext")
             }

@@ -1,10 +1,10 @@
 """Edit, pause, resume, delete: at once, with what was owed accounted first."""
 
 import pytest
+from tests.store.bench import Bench
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
-from tests.store.bench import Bench
 
 
 def test_an_edit_accounts_the_old_rule_and_then_moves_the_clock(bench: Bench) -> None:

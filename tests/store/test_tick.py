@@ -1,11 +1,13 @@
 """Turning due clocks into actions: a row per slot or per gap, and the clock moved, whatever the time that passed."""
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
+from tests.store.bench import THROWN, Bench
 
 from lodger.engine.clock import from_us
+from lodger.engine.ledger import retiming
 from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
-from tests.store.bench import THROWN, Bench
 
 MONTH = 31 * 86_400
 
@@ -235,3 +237,20 @@ def test_two_ticks_of_one_slot_make_one_action(bench: Bench) -> None:
         )
     bench.tick()
     assert len(bench.actions(schedule)) == 1
+
+
+def test_new_zone_data_moves_what_is_to_come_and_tells_it(bench: Bench) -> None:
+    bench.tenant()
+    schedule, other = bench.schedule(name="moved"), bench.schedule(name="same")
+    with bench.engine.books.database.write() as connection:
+        connection.execute(
+            text("UPDATE lodger_schedule_clock SET tzdata = 'old', next_at = next_at + :more WHERE schedule_id = :id"),
+            {"id": schedule.id, "more": 3_600_000_000},
+        )
+        looked, moved = retiming.retime(bench.engine.books, connection)
+    assert schedule.next_at is not None
+    assert looked == 1
+    assert [(each.schedule_id, from_us(each.to_us or 0)) for each in moved] == [(schedule.id, schedule.next_at)]
+    with bench.engine.books.database.write() as connection:
+        assert retiming.retime(bench.engine.books, connection) == (0, [])
+    assert bench.engine.schedules.get("acme", "same") == other

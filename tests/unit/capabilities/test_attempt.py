@@ -259,6 +259,15 @@ def test_budgets_are_counted_and_refuse(shop: Shop) -> None:
     assert len(attempt.effects()) == 1
 
 
+def test_a_journal_cannot_fill_the_nodes_memory(shop: Shop) -> None:
+    attempt = shop.attempt()
+    written = 0
+    while ask(attempt, "kv.set", key=f"k{written}", value="x" * 60_000) is None:
+        written += 1
+    assert written == 139
+    assert ask(attempt, "db.count", set="orders") == 2, "reading goes on"
+
+
 def test_writing_what_was_read_asks_nothing_more(shop: Shop) -> None:
     attempt = shop.attempt()
     rows = ask(attempt, "db.find", set="orders")["rows"]

@@ -21,7 +21,7 @@ def test_each_kind_of_effect_has_its_sign() -> None:
         "+ carts a", "    id: a", "    items: 3",
         "~ carts 7", "    state: open → old",
         "~ carts 8", "    at: 2026-01-01T00:00:00Z",
-        "~ stock 1", "    left: +-2",
+        "~ stock 1", "    left: -2",
         "- carts 9",
         "~ kv k", '    = {"a":1}',
         "- kv k",

@@ -1,7 +1,9 @@
 """What a viewer is shown, from items made by hand: the screen at several sizes, the plain lines, strangers' text."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -14,12 +16,11 @@ from lodger.engine.demo.story import Missed, Run, Story, Upcoming
 NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
 
 
-def _run(**changes: object) -> Run:
-    given: dict[str, object] = {
-        "at": NOW, "tenant": "harbor", "name": "confirm-orders", "slot": NOW, "late_s": 0.004, "missed": False,
-        "outcome": "ok", "said": "confirmed 5, left 640",
-    }  # fmt: skip
-    return Run(**(given | changes))  # type: ignore[arg-type] - the fields are those of Run
+_PLAIN = Run(NOW, "harbor", "confirm-orders", NOW, 0.004, missed=False, outcome="ok", said="confirmed 5, left 640")
+
+
+def _run(**changes: Any) -> Run:
+    return replace(_PLAIN, **changes)
 
 
 def _told() -> Story:

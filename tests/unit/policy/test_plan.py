@@ -1,17 +1,18 @@
 """Laws of the plan: every slot is accounted once, in order, and each policy does what its name says."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.store.intervals import Every
 
 from lodger.engine.clock import to_us
 from lodger.engine.errors import InputError
 from lodger.engine.policy.missed import Missed, MissedKind, parse_missed
 from lodger.engine.policy.overlap import Overlap, parse_overlap
 from lodger.engine.policy.plan import Gap, Run, Skip, Standing, Step, Terms, plan, stretch
-from tests.store.intervals import Every
 
 SECOND = 1_000_000
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -58,7 +59,7 @@ def test_every_slot_is_accounted_exactly_once(
         assert len(unheld) <= 1, "two actions of a serial schedule may never start at once"
         if (busy or waiting) and not any(run.cancels for run in runs):
             assert not unheld or (overlap is Overlap.QUEUE_ONE and not busy and not waiting)
-    for before, step in zip(steps, steps[1:], strict=False):
+    for before, step in pairwise(steps):
         if isinstance(before, Skip | Gap) and isinstance(step, Skip | Gap):
             assert before.reason != step.reason, "one stretch with one reason is one row"
 
@@ -76,7 +77,7 @@ def test_missed_policies_after_five_minutes_of_a_ten_second_rule(missed: str, ki
     recurrence = Every(10 * SECOND)
     steps = plan(Standing(), Terms(parse_missed(missed)), recurrence, NOW - timedelta(seconds=301), NOW)
     assert [
-        getattr(step, "reason", None) == "caught_up" and "caught_up" or type(step).__name__.lower() for step in steps
+        (getattr(step, "reason", None) == "caught_up" and "caught_up") or type(step).__name__.lower() for step in steps
     ] == kinds
 
 

@@ -54,7 +54,7 @@ def test_waits_never_shrink_nor_pass_their_maximum(
 )
 def test_nonsense_is_refused(wish: object) -> None:
     with pytest.raises(InputError) as refused:
-        parse_retry(wish)  # type: ignore[arg-type] - nonsense on purpose
+        parse_retry(wish)  # type: ignore[arg-type]  # nonsense on purpose
     assert refused.value.code == "retry_invalid"
 
 

@@ -35,7 +35,9 @@ def test_calls_in_flight_together(run) -> None:
 
 
 def test_a_synchronous_call(run) -> None:
-    source = "export default async ({ echo }) => { const p = echo.ask(1); const s = echo.now(2); return [s.arguments.value, (await p).arguments.value] }"
+    source = (
+        ASK + "{ const p = echo.ask(1); const s = echo.now(2); return [s.arguments.value, (await p).arguments.value] }"
+    )
     assert run(source).result == [2, 1]
 
 
@@ -102,7 +104,7 @@ def test_keys_of_answers_are_data(run) -> None:
 
 def test_a_call_waits_in_an_await_while_timers_run(run) -> None:
     source = (
-        ASK
-        + "{ const seen = []; setTimeout(() => seen.push('t'), 1); await echo.ask(1); await new Promise((r) => setTimeout(r, 5)); return seen }"
+        ASK + "{ const seen = []; setTimeout(() => seen.push('t'), 1); await echo.ask(1);"
+        " await new Promise((r) => setTimeout(r, 5)); return seen }"
     )
     assert run(source).result == ["t"]

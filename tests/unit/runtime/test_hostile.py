@@ -22,7 +22,15 @@ POLLUTED = [
 
 @pytest.mark.parametrize("pollution", POLLUTED)
 def test_a_polluted_realm_still_answers(run, pollution: str) -> None:
-    source = "export default async ({ echo }) => {\n  const { log } = console;\n  %s;\n  log('seen');\n  const a = await echo.ask(7);\n  return a.arguments.value\n}"
+    source = """
+      export default async ({ echo }) => {
+        const { log } = console;
+        %s;
+        log('seen');
+        const a = await echo.ask(7);
+        return a.arguments.value;
+      }
+    """
     told = run(source % pollution)
     assert told.lines == ["seen"]
     assert told.result == 7

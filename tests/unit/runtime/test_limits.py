@@ -142,3 +142,12 @@ def test_a_huge_log_line_does_not_hurt(run) -> None:
     told = run("console.log('x'.repeat(20e6)); return 1", cpu_ms=20_000)
     assert told.result == 1
     assert len(told.lines[0]) < 10_000
+
+
+def test_the_smallest_limits_still_run_a_trivial_script(run) -> None:
+    assert (
+        run(
+            "console.log({ a: 1 }); return 1", memory_bytes=8 << 20, cpu_ms=10, result_bytes=4, log_line_bytes=16
+        ).result
+        == 1
+    )

@@ -62,7 +62,12 @@ def test_bad_utf8_is_replaced_like_the_standard_says(run, data: bytes) -> None:
 
 
 def test_streamed_text(run) -> None:
-    source = "const d = new TextDecoder(); let out = ''; for (const b of new TextEncoder().encode('ä€😀')) out += d.decode(new Uint8Array([b]), { stream: true }); return out + d.decode()"
+    source = """
+      const d = new TextDecoder();
+      let out = "";
+      for (const b of new TextEncoder().encode("ä€😀")) out += d.decode(new Uint8Array([b]), { stream: true });
+      return out + d.decode();
+    """
     assert run(source).result == "ä€😀"
 
 
@@ -113,6 +118,25 @@ def test_an_error_in_a_timer_ends_the_run(run) -> None:
     assert (told.outcome, told.error["message"], told.error["line"]) == ("script_error", "late", 2)
 
 
+@pytest.mark.parametrize("delay", ["1e300", "Infinity", "-5", "NaN", "'2'", "{}", "2 ** 53"])
+def test_odd_delays(run, delay: str) -> None:
+    assert run(f"setTimeout(() => {{}}, {delay}); await new Promise((r) => setTimeout(r, 2)); return 1").result == 1
+
+
+def test_many_timers(run) -> None:
+    source = "let n = 0; for (let i = 0; i < 2000; i++) setTimeout(() => n++, i % 5); await new Promise((r) => setTimeout(r, 9)); return n"
+    assert run(source, cpu_ms=20_000).result == 2000
+
+
+def test_a_cleared_timer_does_not_wake(run) -> None:
+    assert (
+        run(
+            "const t = setTimeout(() => {}, 50_000); setTimeout(() => clearTimeout(t), 1); await new Promise(() => {})"
+        ).error["name"]
+        == "NeverSettled"
+    )
+
+
 def test_a_timer_needs_a_function(run) -> None:
     assert run("setTimeout('alert(1)', 1)").error["name"] == "TypeError"
 
@@ -152,7 +176,8 @@ def test_abort(run) -> None:
 
 def test_structured_clone(run) -> None:
     source = """
-      const from = { d: new Date(5), r: /x/gi, m: new Map([[1, new Set([2])]]), u: new Uint16Array([1, 2]), e: new RangeError("q"), l: [1, , 3], n: null, b: 10n };
+      const from = { d: new Date(5), r: /x/gi, m: new Map([[1, new Set([2])]]), u: new Uint16Array([1, 2]),
+        e: new RangeError("q"), l: [1, , 3], n: null, b: 10n };
       from.self = from;
       const to = structuredClone(from);
       return [to !== from, to.self === to, to.d.getTime(), String(to.r), to.m.get(1).has(2), [...to.u], to.u.buffer !== from.u.buffer,

@@ -3,7 +3,7 @@
 import re
 from importlib.resources import files
 
-DECLARED = re.compile(r"^declare (?:const|function|class) (\w+)", re.M)
+DECLARED = re.compile(r"^declare (?:const|function|class) (\w+)", re.MULTILINE)
 
 
 def test_every_declared_global_exists_and_every_global_is_declared(run) -> None:

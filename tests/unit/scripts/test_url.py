@@ -73,11 +73,13 @@ def test_no_url(run, text: str) -> None:
 def test_parts(run) -> None:
     source = """
       const u = new URL("https://user:pass@host.example:8080/a/b?x=1&y=2#frag");
-      return [u.protocol, u.username, u.password, u.host, u.hostname, u.port, u.pathname, u.search, u.hash, u.origin, String(u), JSON.stringify({ u })];
+      return [u.protocol, u.username, u.password, u.host, u.hostname, u.port, u.pathname, u.search, u.hash,
+        u.origin, String(u), JSON.stringify({ u })];
     """
     href = "https://user:pass@host.example:8080/a/b?x=1&y=2#frag"
     assert run(source).result == [
-        "https:", "user", "pass", "host.example:8080", "host.example", "8080", "/a/b", "?x=1&y=2", "#frag", "https://host.example:8080", href, json.dumps({"u": href}, separators=(",", ":")),
+        "https:", "user", "pass", "host.example:8080", "host.example", "8080", "/a/b", "?x=1&y=2", "#frag",
+        "https://host.example:8080", href, json.dumps({"u": href}, separators=(",", ":")),
     ]  # fmt: skip
 
 

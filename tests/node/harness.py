@@ -1,0 +1,79 @@
+"""A real node on a real ledger, with signals instead of sleeps: a test waits for what the node tells."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.store.intervals import compile_intervals
+
+from lodger.engine import Engine
+from lodger.engine.events import Event
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.node import Node
+from lodger.engine.settings import Settings
+from lodger.sandbox.outcome import Outcome
+
+OK = Finished(Outcome.OK, result="1")
+SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=8, concurrent_runs=8, poll_s=0.05, drain_s=0.1)
+
+
+class Script:
+    """Answers claims as told; remembers what it saw and what was killed."""
+
+    def __init__(self, *, hang: bool = False, answer: Callable[[Claim], Finished] = lambda _claim: OK) -> None:
+        self.hang = hang
+        self.answer = answer
+        self.seen: list[Claim] = []
+        self.killed: list[Claim] = []
+        self.starts = self.stops = 0
+
+    async def start(self) -> None:
+        self.starts += 1
+
+    async def stop(self) -> None:
+        self.stops += 1
+
+    async def execute(self, claim: Claim) -> Finished:
+        self.seen.append(claim)
+        try:
+            if self.hang:
+                await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            self.killed.append(claim)
+            raise
+        return self.answer(claim)
+
+
+class Signals:
+    """Every event so far, and a way to wait for the next of a kind."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.events: list[Event] = []
+        self._came = asyncio.Event()
+        engine.on_event(self._hear)
+
+    def _hear(self, event: Event) -> None:
+        self.events.append(event)
+        self._came.set()
+
+    async def wait(self, kind: str, number: int = 1) -> list[Event]:
+        """Wait until that many of a kind have come."""
+        async with asyncio.timeout(20):
+            while len(found := [event for event in self.events if event.kind == kind]) < number:
+                self._came.clear()
+                await self._came.wait()
+        return found
+
+
+@asynccontextmanager
+async def working(
+    folder: Path, script: Script, settings: Settings = SETTINGS
+) -> AsyncIterator[tuple[Engine, Node, Signals]]:
+    """An engine with a tenant, a script and a node at work."""
+    async with Engine.open(str(folder / "ledger.db"), settings=settings, compile_schedule=compile_intervals) as engine:
+        await engine.tenants.create("acme")
+        await engine.scripts.put("acme", "job", "export default () => 1")
+        signals = Signals(engine)
+        async with engine.node(script, "n1") as node:
+            yield engine, node, signals

@@ -1,0 +1,238 @@
+"""The running node: on time, cancellations kill, leases are lost and found, faults do not stop it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, text
+from tests.node.harness import OK, SETTINGS, Script, working
+from tests.store.intervals import compile_intervals
+
+from lodger.engine.clock import from_us, to_us
+from lodger.engine.effects.errors import EffectRefused
+from lodger.engine.errors import Unavailable
+from lodger.engine.ledger import clocks
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.service import Service
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine as SyncEngine
+from lodger.sandbox.outcome import Outcome
+
+
+def test_slots_run_on_time_and_the_next_one_is_told(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, _node, signals):
+            await engine.schedules.create("acme", "s", script="job", rules="every 1")
+            finished = await signals.wait("finished", 2)
+            one, two = (event.details["slot_us"] for event in finished[:2])
+            assert two - one == 1_000_000
+            assert finished[0].details["next_us"] == two
+            started = await signals.wait("started", 2)
+            assert all(0 <= event.details["lateness_ms"] < 500 for event in started)
+            schedule = await engine.schedules.get("acme", "s")
+            assert schedule.next_at is not None
+            assert to_us(schedule.next_at) > two - 1
+
+    asyncio.run(scenario())
+
+
+def test_a_one_off_starts_at_its_instant(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, _node, signals):
+            asked = await engine.run_in("acme", "job", 300, params={"a": 1})
+            await signals.wait("finished")
+            done = await engine.actions.get(asked.id)
+            assert (done.state, done.outcome, done.params) == ("done", Outcome.OK, {"a": 1})
+            assert done.lateness_ms is not None
+            assert 0 <= done.lateness_ms < 500
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("by", ["cancel", "suspend", "delete"])
+def test_what_is_taken_away_kills_the_worker(tmp_path: Path, by: str) -> None:
+    async def scenario() -> None:
+        script = Script(hang=True)
+        async with working(tmp_path, script) as (engine, node, signals):
+            asked = await engine.run_in("acme", "job", 0)
+            await signals.wait("started")
+            if by == "cancel":
+                assert (await engine.actions.cancel(asked.id)).state == "cancelled"
+            elif by == "suspend":
+                await engine.tenants.suspend("acme")
+            else:
+                await engine.tenants.delete("acme")
+            async with asyncio.timeout(20):
+                await node.dispatcher.drained()
+            assert [claim.action_id for claim in script.killed] == [asked.id]
+
+    asyncio.run(scenario())
+
+
+def test_an_executor_that_raises_is_our_fault_and_is_tried_again(tmp_path: Path) -> None:
+    def answer(claim: Claim) -> Finished:
+        if claim.attempt == 1:
+            raise ZeroDivisionError("ours")
+        return OK
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script(answer=answer)) as (engine, _node, signals):
+            asked = await engine.run_in("acme", "job", 0)
+            await signals.wait("finished", 2)
+            attempts = await engine.actions.attempts(asked.id)
+            assert [attempt.outcome for attempt in attempts] == [Outcome.ENGINE_FAULT, Outcome.OK]
+            assert attempts[0].error is not None
+            assert attempts[0].error.name == "ZeroDivisionError"
+
+    asyncio.run(scenario())
+
+
+def test_a_node_that_lost_its_lease_kills_its_workers_and_begins_anew(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        script = Script(hang=True)
+        settings = SETTINGS.model_copy(update={"lease_s": 0.6})
+        async with working(tmp_path, script, settings) as (engine, node, signals):
+            asked = await engine.run_in("acme", "job", 0)
+            await signals.wait("started")
+            before = node.lease
+            assert before is not None
+            with engine.books.database.write() as connection:
+                connection.execute(
+                    text("UPDATE lodger_nodes SET lease_until_us = 0, epoch = epoch + 1, state = 'lost'")
+                )
+            await signals.wait("lease_lost")
+            script.hang = False
+            await signals.wait("finished")
+            assert script.killed[0].action_id == asked.id
+            assert node.lease is not None
+            assert node.lease.epoch > before.epoch
+            outcomes = [attempt.outcome for attempt in await engine.actions.attempts(asked.id)]
+            assert outcomes == [Outcome.WORKER_LOST, Outcome.OK]
+
+    asyncio.run(scenario())
+
+
+def test_one_bad_round_does_not_end_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    true, failures = clocks.tick, [Unavailable("disk_full", "the disk is full"), RuntimeError("a bug")]
+
+    def tick(*arguments: object, **named: object) -> object:
+        if failures:
+            raise failures.pop()
+        return true(*arguments, **named)  # type: ignore[arg-type]  # forwarded
+
+    monkeypatch.setattr(clocks, "tick", tick)
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, _node, signals):
+            await engine.schedules.create("acme", "s", script="job", rules="every 1")
+            await signals.wait("fault", 2)
+            await signals.wait("finished")
+            assert {event.details["service"] for event in signals.events if event.kind == "fault"} == {"ticker"}
+
+    asyncio.run(scenario())
+
+
+def test_stopping_hands_back_what_does_not_end_and_flushes_what_has(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        script = Script(hang=True)
+        async with working(tmp_path, script) as (engine, node, signals):
+            asked = await engine.run_in("acme", "job", 0)
+            await signals.wait("started")
+            await node.stop()
+            await node.stop()
+            action = await engine.actions.get(asked.id)
+            assert (action.state, action.attempt) == ("ready", 1)
+            script.hang = False
+            async with engine.node(script, "n2"):
+                await signals.wait("finished")
+        assert (script.starts, script.stops) == (2, 2)
+
+    asyncio.run(scenario())
+
+
+def test_a_refused_effect_is_the_scripts_outcome(tmp_path: Path) -> None:
+    def refuse(_connection: Connection, _claim: Claim, _finished: Finished) -> None:
+        raise EffectRefused("unique", "there is one already", index=0)
+
+    async def scenario() -> None:
+        answer = Finished(Outcome.OK, result="1", journal=object())
+        async with working(tmp_path, Script(answer=lambda _claim: answer)) as (engine, node, signals):
+            node.apply_effects = refuse
+            asked = await engine.run_in("acme", "job", 0)
+            (event,) = await signals.wait("finished")
+            assert (event.details["state"], event.details["outcome"]) == ("failed", Outcome.EFFECT_REFUSED)
+            assert (await engine.actions.get(asked.id)).result is None
+
+    asyncio.run(scenario())
+
+
+def test_every_service_survives_starting_and_stopping_in_any_order(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, node, signals):
+            for _ in range(20):
+                for service in node._services:
+                    await asyncio.gather(service.stop(), service.stop())
+                    await asyncio.gather(service.start(), service.start())
+            tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("lodger-")]
+            assert len(tasks) == len(node._services)
+            await engine.run_in("acme", "job", 0)
+            await signals.wait("finished")
+
+    asyncio.run(scenario())
+
+
+def test_a_nudge_ends_the_wait(tmp_path: Path) -> None:
+    class Counting(Service):
+        name = "counting"
+        rounds = 0
+
+        async def round(self) -> float:
+            self.rounds += 1
+            done.set()
+            return 3600
+
+    done = asyncio.Event()
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (_engine, node, _signals):
+            service = Counting(node.clock, node.failed)
+            await service.start()
+            for number in range(1, 4):
+                await asyncio.wait_for(done.wait(), 20)
+                done.clear()
+                assert service.rounds == number
+                service.nudge()
+            await service.stop()
+
+    asyncio.run(scenario())
+
+
+def test_events_can_be_read_as_they_come(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, _node, _signals):
+            events = engine.events()
+            first = asyncio.ensure_future(anext(events))
+            await asyncio.sleep(0)
+            await engine.run_in("acme", "job", 0)
+            assert (await asyncio.wait_for(first, 20)).kind == "started"
+            await events.aclose()  # type: ignore[attr-defined]  # an async generator
+
+    asyncio.run(scenario())
+
+
+def test_the_synchronous_engine_runs_a_node_too(tmp_path: Path) -> None:
+    script = Script()
+    settings = Settings(sqlite_synchronous="NORMAL", poll_s=0.05)
+    with SyncEngine.open(str(tmp_path / "l.db"), settings=settings, compile_schedule=compile_intervals) as engine:
+        engine.tenants.create("acme")
+        engine.scripts.put("acme", "job", "1")
+        ended: list[str] = []
+        engine.on_event(lambda event: ended.append(event.kind))
+        at = from_us(engine.books.clock.now_us())
+        with engine.node(script):
+            asked = engine.run_at("acme", "job", at)
+        # Leaving the block drains what has begun; what had not begun is begun by the next node.
+        with engine.node(script):
+            while engine.actions.get(asked.id).state != "done":
+                pass
+        assert "finished" in ended

@@ -1,0 +1,83 @@
+"""The ledger with the real rule languages: zones, ends, unions, refusals; the sentence and the next slot are stored."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.store.bench import Bench
+from tests.store.intervals import VirtualClock
+
+from lodger.engine.clock import from_us, to_us
+from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
+from lodger.engine.recurrence.rule import Kind, RuleSpec
+from lodger.engine.sync import Engine
+
+
+@pytest.fixture
+def real(url: str) -> Iterator[Bench]:
+    clock = VirtualClock()
+    with Engine.open(url, clock=clock) as engine:
+        bench = Bench(engine, clock)
+        bench.tenant(concurrent_runs=100)
+        yield bench
+
+
+@pytest.mark.parametrize(
+    ("rule", "tz", "first"),
+    [
+        ("DTSTART;TZID=Europe/Berlin:20160101T090000\nRRULE:FREQ=HOURLY", None, "2026-01-01T01:00"),
+        ("0 9 * * MON-FRI", "America/New_York", "2026-01-01T14:00"),
+        ("every 90s", None, "2026-01-01T00:01:30"),
+    ],
+)
+def test_a_rule_of_each_language_is_armed_at_its_next_slot(real: Bench, rule: str, tz: str | None, first: str) -> None:
+    made = real.schedule(rule, tz=tz)
+    assert made.next_at == datetime.fromisoformat(first).replace(tzinfo=UTC)
+    assert made.text
+    real.clock.us = to_us(made.next_at)
+    real.tick()
+    (claim,) = real.run()
+    assert claim.slot_us == real.clock.us
+    assert claim.upcoming_us[0] > real.clock.us
+
+
+def test_a_schedule_survives_the_engine_with_its_rules(real: Bench, url: str) -> None:
+    rule = RuleSpec("FREQ=DAILY;COUNT=3", Kind.RRULE, dtstart="20260101T120000", tz="Asia/Tokyo")
+    made = real.schedule([rule], exclusions="0 12 2 1 *", tz="Asia/Tokyo", missed="all")
+    real.clock.advance(4 * 86_400)
+    with Engine.open(url, clock=real.clock) as other:
+        assert other.schedules.get("acme", "s").rules == made.rules
+        Bench(other, real.clock).tick()
+    slots = [action.slot for action in real.actions(made)]
+    assert slots == [datetime(2026, 1, 1, 3, tzinfo=UTC), datetime(2026, 1, 3, 3, tzinfo=UTC)]
+    assert real.engine.schedules.get("acme", "s").state == "ended"
+
+
+def test_a_hundred_days_off_under_each_missed_policy(real: Bench) -> None:
+    owed = from_us(real.clock.us) - timedelta(days=100)
+    rows = {}
+    for missed in ("skip", "latest", "all", "within:1d", "within:10h"):
+        made = real.schedule("0 9 * * *", name=missed, missed=missed, first_after=owed)
+        real.tick()
+        rows[missed] = [action.state for action in real.actions(made)]
+    assert rows == {
+        "skip": ["skipped"],
+        "latest": ["skipped", "ready"],
+        "all": ["ready"] * 100,
+        "within:1d": ["skipped", "ready"],
+        "within:10h": ["skipped"],
+    }
+
+
+@pytest.mark.parametrize("rule", ["0 0 30 2 *", "DTSTART:20200101T000000Z\nRRULE:FREQ=DAILY;COUNT=5"])
+def test_a_rule_that_never_fires_is_refused_with_the_reason(real: Bench, rule: str) -> None:
+    with pytest.raises(RuleNeverFires) as refused:
+        real.schedule(rule)
+    assert refused.value.why
+    assert real.engine.schedules.list() == []
+
+
+@pytest.mark.parametrize(("rule", "tz"), [("when I feel like it", None), ("0 9 * * *", "Mars/Olympus"), ("", None)])
+def test_what_is_no_rule_is_refused(real: Bench, rule: str, tz: str | None) -> None:
+    with pytest.raises(RuleInvalid):
+        real.schedule(rule, tz=tz)

@@ -1,0 +1,122 @@
+"""JSON across the wall: read strictly, and every value there and back unchanged."""
+
+import datetime as dt
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lodger.engine.data import kinds, wire
+from lodger.engine.data.cursor import read_cursor, write_cursor
+from lodger.engine.data.evaluator import terms_of
+from lodger.engine.data.fields import PathField, classed
+from lodger.engine.data.filters import Order
+from lodger.engine.data.kinds import Kind
+from lodger.engine.data.refusal import CallRefused
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT
+)
+PLAIN_KEYS = TEXT.filter(lambda key: not key.startswith("$"))
+TAGGED = st.datetimes(timezones=st.just(dt.UTC)).map(wire.tag_instant) | st.binary(max_size=5).map(wire.tag_bytes)
+VALUES = st.recursive(
+    SCALARS | TAGGED,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN_KEYS, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES)
+def test_a_stored_value_is_what_was_said(value: Any) -> None:
+    assert wire.normal(wire.parse(wire.dump(value))) == value
+    assert wire.normal(wire.normal(value)) == wire.normal(value)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.datetimes(timezones=st.just(dt.UTC)), st.integers(-14 * 60, 14 * 60))
+def test_instants_are_exact_and_sort_as_text(instant: dt.datetime, east: int) -> None:
+    assert wire.read_instant(wire.tag_instant(instant)) == instant
+    try:
+        elsewhere = instant.astimezone(dt.timezone(dt.timedelta(minutes=east))).isoformat()
+    except OverflowError:
+        return
+    assert wire.read_instant(elsewhere) == instant
+    other = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    assert (wire.instant_text(instant) < wire.instant_text(other)) == (instant < other)
+
+
+KINDS: dict[Kind, st.SearchStrategy[Any]] = {
+    Kind.INT: st.integers(-(2**53) + 1, 2**53 - 1),
+    Kind.BIGINT: st.integers(-(2**63), 2**63 - 1),
+    Kind.FLOAT: st.floats(allow_nan=False, allow_infinity=False),
+    Kind.DECIMAL: st.decimals(-(10**20), 10**20, places=4),
+    Kind.BOOL: st.booleans(),
+    Kind.TEXT: TEXT,
+    Kind.INSTANT: st.datetimes(timezones=st.just(dt.UTC)),
+    Kind.DATE: st.dates(dt.date(1, 1, 1)),
+    Kind.UUID: st.uuids().map(str),
+    Kind.BYTES: st.binary(max_size=9),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_crosses_exactly(kind: Kind) -> None:
+    @settings(max_examples=40, deadline=None)
+    @given(KINDS[kind])
+    def crosses(value: Any) -> None:
+        shown = wire.parse(wire.dump(kinds.show(kind, value)))
+        assert kinds.read(kind, shown, "x") == value
+
+    crosses()
+
+
+@pytest.mark.parametrize(("value", "shown"), [(2**32 + 7, "4294967303"), (2**63 - 1, "9223372036854775807"), (7, "7")])
+def test_wide_columns_are_text_by_type_never_by_value(value: int, shown: str) -> None:
+    assert kinds.show(Kind.BIGINT, value) == shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        (Kind.INT, "7"), (Kind.INT, 1.5), (Kind.INT, True), (Kind.INT, 2**53), (Kind.BIGINT, "9223372036854775808"), (Kind.BIGINT, "1e3"),
+        (Kind.BIGINT, "४"), (Kind.FLOAT, "1"), (Kind.FLOAT, True), (Kind.DECIMAL, "1,5"), (Kind.DECIMAL, "NaN"), (Kind.DECIMAL, "1e5"),
+        (Kind.DECIMAL, "9" * 70), (Kind.BOOL, 1), (Kind.TEXT, 1), (Kind.TEXT, ["a"]), (Kind.INSTANT, "2026-01-01"), (Kind.INSTANT, 5),
+        (Kind.INSTANT, "2026-02-30T00:00:00Z"), (Kind.INSTANT, "0001-01-01T00:00:00+14:00"),
+        (Kind.DATE, "2026-2-3"),
+        (Kind.DATE, "2026-02-30"),        (Kind.UUID, "x"), (Kind.UUID, "0" * 41),
+        (Kind.BYTES, "AA=="), (Kind.BYTES, {"$bytes": "A"}), (Kind.BYTES, {"$bytes": 5}),
+        (Kind.JSON, {"$unknown": 1}),
+    ],
+)  # fmt: skip
+def test_another_type_is_refused(kind: Kind, wrong: Any) -> None:
+    with pytest.raises(CallRefused) as found:
+        kinds.read(kind, wrong, "column")
+    assert found.value.code == "bad_request"
+
+
+def test_decimals_of_javascript_numbers_are_what_they_look_like() -> None:
+    assert kinds.read(Kind.DECIMAL, 0.1, "x") == Decimal("0.1")
+
+
+@settings(max_examples=100, deadline=None)
+@given(SCALARS | TAGGED)
+def test_a_cursor_says_where_it_was(value: Any) -> None:
+    order = (Order(PathField("a", ("a",)), descending=True),)
+    place = terms_of(order, {"a": wire.normal(value)})
+    assert read_cursor(write_cursor("s", order, place), "s", order) == place == (classed(wire.normal(value)),)
+
+
+def test_parsing_is_bounded_before_it_recurses() -> None:
+    for text in ("[" * 10**6, '{"a":' * 10**5, "[" + "1," * 200_000 + "1]", '["' + "[" * 70 + '"]' + "]"):
+        with pytest.raises(CallRefused):
+            wire.parse(text)
+    assert wire.parse(json.dumps(["[" * 70])) == ["[" * 70], "brackets inside text are text"
