@@ -164,7 +164,17 @@ def test_sets_are_dateutils(seed: int) -> None:
             theirs.rrule(made)
             expected |= set(slots)
     end = LAST if until == datetime.max else until.replace(tzinfo=UTC) + timedelta(seconds=1)
-    found = list(islice(parse_rule(from_dateutil(theirs)).between(FIRST, end), 200))
+    try:
+        found = list(islice(parse_rule(from_dateutil(theirs)).between(FIRST, end), 200))
+    except RuleInvalid as error:
+        # An EXRULE with its own INTERVAL may remove slots one by one; such a set is refused, never answered wrongly.
+        refused = error.code
+    else:
+        refused = ""
+    if refused:
+        assert refused == "exceptions_too_dense"
+        assert "interval" in three
+        return
     assert found == sorted(slot.replace(tzinfo=UTC) for slot in expected if slot <= until)
 
 
