@@ -37,6 +37,16 @@ class SetSequence:
             return RuleSequence(rule, self.rules.start, until, without)
         return RuleSequence(rule, self.rules.start, until)
 
+    @property
+    def included(self) -> tuple[RuleSequence, ...]:
+        """Its rules, exceptions aside."""
+        return tuple(self._in)
+
+    @property
+    def dates(self) -> tuple[int, ...]:
+        """Its RDATEs that no exception removes, ascending local seconds."""
+        return tuple(self._dates)
+
     def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """First member after (or at) the local second."""
         if self._sole is not None:
