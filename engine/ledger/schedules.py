@@ -129,7 +129,7 @@ def _revise(
 def _input(params: Json) -> str | None:
     try:
         return dumped(params)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
         ) from error

@@ -120,3 +120,20 @@ def test_a_path_with_the_letters_of_a_url_is_a_path(tmp_path: Path) -> None:
     said = lodger("tenant", "list", "--db", place, "--json")
     assert (said.code, said.err) == (0, "")
     assert place.exists()
+
+
+def test_a_service_goes_on_when_nobody_reads_its_lines_any_more(tmp_path: Path) -> None:
+    place = tmp_path / "l.db"
+    (tmp_path / "s.js").write_text("export default () => 1")
+    lodger("tenant", "create", "acme", "--db", place)
+    lodger("script", "put", "acme", "s", tmp_path / "s.js", "--db", place)
+    lodger("schedule", "create", "acme", "x", "--script", "s", "--rule", "every 1s", "--db", place)
+    said = _shell(f"timeout -s INT 8 {RUN} up --db {place} | head -n 1")
+    assert "is up" in said.stdout
+    assert "Traceback" not in said.stderr
+    done = [
+        each
+        for each in lodger("action", "list", "acme", "--db", place, "--json").json["actions"]
+        if each["state"] == "done"
+    ]
+    assert len(done) >= 2
