@@ -1,12 +1,15 @@
 """How a verb answers: one JSON object for programs, or a table for people."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
+
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON object, for programs.")]
 Database = Annotated[
@@ -16,8 +19,9 @@ Database = Annotated[
 
 
 def write_json(body: Any) -> None:  # noqa: ANN401 - anything that JSON can say
-    """Write one line of JSON."""
-    sys.stdout.write(json.dumps(body, ensure_ascii=False, default=_plain) + "\n")
+    """Write one line of JSON; half a surrogate pair, which UTF-8 cannot hold, stays the escape that it is in JSON."""
+    line = json.dumps(body, ensure_ascii=False, default=_plain)
+    sys.stdout.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say
@@ -48,11 +52,11 @@ def say(text: str = "") -> None:
 
 
 def visible(text: str) -> str:
-    """Replace control characters (an escape sequence in a log could repaint a terminal) but keep line ends and tabs."""
-    return "".join(
-        char if (char >= " " and char != "\x7f" and not "\x80" <= char <= "\x9f") or char in "\n\t" else "�"
-        for char in text
-    )
+    """Replace what could repaint or turn a terminal's line, or cannot be written; line ends and tabs stay.
+
+    Control characters (escape sequences), controls of direction (a line that reads backwards), halves of surrogate pairs.
+    """
+    return _UNSEEN.sub("�", text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:

@@ -97,7 +97,7 @@ def _attack(cases: "Sequence[Case]", *, matrix: bool, quiet: bool) -> "Suite":
 
     from lodger.sandbox.escape.runner import Suite
 
-    progress, done = (None, _nothing) if quiet else _progress(len(cases))
+    progress, done = (None, _nothing) if quiet else _progress(len(cases) * (1 + matrix))
     suite = Suite(tuple(cases), matrix=matrix, progress=progress)
     try:
         asyncio.run(suite.run())
@@ -124,10 +124,12 @@ def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None
     )
     task = bar.add_task("attacking", total=total)
     bar.start()
+    told: set[str] = set()
 
     def hear(found: "Finding") -> None:
         bar.advance(task)
-        if found.status in ("escaped", "failed"):
+        if found.status in ("escaped", "failed") and found.case.id not in told:
+            told.add(found.case.id)
             bar.console.print(f"{found.status:10} {found.case.id}", markup=False, highlight=False)
 
     return hear, bar.stop

@@ -65,7 +65,7 @@ class Suite:
 
     Attributes:
         runtimes: further runtimes by name: the pool settings that bring them up. ``quickjs`` is known.
-        progress: hears each finding as it comes.
+        progress: hears each finding as it comes, with the matrix a second time.
     """
 
     cases: tuple[Case, ...]
@@ -90,7 +90,7 @@ class Suite:
                     self.walls.update(bench.pool.walls)
                     first = [await self._first(case, runtime, bench) for case in chosen]
                 if self.matrix:
-                    first = [await self._matrix(found, canaries) for found in first]
+                    first = [await self._second(found, canaries) for found in first]
                 self.findings += first
         finally:
             canaries.close()
@@ -98,6 +98,12 @@ class Suite:
 
     async def _first(self, case: Case, runtime: str, bench: "Bench") -> Finding:
         found = await bench.judge(case, runtime, _ALL)
+        if self.progress is not None:
+            self.progress(found)
+        return found
+
+    async def _second(self, found: Finding, canaries: invariants.Canaries) -> Finding:
+        found = await self._matrix(found, canaries)
         if self.progress is not None:
             self.progress(found)
         return found

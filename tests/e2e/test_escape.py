@@ -9,8 +9,9 @@ OWN = """
 from lodger.sandbox.escape.case import Case
 from lodger.sandbox.escape.evidence import answers
 
+WALK = "return setTimeout(() => {}).constructor.constructor('return typeof $s')();"
 CASES = [
-    Case("A3-my-walk", "host_names", "a timer's id", "return setTimeout(() => {}).constructor.constructor('return typeof $s')();", seen=answers("undefined")),
+    Case("A3-my-walk", "host_names", "a timer's id", WALK, seen=answers("undefined")),
     Case("A3-my-wish", "host_names", "a wish", "return typeof globalThis;", seen=answers("undefined")),
 ]
 """
