@@ -539,6 +539,7 @@
   function touch() {
     void compile(BLOCK)()(1);
     frames("    at a (b.js:1:2)\n");
+    host.random("1");
     return stringify(parse('{"a":[1,"b",{"c":null}]}')).length;
   }
 

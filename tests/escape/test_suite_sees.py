@@ -1,6 +1,7 @@
 """The suite can see: behind its own wall alone an attack is contained, behind none it escapes. One or two attacks for every layer."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -52,7 +53,7 @@ def findings(request: pytest.FixtureRequest) -> dict[str, Finding]:
     wanted = {
         item.callspec.params["layer"]
         for item in request.session.items
-        if "test_suite_sees.py" in item.nodeid and hasattr(item, "callspec")
+        if item.path == Path(__file__) and hasattr(item, "callspec")
     }
     cases = tuple(CASES[SAMPLE[layer]] for layer in wanted)
     return {found.case.wall: found for found in asyncio.run(Suite(cases, matrix=True).run())}
