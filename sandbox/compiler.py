@@ -19,7 +19,7 @@ from lodger.sandbox.shelf import Shelf
 from lodger.sandbox.verdict import Verdict
 
 #: Of one compilation; a module of 8 MiB takes a good part of it.
-LIMITS = Limits(cpu_ms=10_000, wall_ms=60_000, memory_bytes=512 * MIB)
+LIMITS = Limits(cpu_ms=15_000, wall_ms=60_000, memory_bytes=512 * MIB)
 #: Compiled code that is taken from a worker.
 MOST_CODE_BYTES = 128 * MIB
 #: Outcomes that the same module would meet again.
@@ -117,6 +117,10 @@ class Compiler:
                 async with self._gate:
                     known = await self._compile(job, binding)
             return known
+
+    def forget(self, job: Job) -> None:
+        """Throw a module's code away, so that the next attempt compiles it anew."""
+        self._shelf.drop(job.tenant, self._shelf.binding(job.tenant, job.bundle.wasm or b"", fuel=bool(job.fuel)))
 
     async def _fetched(self, tenant: str, binding: bytes) -> Sealed | None:
         reading = asyncio.ensure_future(asyncio.to_thread(self._shelf.fetch, tenant, binding))

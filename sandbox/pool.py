@@ -24,6 +24,7 @@ from lodger.sandbox.verdict import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from lodger.sandbox.shelf import Shelf
     from lodger.sandbox.wasm_pool import WasmPool
 
 _READY = frames.HEAD.pack(0, frames.READY)
@@ -55,6 +56,7 @@ class Pool:
         profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
         metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
         cache: where the baked realm is kept; None for lodger in the user's cache folder.
+        shelf: where compiled WebAssembly modules are kept; in memory only unless told.
         now_us: microseconds since 1970, for log lines.
     """
 
@@ -68,12 +70,14 @@ class Pool:
         profile: str = "untrusted",
         metered: bool = False,
         cache: Path | None = None,
+        shelf: "Shelf | None" = None,
         now_us: Callable[[], int] = now_us,
     ) -> None:
         if metered and runtime != "quickjs":
             raise SandboxError("not_metered", f"runtime {runtime} has no fuel", fix="limit its cpu_ms instead")
         self._runtime = runtime
         self._told = settings or {}
+        self._shelf = shelf
         self._wasm: WasmPool | None = None
         self._settings: dict[str, str] = {}
         self._cores = cores or len(os.sched_getaffinity(0))
@@ -153,7 +157,9 @@ class Pool:
                 raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
             if self._wasm is None:
                 settings = {name: self._told[name] for name in ("without",) if name in self._told}
-                self._wasm = WasmPool(settings=settings, cores=self._cores, profile=self._profile, now_us=self._now_us)
+                self._wasm = WasmPool(
+                    settings=settings, cores=self._cores, profile=self._profile, shelf=self._shelf, now_us=self._now_us
+                )
         await self._wasm.start()
         return self._wasm
 

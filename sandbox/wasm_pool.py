@@ -131,6 +131,7 @@ class WasmPool:
             except NeverArmed:
                 if not self._open:
                     break
+        self.compiler.forget(job)
         lost = verdict.worker_lost("workers died before they were armed")
         return Report(lost.outcome, error=lost.error, walls=self.walls)
 

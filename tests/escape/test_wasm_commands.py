@@ -118,6 +118,13 @@ def test_clock_counts_milliseconds_from_the_header(wasm: Commands) -> None:
     assert {wasm(command(clock + fine)).result for _ in range(5)} == {"0"}
 
 
+def test_bits_of_nan_tell_nothing_of_the_processor(wasm: Commands) -> None:
+    negative = "(f32.neg (f32.div (f32.const 0) (f32.const 0)))"
+    for value in (negative, "(f32.sqrt (f32.const -1))", "(f32.sub (f32.const inf) (f32.const inf))"):
+        bits = f"(i32.reinterpret_f32 (f32.add (f32.const 1) {value}))"
+        assert wasm(command(f"(call $say {bits})")).result == str(0x7FC00000)
+
+
 def test_each_worker_draws_its_own_numbers(wasm: Commands) -> None:
     draw = command("(drop (call $random_get (i32.const 200) (i32.const 4))) (call $say (i32.load (i32.const 200)))")
     assert len({wasm(draw).result for _ in range(20)}) == 20

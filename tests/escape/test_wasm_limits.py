@@ -125,6 +125,28 @@ def test_cpu_time(wasm: Commands, module: bytes) -> None:
     assert wasm(HELLO).outcome is Outcome.OK, "the next run is as good as any"
 
 
+@pytest.mark.parametrize("without", ["cpu_timer", "cpu_timer rlimits"])
+def test_cpu_time_when_the_kernels_timer_is_taken_away(without: str) -> None:
+    """The parent's own look at the worker's clock is the second wall."""
+    wasm = Commands(settings={"without": without}, profile="trusted")
+    try:
+        report = wasm(LOOP, cpu_ms=100)
+    finally:
+        wasm.close()
+    assert report.outcome is Outcome.CPU_LIMIT
+    assert not report.walls["cpu_timer"]
+
+
+def test_segments_do_not_escape_the_memorys_bound(wasm: Commands) -> None:
+    passive = '(data $d "' + "x" * 60000 + '")'
+    fill = "(loop $l (memory.init $d (i32.const 0) (i32.const 0) (i32.const 60000)) (br $l))"
+    assert wasm(command(fill, extra=passive), cpu_ms=100).outcome is Outcome.CPU_LIMIT
+    beyond = wasm(command("", extra='(data (i32.const 65530) "0123456789")'))
+    assert beyond.outcome is Outcome.SCRIPT_ERROR
+    assert beyond.error is not None
+    assert "out of bounds memory access" in beyond.error.message
+
+
 def test_wall_time_of_a_sleeper(wasm: Commands) -> None:
     sleep = (
         "(i32.store (i32.const 116) (i32.const 1)) (i64.store (i32.const 124) (i64.const -1))"
