@@ -28,7 +28,8 @@ def execute(
         Path, typer.Argument(help="The script, UTF-8, or a WebAssembly module (WASI preview 1 command); - is stdin.")
     ],
     runtime: Annotated[
-        str | None, typer.Option(
+        str | None,
+        typer.Option(
             help="quickjs, quickjs-native (only for code you trust: no WebAssembly around the engine) or wasm; "
             "unless told, the file's first bytes decide."
         ),
@@ -59,9 +60,7 @@ def execute(
         from lodger.engine.cli.rehearsal import as_dict, rehearse
 
         body = as_dict(
-            rehearse(
-                raw if wasm else source, params, limits, runtime=runtime or "quickjs", progress=_progress
-            )
+            rehearse(raw if wasm else source, params, limits, runtime=runtime or "quickjs", progress=_progress)
         )
     present(body, source, str(file), as_json=as_json)
 

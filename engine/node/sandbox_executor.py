@@ -61,7 +61,12 @@ class SandboxExecutor:
         """
         books = engine.books
         reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
-        return cls(Pool(runtime=books.settings.runtime, size=workers, cache=books.settings.cache_dir), reads, engine.datasets, books.clock)
+        return cls(
+            Pool(runtime=books.settings.runtime, size=workers, cache=books.settings.cache_dir),
+            reads,
+            engine.datasets,
+            books.clock,
+        )
 
     async def start(self) -> None:
         """Make the pool ready; safe to call twice."""

@@ -6,6 +6,7 @@ timer and the parent's clocks end a script that runs too long.
 """
 
 import _imp
+import ctypes
 import os
 import resource
 import time
@@ -37,6 +38,7 @@ SYSCALLS = (
     "exit_group",
 )
 _STACK_BYTES = 8 << 20
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 
 class Runtime:
@@ -63,6 +65,7 @@ class Runtime:
         self._make = (_binding(settings["binding"]), sources, stack_bytes)
         self._rehearse(NativeGuest(*self._make))
         self._ready, self._spare = NativeGuest(*self._make), NativeGuest(*self._make)
+        _tidy_heap()
 
     def fresh(self) -> NativeRealm:
         """Take the prepared realm (once per process, later ones are made new), give it its own randomness and touch its pages."""
@@ -82,6 +85,15 @@ class Runtime:
         realm = NativeRealm(spare, rehearsal=True)
         realm.bound(LIMITS)
         realm.run(SCRIPT, Mute())
+
+
+def _tidy_heap() -> None:
+    # What the library's text left free in the heap goes back to the kernel, and large blocks keep a mapping of their own: otherwise
+    # megabytes that a worker inherits resident but free would hide from its peak figure.
+    libc = ctypes.PyDLL(None)
+    for option in (_MMAP_THRESHOLD, _TRIM_THRESHOLD):
+        libc.mallopt(option, 128 << 10)
+    libc.malloc_trim(0)
 
 
 def _binding(path: str) -> "ModuleType":

@@ -159,8 +159,9 @@ class QuickRealm(Host):
         return self._epoch_us + (time.monotonic_ns() - self._epoch) // 1000
 
     def random(self, count: int) -> bytes:
-        """Give the kernel's randomness."""
-        return os.urandom(count)
+        """Give the kernel's randomness; the same bytes to every metered run: the guest seeds its own tables with them, and their
+        collisions would cost fuel that differs from run to run. What scripts draw comes another way."""
+        return bytes(count) if self._limits.get("fuel") else os.urandom(count)
 
     def interrupted(self) -> bool:
         """Stop the script when its CPU time is over: the one stop that can still say where it was."""

@@ -21,9 +21,21 @@ class Machine:
         self.pool = Pool(runtime=runtime, size=2, metered=metered)
         self.runner.run(self.pool.start())
 
-    def __call__(self, code: str, host: Echo | None = None, context: str = "{}", fuel: int = 0, **limits: int) -> Report:
+    def __call__(
+        self, code: str, host: Echo | None = None, context: str = "{}", fuel: int = 0, **limits: int
+    ) -> Report:
         job = Job(Bundle({"main.js": code}, context), Limits(**limits), fuel=fuel, now_us=1)
         return self.runner.run(self.pool.run(job, host or Echo()))
+
+    def worker(self) -> int:
+        """Give the pid of the worker that takes the next job."""
+        return self.runner.run(self._worker())
+
+    async def _worker(self) -> int:
+        async with asyncio.timeout(30):
+            while not self.pool.ready:
+                await asyncio.sleep(0)
+        return self.pool.ready[0]
 
     def close(self) -> None:
         self.runner.run(self.pool.stop())

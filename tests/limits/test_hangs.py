@@ -18,12 +18,12 @@ ENDLESS = {
             "shift": "",
             "unshift": ", 1",
             "splice": ", 1, 2 ** 20",
-            "slice": ", 5",
             "sort": "",
             "join": ", ''",
             "flat": "",
         }.items()
     },
+    "Array.prototype.slice": "Array.prototype.slice.call({ length: 4294967295 }, 5)",
     "array to text": "return new Array(1e9) + ''",
     "concat of a spreadable": "return [].concat({ length: 2 ** 53 - 1, [Symbol.isConcatSpreadable]: true })",
     "flatMap": "new Array(4294967295).flatMap((x) => x)",

@@ -79,7 +79,9 @@ def test_cpu(js: Machine, limit: int) -> None:
     assert report.outcome is Outcome.CPU_LIMIT
     assert report.error is not None
     assert f"{limit} ms" in report.error.message
-    assert limit - 10 <= report.usage.cpu_ms <= limit + 20 * 100  # a tick of the kernel's clock below, a gross bound above
+    assert (
+        limit - 10 <= report.usage.cpu_ms <= limit + 20 * 100
+    )  # a tick of the kernel's clock below, a gross bound above
     assert js("let n = 0; for (let i = 0; i < 1000; i++) n++; return n", cpu_ms=limit).result == "1000"
 
 
@@ -101,12 +103,19 @@ def texts(report: Report) -> list[str]:
 LOG: list[tuple[str, str, int, Callable[[Report], bool]]] = [
     ("log_lines", "for (let i = 0; i < 20; i++) console.log('x')", 20, lambda report: texts(report) == ["x"] * 20),
     ("log_line_bytes", "console.log('x'.repeat(100))", 100, lambda report: texts(report) == ["x" * 100]),
-    ("log_bytes", "console.log('x'.repeat(500)); console.log('y'.repeat(500))", 1000, lambda report: texts(report)[1] == "y" * 500),
+    (
+        "log_bytes",
+        "console.log('x'.repeat(500)); console.log('y'.repeat(500))",
+        1000,
+        lambda report: texts(report)[1] == "y" * 500,
+    ),
 ]
 
 
 @pytest.mark.parametrize(("name", "code", "needs", "whole"), LOG, ids=[row[0] for row in LOG])
-def test_logs_are_cut_and_marked(js: Machine, name: str, code: str, needs: int, whole: Callable[[Report], bool]) -> None:
+def test_logs_are_cut_and_marked(
+    js: Machine, name: str, code: str, needs: int, whole: Callable[[Report], bool]
+) -> None:
     below, at, above = (js(code, **{name: needs + by}) for by in (-1, 0, 1))
     assert whole(at)
     assert whole(above)
