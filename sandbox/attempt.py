@@ -271,7 +271,7 @@ class Attempt:
                 payload, max_bytes=self._limits.result_bytes, max_depth=self._limits.json_depth
             )
         except prescan.JsonRefused as refused:
-            if refused.code == "too_deep":
+            if refused.code in ("too_deep", "number_out_of_range"):
                 self._decide(verdict.bad_request(str(refused)))
             elif self._job.bundle.wasm is not None:  # its own bytes, not our serializer's
                 self._decide(verdict.bad_result(str(refused)))

@@ -19,7 +19,7 @@ from lodger.sandbox.shelf import Shelf
 from lodger.sandbox.verdict import Verdict
 
 #: Of one compilation; a module of 8 MiB takes a good part of it.
-LIMITS = Limits(cpu_ms=10_000, wall_ms=60_000, memory_bytes=512 * MIB)
+LIMITS = Limits(cpu_ms=15_000, wall_ms=60_000, memory_bytes=512 * MIB)
 #: Compiled code that is taken from a worker.
 MOST_CODE_BYTES = 128 * MIB
 #: Outcomes that the same module would meet again.
@@ -73,6 +73,13 @@ class Compilation(Attempt):
             self._decide(verdict.protocol_error("compiled code that is not whole"))
 
 
+def _let_go(reading: "asyncio.Future[Sealed | None]") -> None:
+    if not reading.cancelled() and reading.exception() is None:
+        fetched = reading.result()
+        if fetched is not None:
+            fetched.close()
+
+
 class Compiler:
     """Gives compiled code for jobs: from the shelf, or compiled now, each tenant's modules one after the other, each once.
 
@@ -105,12 +112,24 @@ class Compiler:
         async with turn:  # one at a time of each tenant: its bombs delay nobody else
             known = self._refused.get(binding) or self._shelf.find(binding)
             if known is None:
-                fetched = await asyncio.to_thread(self._shelf.fetch, job.tenant, binding)
-                known = fetched and self._shelf.keep(binding, fetched)
+                known = await self._fetched(job.tenant, binding)
             if known is None:
                 async with self._gate:
                     known = await self._compile(job, binding)
             return known
+
+    def forget(self, job: Job) -> None:
+        """Throw a module's code away, so that the next attempt compiles it anew."""
+        self._shelf.drop(job.tenant, self._shelf.binding(job.tenant, job.bundle.wasm or b"", fuel=bool(job.fuel)))
+
+    async def _fetched(self, tenant: str, binding: bytes) -> Sealed | None:
+        reading = asyncio.ensure_future(asyncio.to_thread(self._shelf.fetch, tenant, binding))
+        try:
+            fetched = await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            reading.add_done_callback(_let_go)  # the thread cannot be stopped, and what it opens is nobody's then
+            raise
+        return fetched and self._shelf.keep(binding, fetched)
 
     async def _compile(self, job: Job, binding: bytes) -> Sealed | Report:
         sealing = self._shelf.begin(binding)
@@ -120,7 +139,11 @@ class Compiler:
             self.compiled += 1
             if report.outcome is Outcome.OK:
                 code = self._shelf.keep(binding, sealing.finish())
-                await asyncio.to_thread(self._shelf.store, job.tenant, binding, code)
+                try:
+                    await asyncio.to_thread(self._shelf.store, job.tenant, binding, code)
+                except BaseException:
+                    code.close()
+                    raise
                 return code
         finally:
             sealing.drop()

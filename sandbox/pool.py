@@ -24,6 +24,7 @@ from lodger.sandbox.verdict import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from lodger.sandbox.shelf import Shelf
     from lodger.sandbox.wasm_pool import WasmPool
 
 _READY = frames.HEAD.pack(0, frames.READY)
@@ -33,6 +34,8 @@ _TRIES = 3
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
 #: Workers in a row that die while warming up before the pool says so to whoever waits.
 _HOPELESS = 4
+_MOST_MODULES = 1000
+_LONGEST_NAME = 255
 _journal = logging.getLogger("lodger.sandbox")
 
 
@@ -53,6 +56,7 @@ class Pool:
         profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
         metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
         cache: where the baked realm is kept; None for lodger in the user's cache folder.
+        shelf: where compiled WebAssembly modules are kept; in memory only unless told.
         now_us: microseconds since 1970, for log lines.
     """
 
@@ -66,12 +70,14 @@ class Pool:
         profile: str = "untrusted",
         metered: bool = False,
         cache: Path | None = None,
+        shelf: "Shelf | None" = None,
         now_us: Callable[[], int] = now_us,
     ) -> None:
         if metered and runtime != "quickjs":
             raise SandboxError("not_metered", f"runtime {runtime} has no fuel", fix="limit its cpu_ms instead")
         self._runtime = runtime
         self._told = settings or {}
+        self._shelf = shelf
         self._wasm: WasmPool | None = None
         self._settings: dict[str, str] = {}
         self._cores = cores or len(os.sched_getaffinity(0))
@@ -151,7 +157,9 @@ class Pool:
                 raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
             if self._wasm is None:
                 settings = {name: self._told[name] for name in ("without",) if name in self._told}
-                self._wasm = WasmPool(settings=settings, cores=self._cores, profile=self._profile, now_us=self._now_us)
+                self._wasm = WasmPool(
+                    settings=settings, cores=self._cores, profile=self._profile, shelf=self._shelf, now_us=self._now_us
+                )
         await self._wasm.start()
         return self._wasm
 
@@ -376,7 +384,17 @@ def refuse(job: Job) -> Verdict | None:
     limits = job.limits
     if job.bundle.wasm is not None and len(job.bundle.wasm) > limits.wasm_bytes:
         return verdict.module_too_large(len(job.bundle.wasm), limits)
-    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in job.bundle.modules.values())
+    modules = job.bundle.modules
+    if job.bundle.wasm is None and job.bundle.entry not in modules:
+        return verdict.compile_error(f"the script has no module {job.bundle.entry!r}")
+    if len(modules) > _MOST_MODULES or any(
+        not name or len(name) > _LONGEST_NAME or not name.isprintable() for name in modules
+    ):
+        # An empty name would be the context's own place on the wire.
+        return verdict.bad_request(
+            f"at most {_MOST_MODULES} modules, each with a name of 1 to {_LONGEST_NAME} printable characters"
+        )
+    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in modules.values())
     if size > limits.source_bytes:
         return verdict.source_too_large(size, limits)
     try:
@@ -385,7 +403,7 @@ def refuse(job: Job) -> Verdict | None:
             max_bytes=limits.input_bytes,
             max_depth=limits.json_depth,
         )
-        for name, source in job.bundle.modules.items():
+        for name, source in modules.items():
             (name + source).encode()
     except prescan.JsonRefused as refused:
         return verdict.bad_request(f"the input: {refused}")

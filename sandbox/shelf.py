@@ -84,6 +84,14 @@ class Shelf:
             self._forget(self._kept.popitem(last=False)[1])
         return given
 
+    def drop(self, tenant: str, binding: bytes) -> None:
+        """Throw code away, in memory and on disk: it could not be loaded."""
+        self._forget(self._kept.pop(binding, None))
+        place = self.place(tenant, binding)
+        if place is not None:
+            with contextlib.suppress(OSError):
+                place.unlink()
+
     def close(self) -> None:
         """Let go of all memory; safe twice."""
         while self._kept:

@@ -55,6 +55,11 @@ def bad_request(why: str) -> Verdict:
     return Verdict(Outcome.BAD_REQUEST, ScriptError("BadRequest", why))
 
 
+def compile_error(why: str) -> Verdict:
+    """Say that there is nothing to run; ``why`` is our own sentence."""
+    return Verdict(Outcome.COMPILE_ERROR, ScriptError("ReferenceError", why))
+
+
 def source_too_large(size: int, limits: Limits) -> Verdict:
     """Say that the modules are too large."""
     message = f"the modules have {size} bytes, at most {limits.source_bytes} are taken"

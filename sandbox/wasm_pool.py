@@ -57,7 +57,8 @@ class WasmPool:
         )
         self.compiler = Compiler(self._factory, self._shelf, compile_limits)
         self._gate = asyncio.Semaphore(cores or len(os.sched_getaffinity(0)))
-        self._lock = asyncio.Lock()
+        self._starting = asyncio.Lock()
+        self._raising = asyncio.Lock()  # apart: a stop waits for runs, and a run may be raising a new zygote
         self._zygote: Zygote | None = None
         self._lost: list[Zygote] = []
         self._expected: deque[asyncio.Future[WorkerEnd]] = deque()
@@ -73,7 +74,7 @@ class WasmPool:
 
     async def start(self) -> None:
         """Bring up both zygotes; safe twice. Raises ZygoteFailed, WallUnavailable."""
-        async with self._lock:
+        async with self._starting:
             if self._open:
                 return
             self._open = True
@@ -86,7 +87,7 @@ class WasmPool:
 
     async def stop(self) -> None:
         """End every worker and wait until they are gone; safe twice. What runs ends as worker_lost."""
-        async with self._lock:
+        async with self._starting:
             await self._close()
 
     async def run(self, job: Job, host: Host) -> Report:
@@ -130,6 +131,7 @@ class WasmPool:
             except NeverArmed:
                 if not self._open:
                     break
+        self.compiler.forget(job)
         lost = verdict.worker_lost("workers died before they were armed")
         return Report(lost.outcome, error=lost.error, walls=self.walls)
 
@@ -138,13 +140,11 @@ class WasmPool:
     async def _worker(self, code: Sealed, *, metered: bool) -> WorkerEnd:
         """Fork one and wait until it holds the code behind its walls. Raises NeverArmed, ZygoteFailed."""
         async with self._gate:
-            async with self._lock:
-                if self._zygote is None:
-                    await self._bring_up()
-                assert self._zygote is not None
-                coming: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
-                self._expected.append(coming)
-                self._zygote.spawn((code.descriptor, code.size, metered))
+            async with self._raising:
+                zygote = self._zygote or await self._bring_up()
+            coming: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
+            self._expected.append(coming)
+            zygote.spawn((code.descriptor, code.size, metered))
             worker = await coming
             try:
                 async with asyncio.timeout(_WARM_UP_S):
@@ -170,19 +170,24 @@ class WasmPool:
 
     # the zygote
 
-    async def _bring_up(self) -> None:
-        if not self._open:
-            raise ZygoteFailed("pool_stopped", "the pool was stopped")
+    async def _bring_up(self) -> Zygote:
+        self._demand_open()
         await self._bury()
         zygote = Zygote(self._adopt, self._bereft)
         await zygote.start(zygote_settings("wasm", self._settings))
         try:
             Doctor.demand(self._profile, zygote.walls, taken_away=self._without)
+            self._demand_open()
         except BaseException:
             await zygote.stop()
             raise
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
         self._zygote = zygote
+        return zygote
+
+    def _demand_open(self) -> None:
+        if not self._open:
+            raise ZygoteFailed("pool_stopped", "the pool was stopped")
 
     def _bereft(self) -> None:
         zygote, self._zygote = self._zygote, None

@@ -104,8 +104,8 @@ def run_now(
 def _asked(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
     if request_key is None:
         return None
-    if not 1 <= len(request_key) <= 200:
-        raise InputError("request_key_invalid", "a request key has 1 to 200 characters", fix="use a UUID")
+    if not 1 <= len(request_key) <= 200 or not request_key.isprintable():
+        raise InputError("request_key_invalid", "a request key has 1 to 200 printable characters", fix="use a UUID")
     rows = _read(connection, _select().where(_a.tenant_id == tenant_id, _a.request_key == request_key))
     return rows[0] if rows else None
 
@@ -120,7 +120,7 @@ def _store(books: Books, connection: Connection, values: dict[str, Any]) -> Acti
 def _input(params: Json) -> str | None:
     try:
         return dumped(params)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
         ) from error

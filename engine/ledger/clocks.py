@@ -96,6 +96,9 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
     sheet, ticked = _Sheet(), []
     for row in rows:
         revision, unfinished = revisions[row.schedule_id], open_of.get(row.schedule_id, _NOTHING)
+        if revision.fault is not None:
+            _set_aside(connection, row, revision.fault)
+            continue
         now, after = from_us(now_us), from_us(row.accounted_us)
         steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now)
         runs = [step for step in steps if isinstance(step, Run)]
@@ -112,6 +115,13 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
             sheet.touched.add(row.tenant_id)
     _write(books, connection, sheet, now_us)
     return ticked
+
+
+def _set_aside(connection: Connection, row: AnyRow, fault: str) -> None:
+    """Pause a clock whose rules cannot be read, with the reason; what it owes stays owed."""
+    connection.execute(_move, [_moved(row, "paused", None, row.accounted_us)])
+    mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
+    connection.execute(update(schedules).where(*mine).values(note=fault))
 
 
 def _standing(revision: Revision, unfinished: Unfinished) -> Standing:
@@ -219,8 +229,11 @@ def arm(
     owed_reason: str,
 ) -> int | None:
     """Give what a clock at rest slept through one row with its reason, and arm it; give the next slot."""
-    owe(books, connection, row, now_us, owed_reason)
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
+    if revision.fault is not None:
+        _set_aside(connection, row, revision.fault)
+        return None
+    owe(books, connection, row, now_us, owed_reason)
     now = from_us(max(now_us, row.accounted_us))
     next_us = _next_us(revision, now)
     connection.execute(_move, [_moved(row, "armed" if next_us is not None else "ended", next_us, to_us(now))])

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, select
 from lodger.engine.clock import from_us
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import schedule_revisions
+from lodger.engine.ledger.unreadable import Unreadable, why
 from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import Overlap
 from lodger.engine.policy.plan import Terms
@@ -28,7 +29,11 @@ KEPT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One revision, ready for use. ``limits`` and ``params`` are as the caller gave them; params as JSON text."""
+    """One revision, ready for use. ``limits`` and ``params`` are as the caller gave them; params as JSON text.
+
+    Attributes:
+        fault: why its rules cannot be read here, else None; such a schedule names no slot and is to be paused.
+    """
 
     recurrence: Recurrence
     terms: Terms
@@ -36,6 +41,7 @@ class Revision:
     tz: str
     limits: str | None
     params: str | None
+    fault: str | None = None
 
 
 class Rulebook:
@@ -87,9 +93,14 @@ class Rulebook:
         return found
 
     def _made(self, row: AnyRow) -> Revision:
-        rules = decode_rules(row.rules)
+        rules, fault = decode_rules(row.rules), None
+        recurrence: Recurrence
+        try:
+            recurrence = self.compiled(rules, from_us(row.anchor_us))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it stops this schedule and no other one
+            recurrence, fault = Unreadable(), why(error)
         return Revision(
-            recurrence=self.compiled(rules, from_us(row.anchor_us)),
+            recurrence=recurrence,
             terms=Terms(
                 missed=parse_missed(row.missed),
                 overlap=Overlap(row.overlap),
@@ -100,6 +111,7 @@ class Rulebook:
             tz=zone_of(rules),
             limits=row.limits,
             params=row.params,
+            fault=fault,
         )
 
 

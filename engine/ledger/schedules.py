@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.ledger import clocks, scripts, tenants, turns
 from lodger.engine.ledger.books import Books, dumped
 from lodger.engine.ledger.records import AnyRow, Json, Schedule
@@ -129,7 +129,7 @@ def _revise(
 def _input(params: Json) -> str | None:
     try:
         return dumped(params)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
         ) from error
@@ -199,6 +199,11 @@ def resume(books: Books, connection: Connection, tenant_id: str, schedule: str, 
     tenants.demand_active(connection, tenant_id)
     found = get(books, connection, tenant_id, schedule)
     if found.state == "paused":
+        fault = books.rulebook.revision(connection, tenant_id, found.id, found.revision).fault
+        if fault is not None:
+            raise Unavailable(
+                "rule_unreadable", f"schedule {found.name!r} cannot go on", why=fault, fix="edit its rules"
+            )
         clocks.arm(books, connection, _clock(connection, found), now_us, owed_reason="paused")
         connection.execute(
             update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lodger.engine.errors import Unavailable
 from lodger.engine.events import Event
 from lodger.engine.ledger import claims, leases, retiming
 from lodger.engine.ledger.claims import Lease
@@ -141,7 +142,9 @@ class Node:
 
     def failed(self, service: str, error: Exception) -> None:
         """Tell that a round of a service failed; it is tried again."""
-        _log.error("%s: %s: %s", service, type(error).__name__, error, exc_info=error)
+        # What the host lacks explains itself; only a fault of ours needs its traceback.
+        trace = None if isinstance(error, Unavailable) else error
+        _log.error("%s: %s: %s", service, type(error).__name__, error, exc_info=trace)
         self.tell("fault", service=service, error=error)
 
     def tell(self, kind: str, action: tuple[str, str | None, str] | None = None, **details: object) -> None:

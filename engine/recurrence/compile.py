@@ -6,7 +6,7 @@ from functools import lru_cache
 from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.parse import parse_rule, recognise
 from lodger.engine.recurrence.rrule.parser import parse_set
-from lodger.engine.recurrence.rule import Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule import Density, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.union import Union
 from lodger.engine.recurrence.window import Windows
 
@@ -46,6 +46,30 @@ def compile_firing(rules: ScheduleRules, *, now: datetime | None = None) -> Unio
             fix="change the rules, or the exclusions and bounds that leave nothing of them",
         )
     return schedule
+
+
+def demand_density(schedule: Union, *, smallest_gap_s: float | None = None, most_per_day: int | None = None) -> Density:
+    """Hold a schedule against a minimum interval and a budget of slots per UTC day; give its density.
+
+    Raises:
+        RuleInvalid: ``schedule_too_dense``; ``details`` has ``smallest_gap_s`` and ``most_per_day`` as they are.
+    """
+    density = schedule.density()
+    gap = density.smallest_gap_s
+    if smallest_gap_s is not None and gap is not None and gap < smallest_gap_s:
+        what = f"two of its slots can be {gap:g} s apart, and {smallest_gap_s:g} s is the least allowed"
+    elif most_per_day is not None and density.most_per_day > most_per_day:
+        what = f"it can fire {density.most_per_day} times a day, and {most_per_day} is the most allowed"
+    else:
+        return density
+    raise RuleInvalid(
+        "schedule_too_dense",
+        what,
+        why="the bound is proved over all its rules and over changes of clocks; exclusions are not counted on",
+        fix="let it fire less often, or ask for a larger allowance",
+        smallest_gap_s=gap,
+        most_per_day=density.most_per_day,
+    )
 
 
 def _compile(rules: ScheduleRules, now: datetime | None) -> Union:

@@ -1,7 +1,9 @@
 """A whole schedule as one Recurrence: the union of its rules, minus its exclusions, inside [start, end)."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from itertools import pairwise
 
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.errors import RuleInvalid
@@ -13,9 +15,8 @@ LAST = datetime.max.replace(tzinfo=UTC)
 
 #: Windows that may follow one another without a free slot between them before a question is refused.
 _WINDOWS_IN_A_ROW = 2000
-#: Slots looked at from each rule's beginning, and slots counted one by one in a day, to measure density.
-_SAMPLE = 400
-_COUNTED = 1500
+#: Schedules that end within so many slots are measured slot by slot.
+_WALKED = 400
 
 
 class ExclusionsTooDense(RuleInvalid):
@@ -133,44 +134,23 @@ class Union:
         return bool(naming) and all(rule.shifted(slot) for rule in naming)
 
     def density(self) -> Density:
-        """How often it fires at most, measured where each rule begins.
+        """How often it fires at most: no two slots from 1970 on are closer, and no UTC day has more.
 
-        Every rule repeats its pattern from its first slots on, so :data:`_SAMPLE` slots of the union are looked at from
-        the first slot of each rule and from the schedule's own. Days with more than :data:`_COUNTED` slots are bounded
-        by the smallest gap instead of counted.
+        A schedule with few slots is measured; any other is bounded by :mod:`lodger.engine.recurrence.density`.
         """
-        smallest: timedelta | None = None
-        days: set[datetime] = set()
-        anchors = {self.next_after(FIRST, inclusive=True)}
-        for rule in self.rules:
-            own = rule.next_after(self.start or FIRST, inclusive=True)
-            anchors.add(None if own is None else self.next_after(own, inclusive=True))
-        for anchor in anchors:
-            before, slot = None, anchor
-            if anchor is not None:
-                before = self.previous_before(anchor)
-            for _ in range(_SAMPLE):
-                if slot is None:
-                    break
-                if before is not None and (smallest is None or slot - before < smallest):
-                    smallest = slot - before
-                if len(days) < 32:
-                    days.add(slot.replace(hour=0, minute=0, second=0, microsecond=0))
-                before, slot = slot, self.next_after(slot)
-        most = 0
-        for day in days:
-            most = max(most, self._count_day(day, smallest))
-        return Density(None if smallest is None else smallest.total_seconds(), most)
+        from lodger.engine.recurrence.density import Load
 
-    def _count_day(self, day: datetime, smallest: timedelta | None) -> int:
-        end = day + timedelta(days=1) if day.date() != LAST.date() else LAST
-        counted = 0
-        for _ in self.between(day, end):
-            counted += 1
-            if counted > _COUNTED:
-                assert smallest is not None
-                return int((timedelta(days=1) - timedelta(microseconds=1)) / smallest) + 1
-        return counted
+        walked, slot = [], self.next_after(FIRST, inclusive=True)
+        while slot is not None and len(walked) < _WALKED:
+            walked.append(slot)
+            slot = self.next_after(slot)
+        if slot is None:
+            per_day = Counter(each.date() for each in walked)
+            gaps = [(b - a).total_seconds() for a, b in pairwise(walked)]
+            return Density(min(gaps, default=None), max(per_day.values(), default=0))
+        load = Load()
+        load.add(self)
+        return load.density(self)
 
     def _too_dense(self) -> ExclusionsTooDense:
         return ExclusionsTooDense(

@@ -60,6 +60,11 @@ class YearDays:
         self._first_named = min(self._named, default=MAX_YEAR + 1)
         self._last_named = max(self._named, default=MAX_YEAR + 1)
 
+    @property
+    def named_span(self) -> tuple[int, int] | None:
+        """First and last year with a set of its own; None when all follow their kinds."""
+        return (self._first_named, self._last_named) if self._named else None
+
     def of_year(self, year: int) -> int:
         """Set of the days of the year; bit 0 is January 1."""
         if year >= self._first_named and year in self._named:

@@ -24,6 +24,10 @@ class Zoned:
         self.gap = dst.gap or default.gap or Gap.SHIFT
         self.fold = dst.fold or default.fold or Fold.FIRST
         self._here = zone.segment(0)
+        # What was proved once stays true: no slot from / up to this second, and none between a question and its answer.
+        self._none_from = MAX_LOCAL + 1
+        self._none_to = MIN_LOCAL - 1
+        self._known = (1, 0)
 
     # -- the interface
 
@@ -87,6 +91,19 @@ class Zoned:
         if not inclusive:
             utc += 1
         utc = max(utc, MIN_LOCAL)
+        if utc >= self._none_from:
+            return None
+        asked, answer = self._known
+        if asked <= utc <= answer:
+            return answer
+        found = self._search_next(utc)
+        if found is None:
+            self._none_from = utc
+        else:
+            self._known = (utc, found)
+        return found
+
+    def _search_next(self, utc: int) -> int | None:
         here = self._here
         if not here.start <= utc < here.end:
             self._here = here = self.zone.segment(utc)
@@ -113,6 +130,14 @@ class Zoned:
         if not inclusive:
             utc -= 1
         utc = min(utc, MAX_LOCAL)
+        if utc <= self._none_to:
+            return None
+        found = self._search_previous(utc)
+        if found is None:
+            self._none_to = utc
+        return found
+
+    def _search_previous(self, utc: int) -> int | None:
         here = self._here
         if not here.start <= utc < here.end:
             self._here = here = self.zone.segment(utc)

@@ -43,7 +43,7 @@ class Zone:
         self._offsets = offsets
         self._tail = tail if tail is not None and tail.changes else None
         last = civil(stored_to // DAY_S)[0]
-        self._stored_to = stored_to
+        self.stored_to = stored_to  # UTC second from which on the POSIX rule decides
         self._next_year = last  # first year whose tail transitions are not in the lists yet
         self._full_year = last + CYCLE_YEARS + 2
         self._known = stored_to
@@ -54,12 +54,12 @@ class Zone:
         assert self._tail is not None
         for each in range(self._next_year, year + 1):
             for at, offset in self._tail.transitions(each):
-                if at > self._stored_to and offset != self._offsets[-1]:
+                if at > self.stored_to and offset != self._offsets[-1]:
                     self._starts.append(at)
                     self._offsets.append(offset)
         self._next_year = max(self._next_year, year + 1)
         # Up to the last transition the end of every stretch is known; the stretch after it would seem endless.
-        self._known = max(self._stored_to, self._starts[-1]) if self._starts else self._stored_to
+        self._known = max(self.stored_to, self._starts[-1]) if self._starts else self.stored_to
 
     def segment(self, utc: int) -> Segment:
         """Give the stretch that holds a UTC second."""
@@ -82,6 +82,10 @@ class Zone:
             offsets[i - 1] if i else offsets[0],
             offsets[i + 1] if i < len(starts) else offsets[i],
         )
+
+    def changes(self) -> bool:
+        """Whether its clocks change after 1970."""
+        return self.segment(0).end < FAR
 
     def offset(self, utc: int) -> int:
         """Seconds east of UTC at a UTC second."""

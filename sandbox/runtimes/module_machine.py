@@ -45,7 +45,7 @@ class ModuleMachine:
             at["wasm_functype_delete"](kind)
         return linker
 
-    def _callback(self, name: str, parameters: str, answers: bool):  # type: ignore[no-untyped-def]  # noqa: ANN202 - ctypes' own type
+    def _callback(self, name: str, parameters: str, answers: bool) -> object:
         trap = self.lib.at["wasmtime_trap_new"]
         count = len(parameters)
 
@@ -57,7 +57,8 @@ class ModuleMachine:
                     values[0] = answer
             except BaseException as error:  # noqa: BLE001 - nothing may unwind through native frames
                 self.fault = error
-                return trap(b"stop", 4)  # type: ignore[no-any-return]
+                stop: int = trap(b"stop", 4)
+                return stop
             return None
 
         return Callback(enter)

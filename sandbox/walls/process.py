@@ -15,7 +15,7 @@ _SET_NO_NEW_PRIVS = 38
 _CAP_AMBIENT = 47
 _CAP_AMBIENT_CLEAR_ALL = 4
 _SIGKILL = 9
-_READ_EXECUTE = 5
+_PROT_READ_EXEC = 5
 
 
 def die_with_parent() -> None:
@@ -61,13 +61,19 @@ def offer_to_oom_killer() -> None:
         os.close(score)
 
 
-def end_writable_code() -> None:
-    """Take the right to write from every page that may be executed: ctypes leaves its callbacks' trampolines writable. Raises OSError."""
+def seal_code() -> None:
+    """Take the right to write from every mapping that is also executable. Raises OSError.
+
+    ctypes keeps its closures in one such page: an arbitrary write inside a worker would become native code there without any system
+    call. They are written when they are made, in the zygote, and never again. Needs /proc; the filter refuses to undo it.
+    """
     with open("/proc/self/maps", "rb") as maps:  # noqa: PTH123 - pathlib would make every fork dearer
-        both = [line.split(None, 1)[0] for line in maps if line.split(None, 2)[1][1:3] == b"wx"]
-    for span in both:
-        start, end = (int(word, 16) for word in span.split(b"-"))
-        syscall(NUMBER["mprotect"], start, end - start, _READ_EXECUTE)
+        lines = maps.read().split(b"\n")
+    for line in lines:
+        place, _, rights = line.partition(b" ")
+        if rights[1:3] == b"wx":
+            start, end = (int(bound, 16) for bound in place.split(b"-"))
+            syscall(NUMBER["mprotect"], start, end - start, _PROT_READ_EXEC)
 
 
 def close_all_but(kept: "tuple[int, ...]") -> None:

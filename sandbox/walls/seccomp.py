@@ -56,6 +56,9 @@ EXECUTABLE = ("wasm_compiler",)
 NEVER_EXECUTABLE = ("mprotect", "mmap")
 #: Refused with EPERM, see above.
 REFUSED = ("tgkill", "rt_sigprocmask", "rt_sigaction")
+#: SIGILL, SIGBUS, SIGFPE, SIGSEGV: for a fault that is not WebAssembly's, wasmtime's handler sets the default again and returns into the
+#: faulting instruction. Were that refused, a process that aborts (out of memory in native code) would spin to its CPU limit.
+FAULTS = (4, 7, 8, 11)
 #: Only until a worker is armed: name and the arguments (index, value) that must hold.
 UNTIL_ARMED = (
     ("prlimit64", ((0, 0),)),
@@ -91,6 +94,7 @@ def _argument_is(index: int, value: int) -> bytes:
     )
 
 
+_GIVE_BACK = _op(_LOAD, _ARGUMENTS) + b"".join(_op(_EQUAL, number, 0, 1) + _return(ALLOW) for number in FAULTS)
 _PROTECTION = _op(_LOAD, _ARGUMENTS + 16)
 _NOT_EXECUTABLE = _PROTECTION + _op(_ANY_BIT, _PROT_EXEC, 0, 1) + _return(KILL)
 #: Executable is allowed, executable and writable at once is not.
@@ -109,7 +113,7 @@ def first(machine: str = MACHINE, runtime: str = "") -> bytes:
         test = _NOT_BOTH if makes_code and name == "mprotect" else _NOT_EXECUTABLE
         program += _when(numbers[name], test + _return(ALLOW))
     for name in REFUSED:
-        program += _when(numbers[name], _return(EPERM))
+        program += _when(numbers[name], (_GIVE_BACK if name == "rt_sigaction" else b"") + _return(EPERM))
     for name, arguments in UNTIL_ARMED:
         program += _when(numbers[name], b"".join(_argument_is(*pair) for pair in arguments) + _return(ALLOW))
     return program + _return(KILL)

@@ -23,6 +23,8 @@
   const where = globalThis.$w;
   for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w"]) delete globalThis["$" + letter];
   for (const name of ["SharedArrayBuffer", "Atomics", "performance"]) delete globalThis[name];
+  // The engine would call this hook with the functions on the stack, ours among them. It keeps its name and loses its effect.
+  Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: true, configurable: true });
 
   // -- the built-ins as they are now --
   const uncurry = Function.prototype.bind.bind(Function.prototype.call);
@@ -44,7 +46,10 @@
   const lastIndexOf = uncurry(String.prototype.lastIndexOf);
   const startsWith = uncurry(String.prototype.startsWith);
   const wellFormed = uncurry(String.prototype.toWellFormed);
-  const push = uncurry(Array.prototype.push);
+  // Array.prototype.push assigns, so a setter on Array.prototype would be handed our array and what goes into it.
+  const push = (list, value) => {
+    defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+  };
   const mapGet = uncurry(Map.prototype.get);
   const mapSet = uncurry(Map.prototype.set);
   const mapHas = uncurry(Map.prototype.has);
@@ -57,6 +62,7 @@
   const OURS = "(eval_script"; // the guest's name for every file of this folder
   const MISSING = /^(?:Error loading|could not load) module '(.*)'$/;
   const PLACE = /([^\s()]+):(\d+):(\d+)\)?$/;
+  const CALL_NAME = /^[!-~]{1,255}$/;
 
   // -- one job's state; `start` fills it --
   const factories = create(null);
@@ -180,10 +186,11 @@
   // -- calls --
 
   function encode(op, args) {
+    if (typeof op !== "string" || exec(CALL_NAME, op) === null) throw new TypeErrorClass("a call is named by 1 to 255 printable ASCII characters");
     const json = stringify(args === undefined ? null : args);
     if (json === undefined) throw new TypeErrorClass(op + ": the arguments are not JSON");
     if (json.length > limits.frame) throw new RangeErrorClass(op + ": the arguments are " + json.length + " characters of JSON, at most " + limits.frame + " may cross");
-    return json;
+    return wellFormed(json); // JSON.rawJSON lets half of a surrogate pair through
   }
 
   function refuse(error, ok, json) {
@@ -310,8 +317,14 @@
   function members() {
     // What a default export is called with: a member is made when it is first read.
     const object = {};
-    for (const name of keys(factories)) lazily(object, name, true);
+    offer(object, true);
     return object;
+  }
+
+  function offer(object, enumerable) {
+    // By index: the iterator of arrays may be the script's own by now.
+    const names = keys(factories);
+    for (let index = 0; index < names.length; index++) lazily(object, names[index], enumerable);
   }
 
   const made = create(null);
@@ -346,7 +359,7 @@
     if (json === undefined) json = "null";
     if (json.length > limits.result)
       return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "LimitExceeded"));
-    answer = json;
+    answer = wellFormed(json);
     settled = true;
     if (open === 0) end();
   }
@@ -391,7 +404,7 @@
   }
 
   function scope() {
-    for (const name of keys(factories)) lazily(globalThis, name, false);
+    offer(globalThis, false);
   }
 
   async function attempt(way) {
@@ -526,6 +539,7 @@
   function touch() {
     void compile(BLOCK)()(1);
     frames("    at a (b.js:1:2)\n");
+    host.random("1");
     return stringify(parse('{"a":[1,"b",{"c":null}]}')).length;
   }
 

@@ -101,3 +101,26 @@ class Commands:
     def close(self) -> None:
         self.runner.run(self.pool.stop())
         self.runner.close()
+
+
+def leb(number: int) -> bytes:
+    out = b""
+    while number > 127:
+        out, number = out + bytes((number & 127 | 128,)), number >> 7
+    return out + bytes((number,))
+
+
+def functions(*bodies: bytes, times: int = 1) -> bytes:
+    def section(kind: int, content: bytes) -> bytes:
+        return bytes((kind,)) + leb(len(content)) + content
+
+    count = leb(len(bodies) * times)
+    code = b"".join(leb(len(body)) + body for body in bodies) * times
+    return (
+        b"\0asm\1\0\0\0" + section(1, b"\1\x60\0\0") + section(3, count + bytes(len(bodies) * times))
+        + section(5, b"\1\0\1") + section(7, b"\2\x06memory\2\0\x06_start\0\0") + section(10, count + code)
+    )  # fmt: skip
+
+
+#: Costs seconds of compilation.
+LADDER_OF_IFS = functions(b"\1\1\x7f" + b"\x20\0\4\x40\x20\0\x41\1\x6a\x21\0\x0b" * 500_000 + b"\x0b")

@@ -9,6 +9,10 @@ from tests.escape.probing import Echo
 
 from lodger.sandbox import Bundle, Job, Outcome, Pool
 
+OPEN = (
+    "(call $path_open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)"
+    " (i64.const 0) (i64.const 0) (i32.const 0) (i32.const 100))"
+)
 BADF, FAULT, INVAL, NOSYS, NOTSOCK, SPIPE = 8, 21, 28, 52, 57, 70
 
 
@@ -69,8 +73,7 @@ def test_a_pool_for_scripts_runs_modules_too() -> None:
         ("(i32.add (call $args_sizes_get (i32.const 100) (i32.const 104)) (i32.load (i32.const 100)))", 0),
         ("(i32.add (call $environ_sizes_get (i32.const 100) (i32.const 104)) (i32.load (i32.const 104)))", 0),
         ("(call $fd_prestat_get (i32.const 3) (i32.const 100))", BADF),
-        ("(call $path_open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)"
-         " (i64.const 0) (i64.const 0) (i32.const 0) (i32.const 100))", BADF),
+        (OPEN, BADF),
         ("(call $fd_fdstat_get (i32.const 1) (i32.const 100))", 0),
         ("(call $fd_fdstat_get (i32.const 4) (i32.const 100))", BADF),
         ("(call $fd_seek (i32.const 1) (i64.const 0) (i32.const 0) (i32.const 100))", SPIPE),
@@ -115,10 +118,15 @@ def test_clock_counts_milliseconds_from_the_header(wasm: Commands) -> None:
     assert {wasm(command(clock + fine)).result for _ in range(5)} == {"0"}
 
 
+def test_bits_of_nan_tell_nothing_of_the_processor(wasm: Commands) -> None:
+    negative = "(f32.neg (f32.div (f32.const 0) (f32.const 0)))"
+    for value in (negative, "(f32.sqrt (f32.const -1))", "(f32.sub (f32.const inf) (f32.const inf))"):
+        bits = f"(i32.reinterpret_f32 (f32.add (f32.const 1) {value}))"
+        assert wasm(command(f"(call $say {bits})")).result == str(0x7FC00000)
+
+
 def test_each_worker_draws_its_own_numbers(wasm: Commands) -> None:
-    draw = command(
-        "(drop (call $random_get (i32.const 200) (i32.const 4))) (call $say (i32.load (i32.const 200)))"
-    )
+    draw = command("(drop (call $random_get (i32.const 200) (i32.const 4))) (call $say (i32.load (i32.const 200)))")
     assert len({wasm(draw).result for _ in range(20)}) == 20
 
 
@@ -181,7 +189,9 @@ TRAPS = {
 
 @pytest.mark.parametrize("body", TRAPS)
 def test_a_trap_has_its_name_and_place(wasm: Commands, body: str) -> None:
-    report = wasm(command(f"(call $inner) {''}", extra=f"(table 4 funcref) (elem (i32.const 1) $start) (func $inner {body})"))
+    report = wasm(
+        command(f"(call $inner) {''}", extra=f"(table 4 funcref) (elem (i32.const 1) $start) (func $inner {body})")
+    )
     assert report.outcome is Outcome.SCRIPT_ERROR
     assert report.error is not None
     assert report.error.name == "Trap"

@@ -62,7 +62,11 @@ LINES = command(
 @pytest.mark.parametrize(("most", "dropped"), [(19, 1), (20, 0), (21, 0)])
 def test_log_lines(wasm: Commands, most: int, dropped: int) -> None:
     report = wasm(LINES, log_lines=most)
-    assert (report.outcome, report.dropped_logs, len(report.logs)) == (Outcome.OK, dropped, min(most, 20) + bool(dropped))
+    assert (report.outcome, report.dropped_logs, len(report.logs)) == (
+        Outcome.OK,
+        dropped,
+        min(most, 20) + bool(dropped),
+    )
 
 
 @pytest.mark.parametrize(("most", "kept", "dropped"), [(171, 19, 1), (180, 20, 0), (181, 20, 0)])
@@ -87,14 +91,18 @@ def test_a_line_without_end_takes_no_memory(wasm: Commands) -> None:
 
 
 def test_a_flood_of_lines_keeps_the_first(wasm: Commands) -> None:
-    flood = command("(loop $l (call $out (i32.const 2) (i32.const 1024) (i32.const 2)) (br $l))", extra=data(1024, "x\\n"))
+    flood = command(
+        "(loop $l (call $out (i32.const 2) (i32.const 1024) (i32.const 2)) (br $l))", extra=data(1024, "x\\n")
+    )
     report = wasm(flood, cpu_ms=300, log_lines=10)
     assert report.outcome is Outcome.CPU_LIMIT
     assert [line.text for line in report.logs] == ["x"] * 10
 
 
 def test_logs_before_a_limit_are_kept(wasm: Commands) -> None:
-    chatty = command("(call $out (i32.const 2) (i32.const 1024) (i32.const 3)) (loop $l (br $l))", extra=data(1024, "hi\\n"))
+    chatty = command(
+        "(call $out (i32.const 2) (i32.const 1024) (i32.const 3)) (loop $l (br $l))", extra=data(1024, "hi\\n")
+    )
     report = wasm(chatty, cpu_ms=50)
     assert (report.outcome, [line.text for line in report.logs]) == (Outcome.CPU_LIMIT, ["hi"])
 
@@ -115,6 +123,28 @@ def test_cpu_time(wasm: Commands, module: bytes) -> None:
     assert report.outcome is Outcome.CPU_LIMIT
     assert 100 <= report.usage.cpu_ms < 1000
     assert wasm(HELLO).outcome is Outcome.OK, "the next run is as good as any"
+
+
+@pytest.mark.parametrize("without", ["cpu_timer", "cpu_timer rlimits"])
+def test_cpu_time_when_the_kernels_timer_is_taken_away(without: str) -> None:
+    """The parent's own look at the worker's clock is the second wall."""
+    wasm = Commands(settings={"without": without}, profile="trusted")
+    try:
+        report = wasm(LOOP, cpu_ms=100)
+    finally:
+        wasm.close()
+    assert report.outcome is Outcome.CPU_LIMIT
+    assert not report.walls["cpu_timer"]
+
+
+def test_segments_do_not_escape_the_memorys_bound(wasm: Commands) -> None:
+    passive = '(data $d "' + "x" * 60000 + '")'
+    fill = "(loop $l (memory.init $d (i32.const 0) (i32.const 0) (i32.const 60000)) (br $l))"
+    assert wasm(command(fill, extra=passive), cpu_ms=100).outcome is Outcome.CPU_LIMIT
+    beyond = wasm(command("", extra='(data (i32.const 65530) "0123456789")'))
+    assert beyond.outcome is Outcome.SCRIPT_ERROR
+    assert beyond.error is not None
+    assert "out of bounds memory access" in beyond.error.message
 
 
 def test_wall_time_of_a_sleeper(wasm: Commands) -> None:

@@ -6,6 +6,8 @@ A day can hold 86 400 times; the product answers next, previous, count and k-th 
 from bisect import bisect_left, bisect_right
 from typing import Protocol
 
+from lodger.engine.recurrence import timeset
+
 
 class Times(Protocol):
     """Ascending second offsets inside a unit; never empty."""
@@ -28,6 +30,10 @@ class Times(Protocol):
 
     def nth(self, index: int) -> int:
         """Member by 0-based index."""
+        ...
+
+    def bits(self) -> int:
+        """All members as one integer, a bit each."""
         ...
 
 
@@ -114,6 +120,11 @@ class ClockSet:
         minute, second = divmod(rest, self._per_minute)
         return self._h.values[hour] * 3600 + self._m.values[minute] * 60 + self._s.values[second]
 
+    def bits(self) -> int:
+        """All members as one integer, a bit each."""
+        hours, minutes, seconds = (sum(1 << value for value in field.values) for field in (self._h, self._m, self._s))
+        return timeset.product(hours, minutes, seconds)
+
 
 class TimeList:
     """Listed offsets: what BYSETPOS leaves of a unit."""
@@ -139,6 +150,10 @@ class TimeList:
     def nth(self, index: int) -> int:
         """Member by 0-based index."""
         return self._offsets[index]
+
+    def bits(self) -> int:
+        """All members as one integer, a bit each."""
+        return sum(1 << offset for offset in self._offsets)
 
 
 def positions(bysetpos: tuple[int, ...], size: int) -> list[int]:

@@ -8,7 +8,7 @@ are residues modulo INTERVAL / gcd(INTERVAL, units per day), found by modular in
 
 from math import gcd
 
-from lodger.engine.recurrence import civil
+from lodger.engine.recurrence import civil, timeset
 from lodger.engine.recurrence.rrule.days import Allowed, Days
 from lodger.engine.recurrence.rrule.phase import Phase, Residues
 
@@ -57,6 +57,13 @@ class ClockSteps:
             residues.add((base - at) * inverse % modulus)
             at = meeting.find(1, at + 1)
         return Residues(modulus, list(residues))
+
+    def reachable(self) -> int:
+        """Positions of the day that some day can have, a bit each."""
+        common = gcd(self._n, self._units)
+        kept, first = bytearray(self._units), self._origin % common
+        kept[first::common] = self._table[first::common]
+        return timeset.of_flags(bytes(kept))
 
     @property
     def never(self) -> bool:

@@ -37,25 +37,39 @@ class SetSequence:
             return RuleSequence(rule, self.rules.start, until, without)
         return RuleSequence(rule, self.rules.start, until)
 
+    @property
+    def included(self) -> tuple[RuleSequence, ...]:
+        """Its rules, exceptions aside."""
+        return tuple(self._in)
+
+    @property
+    def dates(self) -> tuple[int, ...]:
+        """Its RDATEs that no exception removes, ascending local seconds."""
+        return tuple(self._dates)
+
     def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """First member after (or at) the local second."""
         if self._sole is not None:
             return self._sole.next_local(local, inclusive=inclusive)
         i = bisect_left(self._dates, local) if inclusive else bisect_right(self._dates, local)
         best = self._dates[i] if i < len(self._dates) else None
-        for rule, shape in zip(self._in, self._shapes, strict=True):
-            found = rule.next_local(local, inclusive=inclusive)
-            for _ in range(_RUNS):
-                if found is None or (best is not None and found >= best):
-                    break
-                run = self._run(found, shape)
-                if run is None:
-                    best = found
-                    break
-                found = rule.next_local(run[1])
-            else:
-                raise self._tangled()
-        return best
+        # The earliest candidate of all rules is looked at first: what a later one meets may never matter.
+        waiting = [
+            (found, at)
+            for at, rule in enumerate(self._in)
+            if (found := rule.next_local(local, inclusive=inclusive)) is not None
+        ]
+        for _ in range(_RUNS):
+            if not waiting or (best is not None and min(waiting)[0] >= best):
+                return best
+            found, at = min(waiting)
+            run = self._run(found, self._shapes[at])
+            if run is None:
+                return found
+            waiting.remove((found, at))
+            if (later := self._in[at].next_local(run[1])) is not None:
+                waiting.append((later, at))
+        raise self._tangled()
 
     def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """Last member before (or at) the local second."""
@@ -63,19 +77,22 @@ class SetSequence:
             return self._sole.previous_local(local, inclusive=inclusive)
         i = bisect_right(self._dates, local) if inclusive else bisect_left(self._dates, local)
         best = self._dates[i - 1] if i else None
-        for rule, shape in zip(self._in, self._shapes, strict=True):
-            found = rule.previous_local(local, inclusive=inclusive)
-            for _ in range(_RUNS):
-                if found is None or (best is not None and found <= best):
-                    break
-                run = self._run(found, shape)
-                if run is None:
-                    best = found
-                    break
-                found = rule.previous_local(run[0])
-            else:
-                raise self._tangled()
-        return best
+        waiting = [
+            (found, at)
+            for at, rule in enumerate(self._in)
+            if (found := rule.previous_local(local, inclusive=inclusive)) is not None
+        ]
+        for _ in range(_RUNS):
+            if not waiting or (best is not None and max(waiting)[0] <= best):
+                return best
+            found, at = max(waiting)
+            run = self._run(found, self._shapes[at])
+            if run is None:
+                return found
+            waiting.remove((found, at))
+            if (earlier := self._in[at].previous_local(run[0])) is not None:
+                waiting.append((earlier, at))
+        raise self._tangled()
 
     def _run(self, local: int, shape: Shape) -> tuple[int, int] | None:
         """First and last second of the excluded stretch around a candidate; None when it is not excluded."""

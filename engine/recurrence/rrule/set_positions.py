@@ -85,7 +85,7 @@ class SetPositions:
         self, allowed: Allowed, phase: Phase | None, times: Times, bysetpos: tuple[int, ...], bounds: Bounds
     ) -> None:
         least = -(-min(abs(p) for p in bysetpos) // times.size)
-        self._allowed, self._times, self._bysetpos, self._bounds = allowed, times, bysetpos, bounds
+        self._allowed, self.times, self._bysetpos, self._bounds = allowed, times, bysetpos, bounds
         sufficient = Sufficient(allowed, bounds, least)
         self.never = sufficient.empty()
         self.days = Days(sufficient, phase)
@@ -98,9 +98,9 @@ class SetPositions:
         found = self._kept.get(first)
         if found is None:
             days = days_between(self._allowed, first, after)
-            size = self._times.size
+            size = self.times.size
             found = [
-                days[at // size] * civil.DAY_S + self._times.nth(at % size)
+                days[at // size] * civil.DAY_S + self.times.nth(at % size)
                 for at in positions(self._bysetpos, len(days) * size)
             ]
             if len(self._kept) >= 4:

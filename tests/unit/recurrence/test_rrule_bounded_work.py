@@ -31,6 +31,8 @@ def test_a_question_is_cheap_and_consistent(text: str) -> None:
         instant = NOW + timedelta(days=days)
         best = 1.0
         for _ in range(3):
+            rule = parse(text)  # nothing is kept but the tables and counts that one question made a week before
+            rule.next_after(instant - timedelta(days=7))
             start = perf_counter()
             after, before = rule.next_after(instant), rule.previous_before(instant)
             best = min(best, perf_counter() - start)

@@ -164,7 +164,16 @@ def test_sets_are_dateutils(seed: int) -> None:
             theirs.rrule(made)
             expected |= set(slots)
     end = LAST if until == datetime.max else until.replace(tzinfo=UTC) + timedelta(seconds=1)
-    found = list(islice(parse_rule(from_dateutil(theirs)).between(FIRST, end), 200))
+    try:
+        found = list(islice(parse_rule(from_dateutil(theirs)).between(FIRST, end), 200))
+    except RuleInvalid as error:
+        # An EXRULE may remove slots one by one for centuries; such a set is refused, never answered wrongly.
+        refused = error.code
+    else:
+        refused = ""
+    if refused:
+        assert refused == "exceptions_too_dense"
+        return
     assert found == sorted(slot.replace(tzinfo=UTC) for slot in expected if slot <= until)
 
 

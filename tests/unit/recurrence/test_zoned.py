@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import resources
 from itertools import pairwise
 from random import Random
+from time import perf_counter
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -216,3 +217,17 @@ def test_posix_rules_of_all_three_kinds() -> None:
     assert instant_of(zero[0][0]) == datetime(2024, 2, 29, 3, tzinfo=UTC)
     with pytest.raises(ValueError, match="POSIX"):
         parse_posix("nonsense")
+
+
+def test_a_rule_that_lives_in_the_gap_is_refused_and_cheap_to_ask() -> None:
+    """gap=skip and only skipped times: looked for once through every year, known afterwards."""
+    text = "DTSTART:20000101T000000\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU;BYHOUR=2;BYMINUTE=30"
+    rule = parse(text, tz="Europe/Berlin", dst=DstPolicy(gap=Gap.SKIP))
+    reason = rule.proves_never()
+    assert reason is not None
+    assert "skipped by DST in Europe/Berlin" in reason
+    start = perf_counter()
+    for year in range(2026, 2126):
+        assert rule.next_after(datetime(year, 1, 1, tzinfo=UTC)) is None
+    assert perf_counter() - start < 0.1
+    assert parse(text, tz="Europe/Berlin").proves_never() is None
