@@ -73,6 +73,12 @@ class Settings(BaseSettings):
         description="FULL: a commit survives a power cut; NORMAL: a killed process",
     )
 
+    runtime: str = Field(
+        default="quickjs",
+        pattern="^(quickjs|quickjs-native)$",
+        description="what executes scripts on this node; quickjs-native has no WebAssembly around the engine: only for a node "
+        "whose scripts are all trusted",
+    )
     database: str = Field(
         default="lodger.db",
         description="where the command line finds the ledger: a SQLite file's path or a database URL",

@@ -1,9 +1,9 @@
-"""The guest adapter of ``quickjs-native``: the same dozen methods as :mod:`lodger.sandbox.runtimes.guest`, over the module ``_quickjs``.
+"""The guest adapter of ``quickjs-native``: the methods of :class:`lodger.sandbox.runtimes.guest.Guest`, over the module ``_quickjs``.
 
-The binding of quickjs-ng 0.17.0.2 truncates integers to 32 bits and strings at NUL, fails on ropes and BigInts, and returns None for a string
-that no memory was left for. So only flat strings cross, in one direction through one callable and in the other as an argument, and no
-value that a script made is ever converted: what JavaScript functions return to us is thrown away unseen. Its time limit forbids
-callables and is lifted before errors are converted, so it is never set; time is the kernel's.
+The binding of quickjs-ng 0.17.0.2 truncates integers to 32 bits and strings at NUL, fails on ropes and BigInts, and gives None for
+a string that no memory was left for. So only flat strings cross, in one direction through one callable and in the other as an argument,
+and no value that a script made is ever converted: what JavaScript functions return to us is thrown away unseen. Its time limit
+forbids callables and is lifted before errors are converted, so it is never set; time is the kernel's.
 """
 
 import os
@@ -21,11 +21,19 @@ _ENTRIES = ("start", "settle", "tick", "stuck", "halted", "touch")
 _DOOR = ("entered", "refused", "clock", "seed")
 
 
+class NativeHost(Host):
+    """What this guest asks of its host beside calls."""
+
+    def uncompiled(self, said: str) -> str:
+        """Give name, message and stack, each from a line of its own, of the binding's account of a file that did not compile."""
+        return f"Error\n{said}\n"
+
+
 class NativeGuest:
     """One context: one global scope of JavaScript."""
 
     def __init__(self, engine: "ModuleType", sources: "list[str]", stack_bytes: int) -> None:
-        self.host: Host = Host()
+        self.host: Host = NativeHost()
         self.most = 1 << 20  # longest text that is taken out, in letters
         self._refusal: type[Exception] = engine.JSException
         self._context = engine.Context()
@@ -71,7 +79,7 @@ class NativeGuest:
         """Let the script's clock start here, now."""
         self._clock(str(milliseconds))
 
-    def apply(self, function: "Any", message: bytes, undefined: int, scratch: int) -> None:
+    def apply(self, function: "Any", message: bytes, undefined: int, scratch: int) -> None:  # noqa: ANN401 - the binding has no types
         """Call an entry of the bootstrap with a text. Raises Thrown."""
         try:
             function(message.decode())
@@ -92,6 +100,7 @@ class NativeGuest:
         try:
             evaluation = self._context.module(source.decode())
         except self._refusal as refused:
+            assert isinstance(self.host, NativeHost)
             self._refused(self.host.uncompiled(str(refused)))
         else:
             self._entered(evaluation)

@@ -1,4 +1,4 @@
-"""One global scope of ``quickjs-native``: the same attempt as :class:`lodger.sandbox.runtimes.realm.QuickRealm`, with no way back to unwind.
+"""One global scope of ``quickjs-native``: the attempt of :class:`lodger.sandbox.runtimes.realm.QuickRealm`, with no way to unwind.
 
 A host that runs inside WebAssembly ends a script by a trap. Here an exception would become an error that the script can catch and go on
 from, so the process itself ends when the answer has left, and at any other end.
@@ -8,24 +8,25 @@ import os
 
 from lodger.sandbox.child.channel import Disconnected
 from lodger.sandbox.runtimes.answer import Over, Stopped
+from lodger.sandbox.runtimes.native_guest import NativeGuest, NativeHost
 from lodger.sandbox.runtimes.native_modules import NativeModules
 from lodger.sandbox.runtimes.realm import QuickRealm
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from lodger.sandbox.runtimes.native_guest import NativeGuest
 
 _MISSING = "could not load module '"
 
 
-class NativeRealm(QuickRealm):
+class NativeRealm(QuickRealm, NativeHost):
     """One global scope, for one attempt."""
+
+    guest: NativeGuest  # type: ignore[assignment]  # it has what the base asks of a guest
+    _modules: NativeModules
 
     modules_type = NativeModules
     tight_percent = 50  # an array that grows asks for half as much again
 
-    def __init__(self, guest: "NativeGuest", *, rehearsal: bool = False) -> None:
-        super().__init__({**guest.entries, "undefined": 0, "scratch": 0}, guest, None)
+    def __init__(self, guest: NativeGuest, *, rehearsal: bool = False) -> None:
+        super().__init__({**guest.entries, "undefined": 0, "scratch": 0}, guest, None)  # type: ignore[arg-type]  # the same
         self._rehearsal = rehearsal
 
     def reseed(self) -> None:

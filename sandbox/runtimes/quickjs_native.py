@@ -1,8 +1,8 @@
 """The runtime for JavaScript that the *operator* trusts: QuickJS as native code in the worker, no WebAssembly around it.
 
-A memory bug of the engine is then in the worker's own memory, with only the process walls left; so a tenant can never choose this runtime. Two
-to three times faster for objects and JSON than ``quickjs``. The same standard library; one file per script; no soft stop: the kernel's
-timer and the parent's clocks end a script that runs too long.
+A memory bug of the engine is then in the worker's own memory, with only the process walls left; so a tenant can never choose this
+runtime. Two to three times faster for objects and JSON than ``quickjs``. The same standard library; one file per script; no soft stop:
+the kernel's timer and the parent's clocks end a script that runs too long.
 """
 
 import _imp
@@ -53,7 +53,7 @@ class Runtime:
         self._spare: NativeGuest | None = None
 
     def prepare(self, settings: dict[str, str]) -> None:
-        """Load the engine and evaluate the library. Settings: ``binding`` (the extension's path), ``library`` (its files, one path a line)."""
+        """Load the engine and evaluate the library. Settings: ``binding`` (the extension's path), ``library`` (files, one path a line)."""
         os.environ["TZ"] = "UTC0"  # otherwise the engine's first date opens /etc/localtime, behind the walls
         time.tzset()
         sources = []
