@@ -15,6 +15,7 @@ from lodger.engine.ledger.books import Books, dumped, loaded
 from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.ledger.stops import cancel_where
+from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.overlap import Overlap
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
@@ -92,6 +93,7 @@ def run_now(
             "revision": found.revision,
             "origin": "run_now",
             "due_at": now_us,
+            "priority": parse_priority(found.conduct["priority"]),
             "held": int(busy is not None and found.overlap != Overlap.ALLOW),
             "script_id": script.script_id,
             "script_version": script.version,

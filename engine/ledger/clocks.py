@@ -19,6 +19,7 @@ from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules, scripts, tenants
 from lodger.engine.ledger.serial import Unfinished
 from lodger.engine.ledger.stops import stop_running
+from lodger.engine.policy.jitter import delay
 from lodger.engine.policy.overlap import Overlap
 from lodger.engine.policy.plan import Run, Standing, Step, plan, stretch
 
@@ -103,7 +104,7 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
             sheet.cancelled.append((row.tenant_id, row.schedule_id))
         elif runs and unfinished.retrying and revision.terms.overlap is not Overlap.ALLOW:
             sheet.superseded.append((row.tenant_id, row.schedule_id))
-        written = [_row(books, row, step) for step in steps]
+        written = [_row(books, row, step, revision) for step in steps]
         sheet.rows += written
         next_us = _next_us(revision, now)
         sheet.moves.append(_moved(row, "armed" if next_us is not None else "ended", next_us, now_us))
@@ -143,9 +144,13 @@ _supersede = (
 )
 
 
-def _row(books: Books, row: AnyRow, step: Step) -> dict[str, Any]:
-    run = isinstance(step, Run)
+def _row(books: Books, row: AnyRow, step: Step, revision: Revision) -> dict[str, Any]:
+    run, conduct = isinstance(step, Run), revision.conduct
     slot = to_us(step.slot)
+    due = slot
+    if run and conduct.jitter_s:
+        following = revision.recurrence.next_after(step.slot)
+        due = to_us(step.slot + delay(row.schedule_id, conduct.jitter, step.slot, following))
     slot_to = getattr(step, "slot_to", None)
     return {
         "tenant_id": row.tenant_id,
@@ -155,7 +160,9 @@ def _row(books: Books, row: AnyRow, step: Step) -> dict[str, Any]:
         "origin": "slot",
         "slot": slot,
         "slot_to": to_us(slot_to) if slot_to is not None else None,
-        "due_at": slot,
+        "due_at": due,
+        "priority": conduct.rank,
+        "expires_at": due + conduct.expiry_us if run and conduct.expiry_us is not None else None,
         "state": "ready" if run else "skipped",
         "held": int(isinstance(step, Run) and step.held),
         "reason": step.reason,
@@ -207,7 +214,7 @@ def owe(books: Books, connection: Connection, row: AnyRow, now_us: int, reason: 
     """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
-    insert_absent(connection, actions, [_row(books, row, step) for step in steps])
+    insert_absent(connection, actions, [_row(books, row, step, revision) for step in steps])
 
 
 def arm(

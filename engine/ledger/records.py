@@ -59,6 +59,8 @@ class Schedule:
         next_at: next slot; None unless armed.
         wake_at: when a pause ends by itself.
         text: the rules as one English sentence.
+        conduct: jitter_s, expires_s, priority, pause_after.
+        failures: failed actions in a row.
     """
 
     id: str
@@ -76,6 +78,8 @@ class Schedule:
     retry: dict[str, Any]
     limits: dict[str, Any]
     params: Json
+    conduct: dict[str, Any]
+    failures: int
     note: str | None
     wake_at: datetime | None
     created_at: datetime

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
@@ -16,6 +16,8 @@ from lodger.engine.ledger.records import AnyRow, Json, Schedule
 from lodger.engine.ledger.rulebook import decode_rules, encode_rules, zone_of
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.ledger.stops import stop_waiting
+from lodger.engine.policy.allowance import Allowance
+from lodger.engine.policy.conduct import Conduct, parse_conduct
 from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import parse_overlap
 from lodger.engine.policy.retry import parse_retry
@@ -37,6 +39,7 @@ class Wish:
     retry: Any = None
     limits: Mapping[str, Any] | None = None
     params: Json = None
+    conduct: Conduct | Mapping[str, Any] | None = None
 
 
 def create(
@@ -47,19 +50,22 @@ def create(
     wish: Wish,
     now_us: int,
     first_after_us: int | None = None,
+    gap_s: float | None = None,
 ) -> Schedule:
     """Bind a script to rules.
 
     Args:
         first_after_us: instant from which slots are owed, itself included; default after now. One in the past lets the missed
             policy act at the first tick.
+        gap_s: smallest distance of two slots, measured before the transaction; None when there is but one slot.
 
     Raises:
         RuleNeverFires: no slot is left from that instant on.
-        InputError, NotFound, Conflict: schedule_exists and whatever is wrong with a part.
+        InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and whatever is wrong with a part.
     """
-    tenants.demand_active(connection, tenant_id)
+    allowed = books.sources.allowance(json.dumps(tenants.demand_active(connection, tenant_id).limits))
     scripts.named(name, "schedule")
+    _spaced(gap_s, allowed)
     script = scripts.get(connection, tenant_id, wish.script)
     taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
     if connection.scalar(taken) is not None:
@@ -68,6 +74,7 @@ def create(
             f"tenant {tenant_id!r} has a schedule {name!r} already",
             fix="edit or delete it",
         )
+    _room(connection, tenant_id, allowed)
     owed_us = now_us + 1 if first_after_us is None else first_after_us
     schedule_id = books.ids.new()
     values = {
@@ -86,6 +93,31 @@ def create(
         )
     )  # fmt: skip
     return get(books, connection, tenant_id, schedule_id)
+
+
+def _spaced(gap_s: float | None, allowed: Allowance) -> None:
+    if gap_s is not None and gap_s < allowed.min_interval_s:
+        raise InputError(
+            "rule_too_frequent",
+            f"two slots of this schedule are only {gap_s:g} s apart",
+            why=f"this tenant's schedules may fire every {allowed.min_interval_s} s at most (limit min_interval_s), "
+            "measured over all rules of a schedule",
+            fix="choose a longer interval, or ask the operator to lower min_interval_s",
+            smallest_gap_s=gap_s,
+        )
+
+
+def _room(connection: Connection, tenant_id: str, allowed: Allowance) -> None:
+    # The tenant's row as lock: two that are created at once see each other.
+    connection.execute(select(tables.tenants.c.id).where(tables.tenants.c.id == tenant_id).with_for_update())
+    exist = select(func.count()).select_from(tables.schedules).where(_s.tenant_id == tenant_id, _s.deleted_us.is_(None))
+    if (connection.scalar(exist) or 0) >= allowed.schedules:
+        raise Conflict(
+            "schedules_full",
+            f"tenant {tenant_id!r} has {allowed.schedules} schedules, which is its limit",
+            why="limit schedules bounds how many exist at once",
+            fix="delete one, put several rules into one schedule, or ask the operator for more",
+        )
 
 
 def _revise(
@@ -118,6 +150,7 @@ def _revise(
             overlap=parse_overlap(wish.overlap).value,
             retry=dumped(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
             limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
+            conduct=dumped(parse_conduct(wish.conduct).as_dict()) if wish.conduct else None,
             params=_input(wish.params),
             anchor_us=to_us(anchor),
             created_us=now_us,
@@ -142,17 +175,21 @@ def edit(
     schedule: str,
     change: Mapping[str, Any],
     now_us: int,
+    gap_s: float | None = None,
 ) -> Schedule:
     """Store a new revision with what changes (fields of :class:`Wish`) and move the clock, in one transaction.
 
     The old revision is accounted up to now first; what it has queued keeps its script version and runs.
     """
-    tenants.demand_active(connection, tenant_id)
+    tenant = tenants.demand_active(connection, tenant_id)
+    if "rules" in change:
+        _spaced(gap_s, books.sources.allowance(json.dumps(tenant.limits)))
     before = get(books, connection, tenant_id, schedule)
     clock = _clock(connection, before)
     wish = Wish(**{
         "script": before.script, "rules": before.rules, "missed": before.missed, "overlap": before.overlap,
         "retry": before.retry, "limits": before.limits, "params": before.params, **change,
+        "conduct": before.conduct | dict(change.get("conduct") or {}),
     })  # fmt: skip
     script = scripts.get(connection, tenant_id, wish.script)
     if clock.state == "armed":
@@ -246,7 +283,7 @@ def _read(books: Books, connection: Connection, tenant_id: str | None, which: li
     script = tables.scripts.c
     statement = (
         select(
-            tables.schedules, _r.rules, _r.sentence, _r.missed, _r.overlap, _r.retry, _r.limits, _r.params,
+            tables.schedules, _r.rules, _r.sentence, _r.missed, _r.overlap, _r.retry, _r.limits, _r.params, _r.conduct,
             _k.state, _k.next_at, _k.wake_at, script.name.label("script"),
         )
         .join_from(
@@ -281,6 +318,8 @@ def _schedule(row: AnyRow) -> Schedule:
         retry=json.loads(row.retry) if row.retry else parse_retry(None).as_dict(),
         limits=json.loads(row.limits) if row.limits else {},
         params=json.loads(row.params) if row.params else None,
+        conduct=parse_conduct(json.loads(row.conduct) if row.conduct else None).as_dict(),
+        failures=row.failures,
         note=row.note,
         wake_at=_instant(row.wake_at),
         created_at=from_us(row.created_us),

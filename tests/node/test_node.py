@@ -222,7 +222,7 @@ def test_events_can_be_read_as_they_come(tmp_path: Path) -> None:
 
 def test_the_synchronous_engine_runs_a_node_too(tmp_path: Path) -> None:
     script = Script()
-    settings = Settings(sqlite_synchronous="NORMAL", poll_s=0.05)
+    settings = Settings(sqlite_synchronous="NORMAL", poll_s=0.05, min_interval_s=1)
     with SyncEngine.open(str(tmp_path / "l.db"), settings=settings, compile_schedule=compile_intervals) as engine:
         engine.tenants.create("acme")
         engine.scripts.put("acme", "job", "1")

@@ -69,7 +69,7 @@ class World:
         self.chance = random.Random(seed)
         self.clock = VirtualClock()
         ids = Identities(self.clock.now_us, self.chance.randbytes)
-        settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=3, catch_up_max=20)
+        settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=3, catch_up_max=20, min_interval_s=1)
         path = str(folder / f"world-{seed}.db")
         self.engine = Engine.open(
             path, clock=self.clock, settings=settings, compile_schedule=compile_intervals, ids=ids
