@@ -4,11 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, union_all, update
 
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.ledger import turns as turn
 from lodger.engine.ledger.books import Books, loaded
+from lodger.engine.ledger.budgets import DAY_US, end_waiting
+from lodger.engine.ledger.expiry import expire
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import (
     actions,
@@ -18,8 +20,11 @@ from lodger.engine.ledger.schema.scheduling import (
     schedule_clock,
     tenants,
     turns,
+    usage_days,
 )
 from lodger.engine.node.executor import Claim
+from lodger.engine.policy.allowance import Used, exhausted
+from lodger.engine.policy.conduct import Priority
 
 #: Slots that a script is told about ahead.
 UPCOMING = 3
@@ -34,20 +39,39 @@ class Lease:
 
 
 _queue = (
-    select(turns.c.tenant_id, turns.c.cap, tenants.c.limits)
+    select(
+        turns.c.tenant_id, turns.c.cap, tenants.c.limits,
+        func.coalesce(usage_days.c.runs, 0), func.coalesce(usage_days.c.cpu_us, 0), func.coalesce(usage_days.c.mails, 0),
+    )
     .join_from(turns, tenants, tenants.c.id == turns.c.tenant_id)
+    .outerjoin(usage_days, (usage_days.c.tenant_id == turns.c.tenant_id) & (usage_days.c.day == bindparam("day")))
     .where(turns.c.startable_at <= bindparam("now"))
     .order_by(turns.c.served_us, turns.c.tenant_id)
     .limit(bindparam("free"))
     .with_for_update(skip_locked=True, of=turns)
-)
+)  # fmt: skip
 _running = select(func.count()).select_from(actions).where(actions.c.tenant_id == bindparam("tenant"), is_running)
-_earliest = (
-    select(actions.c.id)
-    .where(actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.due_at <= bindparam("now"))
-    .order_by(actions.c.due_at, actions.c.id)
-    .limit(bindparam("room"))
-)
+
+
+def _of(rank: int) -> Select[Any]:
+    # One short look at the index per priority, instead of a sort over all that waits.
+    due = (
+        select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
+        .where(
+            actions.c.tenant_id == bindparam("tenant"),
+            is_startable,
+            actions.c.priority == literal_column(str(rank)),
+            actions.c.due_at <= bindparam("now"),
+        )
+        .order_by(actions.c.due_at, actions.c.id)
+        .limit(bindparam("room"))
+        .subquery()
+    )
+    return select(due)
+
+
+_ranked = union_all(*(_of(int(rank)) for rank in Priority)).subquery()
+_earliest = select(_ranked.c.id).order_by(_ranked.c.rank, _ranked.c.due_at, _ranked.c.id).limit(bindparam("room"))
 _take = (
     update(actions)
     .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id.in_(_earliest))
@@ -82,16 +106,27 @@ def claim(books: Books, connection: Connection, lease: Lease, free: int, now_us:
     """
     if free <= 0 or not holds(connection, lease):
         return []
-    waiting = connection.execute(_queue, {"now": now_us, "free": free}).all()
+    expire(connection, now_us)
+    waiting = connection.execute(_queue, {"now": now_us, "free": free, "day": now_us // DAY_US}).all()
     taken: list[Any] = []
     limits: dict[str, str] = {}
     left = len(waiting)
-    for tenant, cap, tenant_limits in waiting:
-        room = min(-(-free // left), cap - (connection.scalar(_running, {"tenant": tenant}) or 0))
+    for tenant, cap, tenant_limits, runs, cpu_us, mails in waiting:
+        limits[tenant] = tenant_limits
+        allowed, used = books.sources.allowance(tenant_limits), Used(runs, cpu_us, mails)
+        reason = exhausted(allowed, used)
+        if reason is not None:
+            end_waiting(connection, tenant, reason, now_us)
+            left -= 1
+            continue
+        running = connection.scalar(_running, {"tenant": tenant}) or 0
+        room = min(-(-free // left), cap - running)
         left -= 1
+        if allowed.runs_per_day is not None:
+            # What runs now may count too: what is over the budget by it waits until it is known.
+            room = min(room, allowed.runs_per_day - used.runs - running)
         if room <= 0:
             continue
-        limits[tenant] = tenant_limits
         values = {"tenant": tenant, "now": now_us, "room": room, "node": lease.node_id, "epoch": lease.epoch,
                   "deadline": now_us + _patience_us(books, tenant_limits)}  # fmt: skip
         rows = connection.execute(_take, values).all()
@@ -100,7 +135,7 @@ def claim(books: Books, connection: Connection, lease: Lease, free: int, now_us:
         if free <= 0:
             break
     turn.served(connection, limits, now_us)
-    turn.refresh(connection, {tenant for tenant, _cap, _limits in waiting})
+    turn.refresh(connection, {row.tenant_id for row in waiting})
     return _described(books, connection, lease, taken, limits, now_us)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.ledger import serial, turns
+from lodger.engine.ledger import budgets, serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import insert_absent
 from lodger.engine.ledger.records import AnyRow
@@ -94,11 +94,15 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
         return []
     revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
     open_of = serial.unfinished(connection, [row.schedule_id for row in rows])
+    spent = budgets.used_up(books, connection, (row.tenant_id for row in rows), now_us)
     sheet, ticked = _Sheet(), []
     for row in rows:
         revision, unfinished = revisions[row.schedule_id], open_of.get(row.schedule_id, _NOTHING)
         now, after = from_us(now_us), from_us(row.accounted_us)
-        steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now)
+        if row.tenant_id in spent:
+            steps = stretch(revision.recurrence, after, now, spent[row.tenant_id])
+        else:
+            steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now)
         runs = [step for step in steps if isinstance(step, Run)]
         if any(run.cancels for run in runs):
             sheet.cancelled.append((row.tenant_id, row.schedule_id))

@@ -59,7 +59,7 @@ def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_
     retries = _retries(books, connection, endings)
     moved, tried, logged, answers = [], [], [], []
     over: set[tuple[str, str]] = set()
-    used: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
+    used: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
     for ending in endings:
         row = ending.row
         faults, wait = _weighed(ending, retries.get(row.schedule_id, _DEFAULT))
@@ -72,6 +72,7 @@ def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_
             day = used[row.tenant_id, now_us // DAY_US]
             day[0] += 1
             day[1] += int(ending.usage.cpu_ms * 1000)
+            day[2] += _mails(ending)
         if row.schedule_id is not None and due is None:
             over.add((row.tenant_id, row.schedule_id))
         answers.append(
@@ -189,6 +190,13 @@ def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
     }
 
 
+def _mails(ending: Ending) -> int:
+    """Recipients of the mails that this attempt put into the outbox."""
+    if ending.outcome is not Outcome.OK:
+        return 0
+    return sum(len(effect["to"]) for effect in ending.effects if effect.get("effect") == "mail")
+
+
 def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> None:
     if not used:
         return
@@ -198,9 +206,11 @@ def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> N
         set_={
             "runs": usage_days.c.runs + statement.excluded.runs,
             "cpu_us": usage_days.c.cpu_us + statement.excluded.cpu_us,
+            "mails": usage_days.c.mails + statement.excluded.mails,
         },
     )
     rows = [
-        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu} for (tenant, day), (runs, cpu) in used.items()
+        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu, "mails": mails}
+        for (tenant, day), (runs, cpu, mails) in used.items()
     ]
     connection.execute(statement, rows)

@@ -25,6 +25,7 @@ class Dispatcher(Service):
         super().__init__(node.clock, node.failed)
         self._node = node
         self.running: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._vain = 0
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -46,7 +47,9 @@ class Dispatcher(Service):
         claimed = await node.claim(lease, free)
         for claim in claimed:
             self.begin(claim)
-        return 0.0 if len(claimed) == free else min(node.settings.poll_s, 0.0 if claimed else 0.01)
+        # Something is due that this node may not start: another node has it, or a budget or the node's memory.
+        self._vain = 0 if claimed else min(self._vain + 1, 10)
+        return min(node.settings.poll_s, 0.005 * 2**self._vain) if self._vain else 0.0
 
     def begin(self, claim: Claim) -> None:
         """Start an attempt that this node has claimed."""

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lodger.engine.events import Event
 from lodger.engine.ledger import claims, leases, retiming
@@ -200,6 +201,11 @@ class Node:
             self.tell("node_lost", node=name)
         for each in rescued.actions:
             self.tell("rescued", (each.tenant_id, each.schedule_id, each.action_id), state=each.state)
+
+    def told_expiry(self, rows: Sequence[Any]) -> None:
+        """Tell what has waited too long."""
+        for row in rows:
+            self.tell("expired", (row.tenant_id, row.schedule_id, row.id))
 
     def _changed(self) -> None:
         """Look now; called from any thread."""
