@@ -100,6 +100,8 @@ class Actions(Shell[verbs.Actions]):
     attempts = Verb(verbs.Actions.attempts)
     logs = Verb(verbs.Actions.logs)
     run_now = Verb(verbs.Actions.run_now)
+    backfill = Verb(verbs.Actions.backfill)
+    replay = Verb(verbs.Actions.replay)
     cancel = Verb(verbs.Actions.cancel)
 
 

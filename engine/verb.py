@@ -1,6 +1,6 @@
 """What the nouns of the engine share: an open ledger, what is called after a write, and how arguments are read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -12,6 +12,8 @@ from lodger.engine.recurrence.rule import RuleSpec
 #: A rule as people give it: a text, a RuleSpec, or several of them.
 RuleWish = str | RuleSpec | Sequence[str | RuleSpec]
 
+#: A script's name, or steps in order: names, or objects with ``script`` and ``limits``.
+StepWish = str | Sequence[str | Mapping[str, Any]]
 
 T = TypeVar("T")
 

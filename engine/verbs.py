@@ -14,7 +14,7 @@ from lodger.engine.policy.conduct import Conduct
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
-from lodger.engine.verb import UNCHANGED, RuleWish, Verbs, aware, specs
+from lodger.engine.verb import UNCHANGED, RuleWish, StepWish, Verbs, aware, specs
 
 __all__ = ["UNCHANGED", "Actions", "RuleWish", "Schedules", "Scripts", "Tenants", "Verbs", "specs"]
 
@@ -112,7 +112,7 @@ class Schedules(Verbs):
         tenant_id: str,
         name: str,
         *,
-        script: str,
+        script: StepWish,
         rules: RuleWish,
         exclusions: RuleWish = (),
         tz: str | None = None,
@@ -133,6 +133,8 @@ class Schedules(Verbs):
         """Bind a script to rules.
 
         Args:
+            script: its name; or several, the steps of every action in order, each a name or ``{"script", "limits"}``. The
+                first one's input are the params, every other one's the result of the step before.
             rules: texts or RuleSpecs, united; ``exclusions`` take slots away again.
             first_after: instant from which slots are owed, itself included; default now.
             missed: skip, latest, all, ``within:10m``.
@@ -172,7 +174,7 @@ class Schedules(Verbs):
         tenant_id: str,
         schedule: str,
         *,
-        script: str = UNCHANGED,
+        script: StepWish = UNCHANGED,
         rules: RuleWish = UNCHANGED,
         exclusions: RuleWish = UNCHANGED,
         tz: str | None = UNCHANGED,

@@ -86,6 +86,7 @@ _take = (
     .returning(
         actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.origin, actions.c.slot,
         actions.c.due_at, actions.c.script_id, actions.c.script_version, actions.c.params, actions.c.attempt, actions.c.step,
+        actions.c.handed, actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts,
     )
 )  # fmt: skip
 
@@ -151,21 +152,23 @@ def _described(
     limits: dict[str, str],
     now_us: int,
 ) -> list[Claim]:
-    revisions = books.rulebook.revisions(
-        connection,
-        {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None},
-    )
+    bound = {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
+    books.rulebook.revisions(connection, bound)
     told = _told(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
     sources = books.sources.versions(connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows})
     upcoming: dict[str, tuple[int, ...]] = {}
     claims = []
     for row in rows:
-        revision = revisions.get(row.schedule_id)
+        key = (row.tenant_id, row.schedule_id, row.revision)
+        revision = books.rulebook.revision(connection, *key) if row.revision is not None else None
         last = told.get(row.schedule_id, _NOTHING_TOLD)
         if revision is not None and row.schedule_id not in upcoming:
             upcoming[row.schedule_id] = _upcoming(revision, last[0])
         name, modules = sources[row.tenant_id, row.script_id, row.script_version]
         params = row.params if row.params is not None or revision is None else revision.params
+        if row.step > 0:
+            params = row.handed
+        wishes = revision.limits_of(row.step) if revision else None
         claims.append(
             Claim(
                 action_id=row.id,
@@ -186,7 +189,8 @@ def _described(
                 previous_slot_us=last[1],
                 upcoming_us=upcoming.get(row.schedule_id, ()),
                 last_result=loaded(last[2]),
-                limits=books.sources.limits(limits[row.tenant_id], revision.limits if revision else None),
+                limits=books.sources.limits(limits[row.tenant_id], wishes),
+                tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,
             )
         )
     return claims

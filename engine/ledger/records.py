@@ -59,6 +59,8 @@ class Schedule:
         next_at: next slot; None unless armed.
         wake_at: when a pause ends by itself.
         text: the rules as one English sentence.
+        script: the first step's script.
+        steps: {"script": name} of each step in order, with its own "limits" where it has some.
         conduct: jitter_s, expires_s, priority, pause_after.
         failures: failed actions in a row.
     """
@@ -71,6 +73,7 @@ class Schedule:
     text: str
     revision: int
     script: str
+    steps: tuple[dict[str, Any], ...]
     missed: str
     overlap: str
     rules: ScheduleRules
@@ -92,6 +95,9 @@ class Action:
     Attributes:
         slot, slot_to: the slot; with ``slot_to`` the row stands for every slot in [slot, slot_to].
         reason: why it was skipped, or why it ran other than on time.
+        script: of the present or last step.
+        step: 0-based number of the present or last step.
+        replay_of: the action that this one repeats.
         lateness_ms: start minus ``due_at``; None before the first start.
     """
 
@@ -115,6 +121,8 @@ class Action:
     error: ScriptError | None
     params: Json = None
     request_key: str | None = None
+    step: int = 0
+    replay_of: str | None = None
 
     @property
     def lateness_ms(self) -> float | None:

@@ -29,7 +29,10 @@ KEPT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One revision, ready for use. ``limits`` and ``params`` are as the caller gave them; params as JSON text."""
+    """One revision, ready for use.
+
+    ``limits`` and ``params`` are as the caller gave them; params as JSON text. ``steps`` is empty for a single script.
+    """
 
     recurrence: Recurrence
     terms: Terms
@@ -38,6 +41,12 @@ class Revision:
     tz: str
     limits: str | None
     params: str | None
+    steps: tuple[dict[str, Any], ...] = ()
+
+    def limits_of(self, step: int) -> str | None:
+        """Give the limits that one step wishes, as JSON text: its own, else the schedule's."""
+        own = self.steps[step]["limits"] if step < len(self.steps) else None
+        return json.dumps(own, sort_keys=True) if own else self.limits
 
 
 class Rulebook:
@@ -109,6 +118,7 @@ class Rulebook:
             tz=zone_of(rules),
             limits=row.limits,
             params=row.params,
+            steps=tuple(json.loads(row.steps)) if row.steps else (),
         )
 
 

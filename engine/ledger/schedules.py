@@ -1,7 +1,7 @@
 """Schedules: create, edit, pause, resume, delete. Every change accounts what the old state owes in the same transaction."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -25,14 +25,22 @@ from lodger.engine.recurrence.errors import RuleNeverFires
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.recurrence.zones import tzdata_version
 
+#: Most scripts of one action.
+MOST_STEPS = 20
+#: {"script_id": …, "limits": {…} or None}
+Step = dict[str, Any]
+
 _s, _r, _k = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a caller wants of a schedule, all of it checked and written as one revision."""
+    """What a caller wants of a schedule, all of it checked and written as one revision.
 
-    script: str
+    ``script`` is a name, or the steps in order: names, or objects with ``script`` and ``limits``.
+    """
+
+    script: str | Sequence[str | Mapping[str, Any]]
     rules: ScheduleRules
     missed: str
     overlap: str
@@ -66,7 +74,7 @@ def create(
     allowed = books.sources.allowance(json.dumps(tenants.demand_active(connection, tenant_id).limits))
     scripts.named(name, "schedule")
     _spaced(gap_s, allowed)
-    script = scripts.get(connection, tenant_id, wish.script)
+    steps = _steps(books, connection, tenant_id, wish.script)
     taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
     if connection.scalar(taken) is not None:
         raise Conflict(
@@ -81,11 +89,11 @@ def create(
         "tenant_id": tenant_id,
         "id": schedule_id,
         "name": name,
-        "script_id": script.script_id,
+        "script_id": steps[0]["script_id"],
         "revision": 1,
     }
     connection.execute(insert(tables.schedules).values(values | {"created_us": now_us}))
-    next_us = _revise(books, connection, tenant_id, schedule_id, 1, wish, script.script_id, now_us, owed_us)
+    next_us = _revise(books, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us)
     connection.execute(
         insert(tables.schedule_clock).values(
             tenant_id=tenant_id, schedule_id=schedule_id, state="armed", next_at=next_us, accounted_us=owed_us - 1,
@@ -93,6 +101,32 @@ def create(
         )
     )  # fmt: skip
     return get(books, connection, tenant_id, schedule_id)
+
+
+def _steps(books: Books, connection: Connection, tenant_id: str, wish: Any) -> list[Step]:  # noqa: ANN401 - as given
+    """Read the steps of a wish, checking that every script is there and every limit is one."""
+    given = [wish] if isinstance(wish, str | Mapping) else list(wish)
+    if not 1 <= len(given) <= MOST_STEPS:
+        raise InputError(
+            "steps_invalid",
+            f"a schedule cannot have {len(given)} steps",
+            why=f"an action has 1 to {MOST_STEPS} steps",
+            fix="let one schedule start where another ends, or put several things into one script",
+        )
+    steps: list[Step] = []
+    for each in given:
+        step = dict(each) if isinstance(each, Mapping) else {"script": each}
+        unknown = sorted(set(step) - {"script", "limits"})
+        if unknown or not isinstance(step.get("script"), str):
+            raise InputError(
+                "steps_invalid", f"{each!r} is no step", fix='give a script\'s name, or {"script": name, "limits": {…}}'
+            )
+        limits = step.get("limits") or None
+        if limits:
+            books.sources.limits("{}", json.dumps(limits, sort_keys=True))
+        script = scripts.get(connection, tenant_id, step["script"])
+        steps.append({"script_id": script.script_id, "limits": limits})
+    return steps
 
 
 def _spaced(gap_s: float | None, allowed: Allowance) -> None:
@@ -121,7 +155,7 @@ def _room(connection: Connection, tenant_id: str, allowed: Allowance) -> None:
 
 
 def _revise(
-    books: Books, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, script_id: str,
+    books: Books, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, steps: list[Step],
     now_us: int, owed_us: int,
 ) -> int:  # fmt: skip
     """Check a revision, store it, give its first slot at or after ``owed_us``."""
@@ -145,7 +179,8 @@ def _revise(
             revision=number,
             rules=encode_rules(wish.rules),
             sentence=recurrence.text(),
-            script_id=script_id,
+            script_id=steps[0]["script_id"],
+            steps=json.dumps(steps) if len(steps) > 1 or steps[0]["limits"] else None,
             missed=str(parse_missed(wish.missed)),
             overlap=parse_overlap(wish.overlap).value,
             retry=dumped(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
@@ -187,19 +222,19 @@ def edit(
     before = get(books, connection, tenant_id, schedule)
     clock = _clock(connection, before)
     wish = Wish(**{
-        "script": before.script, "rules": before.rules, "missed": before.missed, "overlap": before.overlap,
+        "script": before.steps, "rules": before.rules, "missed": before.missed, "overlap": before.overlap,
         "retry": before.retry, "limits": before.limits, "params": before.params, **change,
         "conduct": before.conduct | dict(change.get("conduct") or {}),
     })  # fmt: skip
-    script = scripts.get(connection, tenant_id, wish.script)
+    steps = _steps(books, connection, tenant_id, wish.script)
     if clock.state == "armed":
         clocks.account(books, connection, [clock], now_us)
     else:
         clocks.owe(books, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
-    next_us = _revise(books, connection, tenant_id, before.id, number, wish, script.script_id, now_us, owed_us)
+    next_us = _revise(books, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us)
     mine = (_s.tenant_id == tenant_id, _s.id == before.id)
-    connection.execute(update(tables.schedules).where(*mine).values(revision=number, script_id=script.script_id))
+    connection.execute(update(tables.schedules).where(*mine).values(revision=number, script_id=steps[0]["script_id"]))
     armed = {"state": "armed", "next_at": next_us} if clock.state in {"armed", "ended"} else {}
     connection.execute(
         update(tables.schedule_clock)
@@ -238,7 +273,7 @@ def resume(books: Books, connection: Connection, tenant_id: str, schedule: str, 
     if found.state == "paused":
         clocks.arm(books, connection, _clock(connection, found), now_us, owed_reason="paused")
         connection.execute(
-            update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None)
+            update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None, failures=0)
         )
     return get(books, connection, tenant_id, found.id)
 
@@ -283,7 +318,7 @@ def _read(books: Books, connection: Connection, tenant_id: str | None, which: li
     script = tables.scripts.c
     statement = (
         select(
-            tables.schedules, _r.rules, _r.sentence, _r.missed, _r.overlap, _r.retry, _r.limits, _r.params, _r.conduct,
+            tables.schedules, _r.rules, _r.sentence, _r.missed, _r.overlap, _r.retry, _r.limits, _r.params, _r.conduct, _r.steps,
             _k.state, _k.next_at, _k.wake_at, script.name.label("script"),
         )
         .join_from(
@@ -297,11 +332,32 @@ def _read(books: Books, connection: Connection, tenant_id: str | None, which: li
     )  # fmt: skip
     if tenant_id is not None:
         statement = statement.where(_s.tenant_id == tenant_id)
-    return [_schedule(row) for row in connection.execute(statement)]
+    rows = connection.execute(statement).all()
+    named = _step_names(connection, rows)
+    return [_schedule(row, named) for row in rows]
 
 
-def _schedule(row: AnyRow) -> Schedule:
+def _step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]:
+    """Names by id of the scripts of those schedules that have several."""
+    ids = {step["script_id"] for row in rows if row.steps for step in json.loads(row.steps)}
+    if not ids:
+        return {}
+    script = tables.scripts.c
+    tenant_ids = {row.tenant_id for row in rows if row.steps}
+    found = connection.execute(
+        select(script.id, script.name).where(script.tenant_id.in_(tenant_ids), script.id.in_(ids))
+    )
+    return {row.id: row.name for row in found}
+
+
+def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
     rules = decode_rules(row.rules)
+    steps: list[dict[str, Any]] = [{"script": row.script}]
+    if row.steps:
+        steps = [
+            {"script": named[step["script_id"]]} | ({"limits": step["limits"]} if step["limits"] else {})
+            for step in json.loads(row.steps)
+        ]
     return Schedule(
         id=row.id,
         tenant_id=row.tenant_id,
@@ -311,6 +367,7 @@ def _schedule(row: AnyRow) -> Schedule:
         text=row.sentence,
         revision=row.revision,
         script=row.script,
+        steps=tuple(steps),
         missed=row.missed,
         overlap=row.overlap,
         rules=rules,

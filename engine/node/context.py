@@ -31,7 +31,7 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
         "timezone": claim.tz,
         "previousSlot": _tag(claim.previous_slot_us),
         "upcoming": [_tag(us) for us in claim.upcoming_us],
-        "attempt": claim.attempt,
+        "attempt": claim.tries,
         "lastResult": claim.last_result,
         "input": claim.params,
     }

@@ -191,8 +191,11 @@ class Node:
                 self.tell("lost", whose, attempt=claim.attempt, finished=finished)
                 continue
             self.tell("finished", whose, script=claim.script_name, state=settled.state, outcome=settled.outcome,
-                      attempt=claim.attempt, slot_us=claim.slot_us, retry_at_us=settled.retry_at_us, finished=finished,
+                      attempt=claim.attempt, step=claim.step, slot_us=claim.slot_us, retry_at_us=settled.retry_at_us,
+                      finished=finished,
                       next_us=claim.upcoming_us[0] if claim.upcoming_us else None)  # fmt: skip
+            if settled.paused:
+                self.tell("paused", whose, reason="failures")
 
     def told_rescue(self, rescued: Rescued) -> None:
         """Tell what was taken from lost nodes, and let the dispatcher look."""

@@ -177,7 +177,7 @@ schedule_clock = Table(
 )
 
 #: Conditions of the partial indexes, as literals: SQLite matches a partial index with nothing else, no bound value.
-_SLOTTED = text("origin IN ('slot', 'backfill')")
+is_slotted = text("origin IN ('slot', 'backfill')")
 is_startable = text(f"held = 0 AND state IN ({_listed(STARTABLE)})")
 is_running = text("state = 'running'")
 is_expiring = text("expires_at IS NOT NULL AND state = 'ready' AND step = 0")
@@ -244,8 +244,8 @@ actions = Table(
         "origin",
         "node_key",
         unique=True,
-        sqlite_where=_SLOTTED,
-        postgresql_where=_SLOTTED,
+        sqlite_where=is_slotted,
+        postgresql_where=is_slotted,
     ),
     Index(
         "uq_lodger_actions_request",
