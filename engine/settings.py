@@ -18,6 +18,11 @@ class Settings(BaseSettings):
         le=100_000,
         description="attempts that a node runs at once",
     )
+    memory_budget_bytes: int | None = Field(
+        default=None,
+        ge=64 * 1024 * 1024,
+        description="memory that a node reserves for its attempts, each by its limit; none: three quarters of the machine's",
+    )
     lease_s: float = Field(
         default=6.0,
         gt=0,
@@ -121,6 +126,13 @@ class Settings(BaseSettings):
     def lease_us(self) -> int:
         """The lease in microseconds."""
         return int(self.lease_s * 1_000_000)
+
+    @property
+    def memory_reserved_bytes(self) -> int:
+        """The memory budget in bytes."""
+        if self.memory_budget_bytes is not None:
+            return self.memory_budget_bytes
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 * 3
 
     @property
     def renewal_s(self) -> float:

@@ -25,9 +25,14 @@ from lodger.engine.ledger.schema.scheduling import (
 from lodger.engine.node.executor import Claim
 from lodger.engine.policy.allowance import Used, exhausted
 from lodger.engine.policy.conduct import Priority
+from lodger.engine.policy.placement import LONG_MS, Room, unbounded
+from lodger.sandbox.limits import Limits
 
 #: Slots that a script is told about ahead.
 UPCOMING = 3
+#: How many more waiting actions, and tenants, a node looks at when it cannot take the first.
+LOOKED = 64
+_LONG = Limits(wall_ms=LONG_MS + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +77,16 @@ def _of(rank: int) -> Select[Any]:
 
 _ranked = union_all(*(_of(int(rank)) for rank in Priority)).subquery()
 _earliest = select(_ranked.c.id).order_by(_ranked.c.rank, _ranked.c.due_at, _ranked.c.id).limit(bindparam("room"))
-_take = (
+_candidates = (
+    select(
+        actions.c.id, actions.c.tenant_id, actions.c.schedule_id, actions.c.revision, actions.c.step, actions.c.reason
+    )
+    .join_from(_ranked, actions, (actions.c.tenant_id == bindparam("tenant")) & (actions.c.id == _ranked.c.id))
+    .order_by(_ranked.c.rank, _ranked.c.due_at, _ranked.c.id)
+    .limit(bindparam("room"))
+)
+_taking = (
     update(actions)
-    .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id.in_(_earliest))
     .values(
         state="running",
         node_id=bindparam("node"),
@@ -89,6 +101,15 @@ _take = (
         actions.c.handed, actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts,
     )
 )  # fmt: skip
+_take = _taking.where(actions.c.tenant_id == bindparam("tenant"), actions.c.id.in_(_earliest))
+_take_these = _taking.where(
+    actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.id.in_(bindparam("chosen", expanding=True))
+)
+_tell_why = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
+    .values(reason=bindparam("why"))
+)
 
 
 _held = select(nodes.c.epoch, nodes.c.state).where(nodes.c.id == bindparam("node")).with_for_update(read=True)
@@ -100,44 +121,96 @@ def holds(connection: Connection, lease: Lease) -> bool:
     return row is not None and row.epoch == lease.epoch and row.state == "alive"
 
 
-def claim(books: Books, connection: Connection, lease: Lease, free: int, now_us: int) -> list[Claim]:
+def claim(
+    books: Books, connection: Connection, lease: Lease, free: int, now_us: int, room: Room | None = None
+) -> list[Claim]:
     """Start up to ``free`` actions under this node's lease; none when it holds the lease no more.
 
     Tenants share what is free evenly; what one leaves, the next may take.
+
+    Args:
+        room: what of the node is free beside slots; what does not fit waits and says why.
     """
     if free <= 0 or not holds(connection, lease):
         return []
     expire(connection, now_us)
-    waiting = connection.execute(_queue, {"now": now_us, "free": free, "day": now_us // DAY_US}).all()
+    room = room or unbounded(free)
+    # A node that refuses some looks at more tenants, because those in front may have nothing that fits.
+    looked = free + LOOKED if room.refuses(_LONG) else free
+    waiting = connection.execute(_queue, {"now": now_us, "free": looked, "day": now_us // DAY_US}).all()
     taken: list[Any] = []
-    limits: dict[str, str] = {}
+    looked_at: dict[str, str] = {}
     left = len(waiting)
     for tenant, cap, tenant_limits, runs, cpu_us, mails in waiting:
-        limits[tenant] = tenant_limits
+        looked_at[tenant] = tenant_limits
+        share = -(-free // left)
+        left -= 1
         allowed, used = books.sources.allowance(tenant_limits), Used(runs, cpu_us, mails)
         reason = exhausted(allowed, used)
         if reason is not None:
             end_waiting(connection, tenant, reason, now_us)
-            left -= 1
             continue
         running = connection.scalar(_running, {"tenant": tenant}) or 0
-        room = min(-(-free // left), cap - running)
-        left -= 1
+        most = min(share, cap - running)
         if allowed.runs_per_day is not None:
             # What runs now may count too: what is over the budget by it waits until it is known.
-            room = min(room, allowed.runs_per_day - used.runs - running)
-        if room <= 0:
+            most = min(most, allowed.runs_per_day - used.runs - running)
+        if most <= 0:
             continue
-        values = {"tenant": tenant, "now": now_us, "room": room, "node": lease.node_id, "epoch": lease.epoch,
+        values = {"tenant": tenant, "now": now_us, "room": most, "node": lease.node_id, "epoch": lease.epoch,
                   "deadline": now_us + _patience_us(books, tenant_limits)}  # fmt: skip
-        rows = connection.execute(_take, values).all()
+        # No schedule may have more than its tenant: when that fits, whatever is taken fits.
+        if room.takes(most, books.sources.limits(tenant_limits, None)):
+            rows = connection.execute(_take, values).all()
+            for limits in _limits(books, connection, rows, tenant_limits):
+                room = room.without(1, limits)
+        else:
+            rows, room = _fitting(books, connection, values, tenant_limits, room)
         free -= len(rows)
         taken += sorted(rows, key=lambda row: (row.due_at, row.id))
         if free <= 0:
             break
-    turn.served(connection, limits, now_us)
-    turn.refresh(connection, {row.tenant_id for row in waiting})
-    return _described(books, connection, lease, taken, limits, now_us)
+    turn.served(connection, looked_at, now_us)
+    turn.refresh(connection, looked_at)
+    return _described(books, connection, lease, taken, looked_at, now_us)
+
+
+def _fitting(
+    books: Books, connection: Connection, values: dict[str, Any], tenant_limits: str, room: Room
+) -> tuple[Sequence[Any], Room]:
+    """Take what fits of the first that wait; what does not says why. Give what was taken and the room that is left."""
+    most = values["room"]
+    found = connection.execute(_candidates, values | {"room": most + LOOKED}).all()
+    chosen, told = [], []
+    for row, limits in zip(found, _limits(books, connection, found, tenant_limits), strict=True):
+        why = room.refuses(limits)
+        if why is None:
+            chosen.append(row.id)
+            room = room.without(1, limits)
+            if len(chosen) == most:
+                break
+        elif row.reason != why:
+            told.append({"k_tenant": row.tenant_id, "k_id": row.id, "why": why})
+    if told:
+        connection.execute(_tell_why, told)
+    if not chosen:
+        return [], room
+    return connection.execute(_take_these, values | {"chosen": chosen}).all(), room
+
+
+def _limits(books: Books, connection: Connection, rows: Sequence[Any], tenant_limits: str) -> list[Limits]:
+    """Give the limits of each of these actions of one tenant."""
+    bound = {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
+    books.rulebook.revisions(connection, bound)
+    found = []
+    for row in rows:
+        wishes = None
+        if row.revision is not None:
+            wishes = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision).limits_of(
+                row.step
+            )
+        found.append(books.sources.limits(tenant_limits, wishes))
+    return found
 
 
 def _patience_us(books: Books, tenant_limits: str) -> int:

@@ -22,6 +22,7 @@ from lodger.engine.node.pen import Pen
 from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.ticker import Ticker
+from lodger.engine.policy.placement import Room
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -125,10 +126,12 @@ class Node:
         self.dispatcher.kill()
         self.tell("lease_lost", reason=why)
 
-    async def claim(self, lease: Lease, free: int) -> list[Claim]:
-        """Claim for the free slots and tell what starts."""
+    async def claim(self, lease: Lease, room: Room) -> list[Claim]:
+        """Claim for what is free and tell what starts."""
         now = self.clock.now_us()
-        claimed = await self.pen.write(partial(claims.claim, self.books, lease=lease, free=free, now_us=now))
+        claimed = await self.pen.write(
+            partial(claims.claim, self.books, lease=lease, free=room.slots, now_us=now, room=room)
+        )
         if self.engine.events.heard:
             for claim in claimed:
                 self._told_start(claim)
