@@ -15,6 +15,7 @@ from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
 from lodger.engine.ledger.leases import Rescued
+from lodger.engine.node.archivist import Archivist
 from lodger.engine.node.committer import Committer
 from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
@@ -65,7 +66,7 @@ class Node:
         self.pen = Pen(self.books.database)
         self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
         self._services: list[Service] = [
-            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), self.dispatcher, self.ticker,
+            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.dispatcher, self.ticker,
         ]  # fmt: skip
         self._loop = asyncio.get_running_loop()
         self._forget = self.engine.watch(self._changed)
@@ -220,4 +221,5 @@ class Node:
 
     def _look(self) -> None:
         for service in self._services:
-            service.nudge()
+            if not isinstance(service, Archivist):
+                service.nudge()
