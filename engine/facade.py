@@ -89,6 +89,7 @@ class Schedules(Shell[verbs.Schedules]):
     delete = Verb(verbs.Schedules.delete)
     get = Verb(verbs.Schedules.get)
     list = Verb(verbs.Schedules.list)
+    last_run = Verb(verbs.Schedules.last_run)
     preview = Verb(verbs.Schedules.preview)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from lodger.engine.action_verbs import Actions
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.ledger import schedules, scripts, tenants
-from lodger.engine.ledger.records import Json, Preview, Schedule, Script, ScriptVersion, Tenant
+from lodger.engine.ledger import last_runs, schedules, scripts, tenants
+from lodger.engine.ledger.records import Json, LastRun, Preview, Schedule, Script, ScriptVersion, Tenant
 from lodger.engine.ledger.schedules import Wish
 from lodger.engine.policy.conduct import Conduct
 from lodger.engine.policy.defaults import number, whole, word
@@ -269,6 +269,12 @@ class Schedules(Verbs):
         """Give a tenant's schedules, or all, by tenant and name."""
         with self.books.database.read() as connection:
             return schedules.list_all(self.books, connection, tenant_id)
+
+    def last_run(self, tenant_id: str, schedule: str) -> LastRun | None:
+        """Give the run that started last, whatever became of it: slot, actual start, node. None when nothing ever ran."""
+        with self.books.database.read() as connection:
+            found = schedules.get(self.books, connection, tenant_id, schedule)
+            return last_runs.last_run(connection, tenant_id, found.id)
 
     def preview(
         self,

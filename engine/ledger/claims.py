@@ -14,6 +14,7 @@ from lodger.engine.ledger.expiry import expire
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import (
     actions,
+    attempts,
     is_running,
     is_startable,
     nodes,
@@ -262,6 +263,8 @@ def _described(
                 previous_slot_us=last[1],
                 upcoming_us=upcoming.get(row.schedule_id, ()),
                 last_result=loaded(last[2]),
+                last_start_us=last[3],
+                last_node=last[4],
                 limits=books.sources.limits(limits[row.tenant_id], wishes),
                 tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,
             )
@@ -278,11 +281,20 @@ def _upcoming(revision: Revision, next_us: int | None) -> tuple[int, ...]:
     return tuple(slots)
 
 
-_NOTHING_TOLD: tuple[int | None, int | None, str | None] = (None, None, None)
+#: Next slot; slot, result, start and node of the last run that was done.
+Told = tuple[int | None, int | None, str | None, int | None, str | None]
+_NOTHING_TOLD: Told = (None, None, None, None, None)
 _done = actions.alias("done")
 _last = actions.alias("last")
 _told_by = (
-    select(schedule_clock.c.schedule_id, schedule_clock.c.next_at, _last.c.slot, _last.c.result)
+    select(
+        schedule_clock.c.schedule_id,
+        schedule_clock.c.next_at,
+        _last.c.slot,
+        _last.c.result,
+        _last.c.started_us,
+        nodes.c.name,
+    )
     .select_from(
         schedule_clock.outerjoin(
             _last,
@@ -302,17 +314,23 @@ _told_by = (
                 .scalar_subquery()
             ),
         )
+        .outerjoin(
+            attempts,
+            (attempts.c.tenant_id == _last.c.tenant_id)
+            & (attempts.c.action_id == _last.c.id)
+            & (attempts.c.step == _last.c.step)
+            & (attempts.c.n == _last.c.attempt),
+        )
+        .outerjoin(nodes, nodes.c.id == attempts.c.node_id)
     )
     .where(schedule_clock.c.schedule_id.in_(bindparam("schedules", expanding=True)))
 )
 
 
-def _told(
-    connection: Connection, schedule_ids: Iterable[str]
-) -> dict[str | None, tuple[int | None, int | None, str | None]]:
-    """Next slot, slot and result of the last run that was done, by schedule."""
+def _told(connection: Connection, schedule_ids: Iterable[str]) -> dict[str | None, Told]:
+    """What scripts are told about their schedules, by schedule."""
     wanted = sorted(set(schedule_ids))
     if not wanted:
         return {}
     rows = connection.execute(_told_by, {"schedules": wanted})
-    return {schedule: (next_us, slot, result) for schedule, next_us, slot, result in rows}
+    return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in rows}

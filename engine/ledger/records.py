@@ -148,6 +148,25 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class LastRun:
+    """The latest run of a schedule, whatever became of it: when it was to start, when it did, and on which node.
+
+    Attributes:
+        slot: None for a run that was asked for.
+        started_at: of its latest attempt; ``node`` ran that one.
+    """
+
+    action_id: str
+    slot: datetime | None
+    due_at: datetime
+    started_at: datetime
+    finished_at: datetime | None
+    state: str
+    outcome: Outcome | None
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """What a rule says before anything is stored. ``shifted`` are the slots that DST moved from their written time."""
 
