@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from lodger.engine.cli import action, config, db, demo, doctor, schedule, script, tenant, up, version
+from lodger.engine.cli import action, bench_rules, config, db, demo, doctor, schedule, script, tenant, up, version
 from lodger.engine.cli import exec as exec_verb
 from lodger.engine.cli import next as next_verb
 from lodger.engine.cli.failure import tell
@@ -34,6 +34,9 @@ app.command("exec")(exec_verb.execute)
 app.command("next")(next_verb.next_slots)
 app.command("doctor")(doctor.doctor)
 app.command("version")(version.version)
+bench = typer.Typer(name="bench", help="How fast it is here.", no_args_is_help=True)
+bench.command("rules")(bench_rules.rules)
+app.add_typer(bench)
 for verb in (tenant, script, schedule, action, db, config):
     app.add_typer(verb.app)
 

@@ -101,8 +101,9 @@ def leaves_free(rules: Sequence[Pattern], covers: Iterable[Cover]) -> bool | Non
     None when neither is proved.
     """
     closing = list(covers)
-    years = lcm(*(each.cycle_years for each in (*rules, *closing)))
-    calendar = Calendar(MAX_YEAR if any(each.named for each in (*rules, *closing)) else years)
+    all_of: list[Pattern | Cover] = [*rules, *closing]
+    years = lcm(*(each.cycle_years for each in all_of))
+    calendar = Calendar(MAX_YEAR if any(each.named for each in all_of) else years)
     days = [calendar.days(p.selected or p.days, cyclic=not p.named and p.cycle_years == CYCLE_YEARS) for p in rules]
     shut = []
     for cover in closing:

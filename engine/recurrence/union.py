@@ -144,7 +144,8 @@ class Union:
         """
         from lodger.engine.recurrence.density import Load
 
-        walked, slot = [], self.next_after(FIRST, inclusive=True)
+        walked: list[datetime] = []
+        slot = self.next_after(FIRST, inclusive=True)
         while slot is not None and len(walked) < _WALKED:
             walked.append(slot)
             slot = self.next_after(slot)
