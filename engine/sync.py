@@ -71,7 +71,7 @@ class Engine:
         clock, settings = clock or SystemClock(), settings or Settings()
         database = Database(str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress)
         ids = ids or Identities(clock.now_us)
-        return cls(Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(), settings))
+        return cls(Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(settings), settings))
 
     def close(self) -> None:
         """Let go of the database; safe to call twice."""

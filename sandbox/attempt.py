@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lodger.sandbox import frames, prescan, said, verdict
+from lodger.sandbox import error_place, frames, prescan, said, verdict
 from lodger.sandbox.attempt_watch import AttemptWatch
 from lodger.sandbox.job import Host, Job, Reply, Report, Usage
 from lodger.sandbox.launcher import CPU_GRACE_MS, WorkerEnd
@@ -261,7 +261,7 @@ class Attempt:
         elif kind == frames.DONE:
             self._done(payload)
         elif kind == frames.FAIL:
-            self._decide(said.failure(payload, self._limits))
+            self._decide(error_place.mended(said.failure(payload, self._limits), self._job.bundle.modules))
         else:
             self._decide(verdict.protocol_error("an unknown kind of frame"))
 

@@ -1,5 +1,6 @@
 """Compiled code in memory files that nobody can change any more, each with a seal that says whose it is and what it was made of."""
 
+import errno
 import fcntl
 import hmac
 import os
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 SEAL_BYTES = 32
+_NOEXEC_SEAL = 8  # MFD_NOEXEC_SEAL: the file can never be executed by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,16 @@ class Sealed:
         os.close(self.descriptor)
 
 
+def _memory_file() -> int:
+    flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+    try:
+        return os.memfd_create("lodger-code", flags | _NOEXEC_SEAL)
+    except OSError as problem:
+        if problem.errno != errno.EINVAL:  # kernels before 6.3 do not know the flag
+            raise
+        return os.memfd_create("lodger-code", flags)
+
+
 class Sealing:
     """Compiled code that is still coming in: on no heap, only in its memory file.
 
@@ -45,7 +57,7 @@ class Sealing:
     """
 
     def __init__(self, key: bytes, binding: bytes) -> None:
-        self._descriptor = os.memfd_create("lodger-code", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self._descriptor = _memory_file()
         self._mac = hmac.new(key, len(binding).to_bytes(8, "little") + binding, "sha256")
         self.size = 0
 

@@ -47,7 +47,8 @@ class WasmPool:
         compile_limits: Limits = LIMITS,
         now_us: Callable[[], int] = now_us,
     ) -> None:
-        self._settings = {"library": str(artefact.find_library()), **(settings or {})}
+        # no grace after the CPU time: there is no soft stop that would need it, and each log line has left by then
+        self._settings = {"library": str(artefact.find_library()), "cpu_grace_ms": "0", **(settings or {})}
         self._without = self._settings.get("without", "")
         self._profile = profile
         self._now_us = now_us

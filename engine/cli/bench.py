@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lodger.engine.cli import bench_rules
 from lodger.engine.cli.answer import AsJson, say, write_json
 
 app = typer.Typer(name="bench", help="Measure this host.", no_args_is_help=True)
@@ -49,3 +50,6 @@ def walls(
         write_json(body)
     if check and not kept:
         raise typer.Exit(1)
+
+
+app.command("rules")(bench_rules.rules)

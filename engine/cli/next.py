@@ -43,7 +43,7 @@ def next_slots(
     from lodger.engine.recurrence.query import answer
 
     request = {"rule": rule, "kind": kind, "dtstart": dtstart, "tz": tz, "after": after}
-    body = answer(request | {"inclusive": inclusive, "n": n, "previous": previous}, now=_now())
+    body = answer(request | {"inclusive": inclusive, "n": n, "previous": previous, "counts": not as_json}, now=_now())
     error = body.get("error")
     if as_json:
         write_json(body)
@@ -51,7 +51,11 @@ def next_slots(
         sys.stderr.write(_refused(rule, error) + "\n")
     else:
         named = re.search(r"TZID=([^:;\s]+)", rule)
-        _show(body, named[1] if named else tz or "UTC", previous=previous)
+        there = named[1] if named else tz or "UTC"
+        _show(body, there, previous=previous)
+        if not previous and not body["never"]:
+            earlier = answer(request | {"n": 1, "previous": True}, now=_now())
+            _tell_more(body, earlier.get("previous") or [], there)
     if error:
         raise typer.Exit(1)
 
@@ -98,6 +102,22 @@ def _show(body: dict[str, Any], tz: str, *, previous: bool) -> None:
         mark = "DST" if text in shifted else ""
         rows.append((*there, f"{slot.astimezone(UTC):%a %Y-%m-%d %H:%M:%SZ}", _away(slot, now), mark))
     table((*(() if zone.key == "UTC" else (zone.key,)), "UTC", "from now", ""), rows)
+
+
+def _tell_more(body: dict[str, Any], earlier: list[str], tz: str) -> None:
+    """The slot before, how often it fires, and whether and when it ends."""
+    from zoneinfo import ZoneInfo
+
+    if earlier:
+        slot = datetime.fromisoformat(earlier[0])
+        there = "" if tz == "UTC" else f"{slot.astimezone(ZoneInfo(tz)):%a %Y-%m-%d %H:%M:%S %Z}, "
+        say(f"Before that: {there}{slot.astimezone(UTC):%a %Y-%m-%d %H:%M:%SZ}, {_away(slot, _now())}")
+    gap, year = body["smallest_gap_s"], body["next_year"]
+    often = f"At most {body['most_per_day']} a day"
+    if gap is not None:
+        often += f", at least {gap:g} s apart"
+    say(f"{often}; {'more than 10000' if year is None else year} in the next 366 days.")
+    say(f"It ends: the last is {body['last']}." if body["ends"] and body["last"] else "It never ends.")
 
 
 def _away(slot: datetime, now: datetime) -> str:

@@ -282,8 +282,8 @@ def bound_us(clocks: Sequence[Clock], intervals: Sequence[Every]) -> tuple[int |
             below = -(-best // 1_000_000)
             best = min(best, timeset.smallest_between(one, other, below, around=True) * 1_000_000)
     for i, interval in enumerate(intervals):
-        for other in intervals[i + 1 :]:
-            best = _beside_class(interval.anchor_us, other.anchor_us, gcd(interval.period_us, other.period_us), best)
+        for later in intervals[i + 1 :]:
+            best = _beside_class(interval.anchor_us, later.anchor_us, gcd(interval.period_us, later.period_us), best)
         step = gcd(interval.period_us, _DAY_US)
         for times in shown:
             for at in timeset.listed(times):

@@ -4,11 +4,11 @@ A pattern holds every slot of its rule and may hold more: phases of INTERVAL, BY
 exceptions only take slots away. So a bound that is proved on patterns holds for the schedule.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from lodger.engine.recurrence import timeset
-from lodger.engine.recurrence.civil import DAY_S
+from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, MIN_LOCAL
 from lodger.engine.recurrence.cron.rule import CronRule
 from lodger.engine.recurrence.grid import Grid
 from lodger.engine.recurrence.once import OnceLocal
@@ -31,6 +31,13 @@ class Pattern:
         apart_s: no two slots of the rule lie closer, local seconds; 1 when the product says it better.
         most: greatest number of slots in a local day.
         named: years whose days are their own and not those of their kind.
+        selected: the days that INTERVAL selects, when it selects some only; else None.
+        cycle_years: years after which ``selected`` and the calendar repeat together.
+        unit_s: length of the unit that INTERVAL steps through.
+        stretch_s: any stretch of allowed times so long holds a slot; None when the times themselves are all slots.
+        first: local second from which on it has slots.
+        last: local second up to which it has all of them; below ``first`` when that is not known.
+        chosen: whether BYSETPOS leaves only some of the days and times.
     """
 
     days: Callable[[int], int]
@@ -38,6 +45,13 @@ class Pattern:
     apart_s: int
     most: int
     named: tuple[int, int] | None = None
+    selected: Callable[[int], int] | None = None
+    cycle_years: int = 400
+    unit_s: int = 1
+    stretch_s: int | None = None
+    first: int = MIN_LOCAL
+    last: int = MAX_LOCAL
+    chosen: bool = False
 
     @property
     def stepping(self) -> bool:
@@ -52,8 +66,19 @@ def patterns_of(local: LocalSequence) -> list[Pattern]:
     if isinstance(local, SchyntaxRule):
         return [_of_grid(group.grid) for group in local.groups]
     if isinstance(local, SetSequence):
-        return [found for rule in local.included if (found := _of_rule(rule)) is not None]
+        return of_rules(local.included)
     return []
+
+
+def of_rules(rules: Iterable[RuleSequence]) -> list[Pattern]:
+    """Patterns of RRULEs or EXRULEs."""
+    found = []
+    for rule in rules:
+        pattern = _of_rule(rule)
+        if pattern is not None:
+            last = rule.until if rule.rule.count is None else rule.start - 1
+            found.append(replace(pattern, first=rule.start, last=last))
+    return found
 
 
 def dates_of(local: LocalSequence) -> tuple[int, ...]:
@@ -76,7 +101,8 @@ def _of_rule(rule: RuleSequence) -> Pattern | None:
     if isinstance(base, SetPositions):
         times = base.times.bits()
         # A day of UTC touches two days of the wall clock, and so two periods at most.
-        return Pattern(base.days.allowed.mask, times, 1, min(times.bit_count(), 2 * len(filled.bysetpos)))
+        most = min(times.bit_count(), 2 * len(filled.bysetpos))
+        return Pattern(base.days.allowed.mask, times, 1, most, chosen=True)
     inside = base.times.bits()
     between = base.times.last - base.times.first
     if isinstance(base.steps, ClockSteps):
@@ -91,11 +117,21 @@ def _of_rule(rule: RuleSequence) -> Pattern | None:
             return Pattern(base.days.allowed.mask, times, 1, times.bit_count())
         apart = min(timeset.smallest_gap(inside) or DAY_S * n, n * unit_s - between)
         most = min(times.bit_count(), (units // n + 1) * base.times.size)
-        return Pattern(base.days.allowed.mask, times, apart, most)
+        return Pattern(base.days.allowed.mask, times, apart, most, unit_s=unit_s, stretch_s=n * unit_s)
     step_days = n if filled.freq is Freq.DAILY else 1
     if filled.freq is Freq.WEEKLY and n > 1 and len(filled.byday) == 1:
         step_days = 7 * n
     apart = 1
     if step_days > 1:
         apart = min(timeset.smallest_gap(inside) or DAY_S * step_days, step_days * DAY_S - between)
-    return Pattern(base.days.allowed.mask, inside, apart, inside.bit_count())
+    phase = base.days.phase
+    if phase is None:
+        return Pattern(base.days.allowed.mask, inside, apart, inside.bit_count())
+    return Pattern(
+        base.days.allowed.mask,
+        inside,
+        apart,
+        inside.bit_count(),
+        selected=base.days.mask,
+        cycle_years=phase.years,
+    )

@@ -6,7 +6,8 @@ back as ``{"error": {"code", "message", "index", ...}}`` rather than as an excep
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from lodger.engine.errors import InputError
@@ -19,11 +20,12 @@ from lodger.engine.recurrence.zones import zone
 
 MOST_SLOTS = 1000
 DEFAULT_SLOTS = 5
+MOST_COUNTED = 10_000
 LONGEST_LINE = 262_144
 
 _END = datetime.max.replace(tzinfo=UTC)
 _TEXTS = ("rule", "kind", "dtstart", "tz", "after", "gap", "fold")
-_KNOWN = {"id", "n", "inclusive", "previous", *_TEXTS}
+_KNOWN = {"id", "n", "inclusive", "previous", "counts", *_TEXTS}
 
 
 def _wrong(what: str, why: str, fix: str) -> InputError:
@@ -34,7 +36,7 @@ def _checked(request: Mapping[str, Any]) -> None:
     for name in _TEXTS:
         if not isinstance(request.get(name), str | None):
             raise _wrong(f"{name} is no text", f"It is {type(request[name]).__name__}.", f"Give {name} as a string.")
-    for name in ("inclusive", "previous"):
+    for name in ("inclusive", "previous", "counts"):
         if not isinstance(request.get(name), bool | None):
             raise _wrong(f"{name} is neither true nor false", f"It is {request[name]!r:.40}.", "Write true or false.")
     if request.get("rule") is None:
@@ -82,6 +84,20 @@ def _slots(rule: Recurrence, after: datetime, request: Mapping[str, Any]) -> lis
     return found
 
 
+def _counts(rule: Recurrence, after: datetime) -> dict[str, Any]:
+    """Most slots of a UTC day and least distance of two, proved; and how many the next 366 days have.
+
+    A year with more than :data:`MOST_COUNTED` slots is not counted out: ``next_year`` is None then.
+    """
+    from lodger.engine.recurrence.union import Union
+
+    density = Union((rule,)).density()
+    until = min(after, _END - timedelta(days=366)) + timedelta(days=366)
+    counted = sum(1 for _ in islice(rule.between(after, until), MOST_COUNTED + 1))
+    year = counted if counted <= MOST_COUNTED else None
+    return {"most_per_day": density.most_per_day, "smallest_gap_s": density.smallest_gap_s, "next_year": year}
+
+
 def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any]:
     _checked(request)
     tz = request.get("tz")
@@ -114,6 +130,10 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     }
     if request.get("previous"):
         answer["previous"] = shown
+    if request.get("counts"):
+        answer |= (
+            _counts(rule, after) if reason is None else {"most_per_day": 0, "smallest_gap_s": None, "next_year": 0}
+        )
     ignored = [str(name)[:40] for name in request if name not in _KNOWN]
     if spec.dtstart is not None and answer["kind"] not in ANCHORED:
         ignored.append("dtstart")
@@ -128,13 +148,14 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
     Args:
         request: ``rule`` (text), optional ``id``, ``kind``, ``dtstart``, ``tz``, ``after`` (ISO; without
             offset in
-            ``tz``), ``inclusive``, ``n`` (1 to 1000, default 5), ``previous``, ``gap``, ``fold``.
+            ``tz``), ``inclusive``, ``n`` (1 to 1000, default 5), ``previous``, ``gap``, ``fold``, ``counts``.
         now: used when ``after`` is missing, and as the moment that ``in 90s`` counts from.
 
     Returns:
         ``{"kind", "text", "next", "never", "reason", "shifted", "ends", "last"}`` or ``{"error"}``, with the
         ``id`` when there is one. ``next`` holds the slots nearest first; with ``previous`` these are the ones
         before ``after``, and are also there under ``previous``. ``last`` is the final slot of a rule that ends.
+        With ``counts`` also ``most_per_day``, ``smallest_gap_s`` (both proved) and ``next_year``.
         Parts of the question that changed nothing are named under ``ignored``.
     """
     if not isinstance(request, Mapping):

@@ -6,21 +6,14 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rule import Density, Recurrence
 from lodger.engine.recurrence.window import Windows
 
 FIRST = datetime.min.replace(tzinfo=UTC)
 LAST = datetime.max.replace(tzinfo=UTC)
 
-#: Windows that may follow one another without a free slot between them before a question is refused.
-_WINDOWS_IN_A_ROW = 2000
 #: Schedules that end within so many slots are measured slot by slot.
 _WALKED = 400
-
-
-class ExclusionsTooDense(RuleInvalid):
-    """Exclusions cover so many slots one after another that the next free one is not looked for."""
 
 
 class Union:
@@ -35,40 +28,58 @@ class Union:
         end: datetime | None = None,
     ) -> None:
         self.rules = tuple(rules)
+        #: The rules that are asked for slots, each with the instant from which exclusions are proved to leave none of it.
+        self.live: tuple[tuple[Recurrence, datetime | None], ...] = tuple((rule, None) for rule in self.rules)
         self.exclusions = tuple(exclusions)
         self.start = start
         self.end = end
+        #: Why exclusions leave no slot at all, once that is proved.
+        self.closed: str | None = None
+
+    def candidate(self, instant: datetime, *, inclusive: bool) -> datetime | None:
+        """First slot of any rule after the instant (or at it), exclusions aside."""
+        found = None
+        for rule, cut in self.live:
+            slot = rule.next_after(instant, inclusive=inclusive)
+            if slot is not None and (cut is None or slot < cut) and (found is None or slot < found):
+                found = slot
+        return None if found is None or (self.end is not None and found >= self.end) else found
+
+    def closed_until(self, slot: datetime) -> datetime | None:
+        """Latest end of the exclusions over a slot, which is itself when only instants are; None when it is free."""
+        closed = None
+        for exclusion in self.exclusions:
+            window = exclusion.covering(slot)
+            if window is not None and (closed is None or window[1] > closed):
+                closed = window[1]
+        return closed
 
     def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """First slot after the instant (or at it, when inclusive)."""
+        if self.closed is not None:
+            return None
         if self.start is not None and instant < self.start:
             instant, inclusive = self.start, True
-        for _ in range(_WINDOWS_IN_A_ROW):
-            found = None
-            for rule in self.rules:
-                slot = rule.next_after(instant, inclusive=inclusive)
-                if slot is not None and (found is None or slot < found):
-                    found = slot
-            if found is None or (self.end is not None and found >= self.end):
-                return None
-            closed = None
-            for exclusion in self.exclusions:
-                window = exclusion.covering(found)
-                if window is not None and (closed is None or window[1] > closed):
-                    closed = window[1]
+        while (found := self.candidate(instant, inclusive=inclusive)) is not None:
+            closed = self.closed_until(found) if self.exclusions else None
             if closed is None:
                 return found
             instant, inclusive = closed, closed > found
-        raise self._too_dense()
+        return None
 
     def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """Last slot before the instant (or at it, when inclusive)."""
+        if self.closed is not None:
+            return None
         if self.end is not None and instant >= self.end:
             instant, inclusive = self.end, False
-        for _ in range(_WINDOWS_IN_A_ROW):
+        while True:
             found = None
-            for rule in self.rules:
-                slot = rule.previous_before(instant, inclusive=inclusive)
+            for rule, cut in self.live:
+                if cut is None or instant < cut:
+                    slot = rule.previous_before(instant, inclusive=inclusive)
+                else:
+                    slot = rule.previous_before(cut)
                 if slot is not None and (found is None or slot > found):
                     found = slot
             if found is None or (self.start is not None and found < self.start):
@@ -81,7 +92,6 @@ class Union:
             if opened is None:
                 return found
             instant, inclusive = opened, False
-        raise self._too_dense()
 
     def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
         """Slots in [start, end), ascending, lazily."""
@@ -106,15 +116,9 @@ class Union:
         return words
 
     def proves_never(self) -> str | None:
-        """Give the reason why no slot exists before year 10000, or None when one exists.
-
-        Exclusions that cover :data:`_WINDOWS_IN_A_ROW` slots in a row from the beginning count as covering all.
-        """
-        try:
-            if self.next_after(FIRST, inclusive=True) is not None:
-                return None
-        except ExclusionsTooDense as error:
-            return error.what
+        """Give the reason why no slot exists before year 10000, or None when one exists."""
+        if self.closed is None and self.next_after(FIRST, inclusive=True) is not None:
+            return None
         reasons = [rule.proves_never() for rule in self.rules]
         if not reasons:
             return "the schedule has no rule"
@@ -122,11 +126,11 @@ class Union:
             return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
         if Union(self.rules, (), start=self.start, end=self.end).next_after(FIRST, inclusive=True) is None:
             return "no slot of its rules lies between its start and its end"
-        return "its exclusions cover every slot"
+        return self.closed or "its exclusions cover every slot"
 
     def ends(self) -> bool:
         """Whether the slots are finite."""
-        return self.end is not None or all(rule.ends() for rule in self.rules)
+        return self.end is not None or all(cut is not None or rule.ends() for rule, cut in self.live)
 
     def shifted(self, slot: datetime) -> bool:
         """Whether DST moved this slot away from the local time that some rule wrote."""
@@ -140,7 +144,8 @@ class Union:
         """
         from lodger.engine.recurrence.density import Load
 
-        walked, slot = [], self.next_after(FIRST, inclusive=True)
+        walked: list[datetime] = []
+        slot = self.next_after(FIRST, inclusive=True)
         while slot is not None and len(walked) < _WALKED:
             walked.append(slot)
             slot = self.next_after(slot)
@@ -151,14 +156,6 @@ class Union:
         load = Load()
         load.add(self)
         return load.density(self)
-
-    def _too_dense(self) -> ExclusionsTooDense:
-        return ExclusionsTooDense(
-            "exclusions_too_dense",
-            f"its exclusions cover {_WINDOWS_IN_A_ROW} slots in a row and leave none between them",
-            why="a question about a schedule has bounded work",
-            fix="write the blackout as windows (DTSTART with DURATION, or whole days) instead of single instants",
-        )
 
 
 def _instant(instant: datetime) -> str:

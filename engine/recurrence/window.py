@@ -27,6 +27,16 @@ class Windows:
         self._zone = opens.zone if whole_days and isinstance(opens, Zoned) else None
 
     @property
+    def length_s(self) -> int | None:
+        """Length of each window in seconds, when it has one of its own."""
+        return None if self._length is None else int(self._length.total_seconds())
+
+    @property
+    def whole_days(self) -> bool:
+        """Whether each lasts to the end of its local day."""
+        return self._zone is not None
+
+    @property
     def instants_only(self) -> bool:
         """Whether each window is a single instant."""
         return self._length is None and self._zone is None

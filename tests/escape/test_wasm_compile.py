@@ -132,7 +132,7 @@ BLOCKS = functions(b"\0" + b"\2\x40" * 1_000_000 + b"\x0b" * 1_000_001)
     "bomb", [FUNCTIONS, LOCALS, BLOCKS, LADDER_OF_IFS], ids=["functions", "locals", "blocks", "ifs"]
 )
 def test_a_compile_bomb_ends_at_its_cpu_limit(bomb: bytes) -> None:
-    wasm = Commands(compile_limits=Limits(cpu_ms=300))
+    wasm = Commands(compile_limits=Limits(cpu_ms=300, memory_bytes=512 * MIB))
     try:
         report = wasm(bomb)
         assert report.outcome is Outcome.CPU_LIMIT
@@ -157,7 +157,7 @@ def test_a_compile_bomb_ends_at_its_memory_limit() -> None:
 
 
 def test_a_compilation_has_its_time() -> None:
-    wasm = Commands(compile_limits=Limits(cpu_ms=30_000, wall_ms=200))
+    wasm = Commands(compile_limits=Limits(cpu_ms=30_000, wall_ms=200, memory_bytes=512 * MIB))
     try:
         assert wasm(LADDER_OF_IFS).outcome is Outcome.WALL_LIMIT
     finally:

@@ -22,4 +22,9 @@ def parse(text: str, *, dtstart: str | None = None, tz: str | None = None, dst: 
         RuleInvalid: with code, reason, cure and position.
     """
     rules = parse_set(text, dtstart, tz)
-    return Zoned(SetSequence(rules), rules.zone, dst)
+    sequence = SetSequence(rules)
+    if rules.exrules:
+        from lodger.engine.recurrence.rrule.openness import demand_open
+
+        demand_open(sequence)
+    return Zoned(sequence, rules.zone, dst)

@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 
 from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rrule.exceptions import ExceptionRule, Shape
 from lodger.engine.recurrence.rrule.parser import RuleSet
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
@@ -11,8 +10,6 @@ from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
 
-#: Runs of excluded slots that may follow one another before a question is refused.
-_RUNS = 1000
 #: The shape of a single date: no run can be left in one step.
 _NO_SHAPE = Shape(Rule(freq=Freq.SECONDLY))
 
@@ -27,6 +24,8 @@ class SetSequence:
         self._shapes = [Shape(rule.filled) for rule in self._in]
         self._dates = [local for local in rules.rdates if self._run(local, _NO_SHAPE) is None]
         excepts = self._out or rules.exdates or rules.exdays
+        #: Whether it is proved that exceptions leave no member; no question walks through them then.
+        self.closed = False
         self._sole = self._in[0] if len(self._in) == 1 and not (self._dates or excepts) else None
 
     def _included(self, rule: Rule, until: int | None) -> RuleSequence:
@@ -43,6 +42,11 @@ class SetSequence:
         return tuple(self._in)
 
     @property
+    def excepted(self) -> tuple[RuleSequence, ...]:
+        """Its EXRULEs."""
+        return tuple(each.sequence for each in self._out)
+
+    @property
     def dates(self) -> tuple[int, ...]:
         """Its RDATEs that no exception removes, ascending local seconds."""
         return tuple(self._dates)
@@ -51,6 +55,8 @@ class SetSequence:
         """First member after (or at) the local second."""
         if self._sole is not None:
             return self._sole.next_local(local, inclusive=inclusive)
+        if self.closed:
+            return None
         i = bisect_left(self._dates, local) if inclusive else bisect_right(self._dates, local)
         best = self._dates[i] if i < len(self._dates) else None
         # The earliest candidate of all rules is looked at first: what a later one meets may never matter.
@@ -59,7 +65,7 @@ class SetSequence:
             for at, rule in enumerate(self._in)
             if (found := rule.next_local(local, inclusive=inclusive)) is not None
         ]
-        for _ in range(_RUNS):
+        while True:
             if not waiting or (best is not None and min(waiting)[0] >= best):
                 return best
             found, at = min(waiting)
@@ -69,12 +75,13 @@ class SetSequence:
             waiting.remove((found, at))
             if (later := self._in[at].next_local(run[1])) is not None:
                 waiting.append((later, at))
-        raise self._tangled()
 
     def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """Last member before (or at) the local second."""
         if self._sole is not None:
             return self._sole.previous_local(local, inclusive=inclusive)
+        if self.closed:
+            return None
         i = bisect_right(self._dates, local) if inclusive else bisect_left(self._dates, local)
         best = self._dates[i - 1] if i else None
         waiting = [
@@ -82,7 +89,7 @@ class SetSequence:
             for at, rule in enumerate(self._in)
             if (found := rule.previous_local(local, inclusive=inclusive)) is not None
         ]
-        for _ in range(_RUNS):
+        while True:
             if not waiting or (best is not None and max(waiting)[0] <= best):
                 return best
             found, at = max(waiting)
@@ -92,7 +99,6 @@ class SetSequence:
             waiting.remove((found, at))
             if (earlier := self._in[at].previous_local(run[0])) is not None:
                 waiting.append((earlier, at))
-        raise self._tangled()
 
     def _run(self, local: int, shape: Shape) -> tuple[int, int] | None:
         """First and last second of the excluded stretch around a candidate; None when it is not excluded."""
@@ -105,14 +111,6 @@ class SetSequence:
             if each.covers(local):
                 return each.run(local, shape)
         return None
-
-    def _tangled(self) -> RuleInvalid:
-        return RuleInvalid(
-            "exceptions_too_dense",
-            f"EXRULE and EXDATE remove more than {_RUNS} runs of slots in a row",
-            why="a question about a rule has bounded work",
-            fix="say in the RRULE itself when it should fire",
-        )
 
     def never_reason(self) -> str | None:
         """Say why there is no member, when there is none."""

@@ -36,6 +36,14 @@ def test_previous_goes_back() -> None:
     assert told["next"] == told["previous"] == ["2026-11-21T00:00:00Z", "2026-11-20T00:00:00Z"]
 
 
+def test_counts_when_asked_for() -> None:
+    told = answer({"rule": "0 9 * * 1-5", "after": NOON, "n": 1, "counts": True})
+    assert (told["most_per_day"], told["smallest_gap_s"], told["next_year"]) == (1, 86_400, 261)
+    assert answer({"rule": "* * * * *", "after": NOON, "n": 1, "counts": True})["next_year"] is None
+    assert answer({"rule": "0 0 30 2 *", "after": NOON, "counts": True})["most_per_day"] == 0
+    assert "next_year" not in answer({"rule": "@daily", "after": NOON})
+
+
 def test_inclusive() -> None:
     for previous in (False, True):
         question = {"rule": "@hourly", "after": NOON, "n": 1, "previous": previous}

@@ -167,15 +167,24 @@ def test_count_ends_where_the_walk_ends(seed: int) -> None:
     assert list(fresh.between(FIRST, LAST)) == slots[:count]
 
 
-def test_exceptions_one_by_one_are_bounded() -> None:
-    lines = ["DTSTART:20260101T000000", "RRULE:FREQ=SECONDLY"]
-    lines += ["EXRULE:FREQ=SECONDLY;INTERVAL=2", "EXRULE:FREQ=SECONDLY;BYSECOND=" + ",".join(map(str, range(1, 60, 2)))]
-    rule = parse("\n".join(lines))
+def test_exceptions_one_by_one_are_decided_when_read() -> None:
+    """Two EXRULEs that take turns: nothing is left, and that is proved, not walked."""
+    lines = ["DTSTART:20260101T000000", "RRULE:FREQ=SECONDLY", "EXRULE:FREQ=SECONDLY;INTERVAL=2"]
+    odd = ",".join(map(str, range(1, 60, 2)))
     start = perf_counter()
+    rule = parse("\n".join([*lines, f"EXRULE:FREQ=SECONDLY;BYSECOND={odd}"]))
+    assert rule.next_after(NOW) is None
+    assert "exceptions" in (rule.proves_never() or "")
+    almost = parse("\n".join([*lines, f"EXRULE:FREQ=SECONDLY;BYSECOND={odd[2:]}"]))  # second 1 of each minute is left
+    assert almost.next_after(NOW) == NOW + timedelta(minutes=1)
     with pytest.raises(RuleInvalid) as caught:
-        rule.next_after(NOW)
-    assert perf_counter() - start < 1
+        parse(
+            "\n".join(
+                [*lines, "EXRULE:FREQ=SECONDLY;INTERVAL=86399", "EXRULE:FREQ=MINUTELY;INTERVAL=7;BYSECOND=" + odd]
+            )
+        )
     assert caught.value.code == "exceptions_too_dense"
+    assert perf_counter() - start < 20
 
 
 def test_kinds_of_years_are_few_and_enough() -> None:

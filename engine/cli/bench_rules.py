@@ -1,0 +1,96 @@
+"""``lodger bench rules``: next slots beside python-dateutil and cronsim, in one run, with bars."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from math import log10
+from random import Random
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from lodger.engine.cli.answer import AsJson, say, write_json
+
+_NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
+#: A question to another library is asked until this much time is gone, at least once.
+_PATIENCE_S = 1.0
+_QUESTIONS = 300
+
+RULES = (
+    ("rrule", "FREQ=DAILY"),
+    ("rrule", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+    ("rrule", "FREQ=MONTHLY;BYDAY=-1FR"),
+    ("rrule", "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1"),
+    ("rrule", "FREQ=HOURLY;INTERVAL=5"),
+    ("rrule", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO"),
+    ("rrule", "FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=29"),
+    ("rrule", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"),
+    ("cron", "*/5 * * * *"),
+    ("cron", "0 9 * * 1-5"),
+    ("cron", "0 0 29 2 1"),
+    ("schyntax", "min(*%5) hours(8..17) days(mon..fri)"),
+    ("every", "every 90s"),
+)  # fmt: skip
+
+
+def rules(as_json: AsJson = False) -> None:
+    """Time the next slot of typical and hostile rules; other libraries where they are installed."""
+    rows = [_measured(kind, text) for kind, text in RULES]
+    if as_json:
+        write_json({"unit": "us", "rules": rows})
+        return
+    width = max(len(row["rule"]) for row in rows)
+    say("Microseconds for the next slot; bars are logarithmic, one mark for a fifth of a power of ten.")
+    for row in rows:
+        for name in ("lodger", "dateutil", "cronsim"):
+            if (us := row[name]) is not None:
+                title = row["rule"] if name == "lodger" else ""
+                say(f"{title:{width}}  {name:8}  {us:>12,.1f}  {'█' * max(1, round(log10(max(us, 1)) * 5 + 1))}")
+
+
+def _measured(kind: str, text: str) -> dict[str, Any]:
+    from lodger.engine.recurrence.parse import parse_rule
+    from lodger.engine.recurrence.rule import RuleSpec
+
+    start = "19000101T000000Z" if kind == "rrule" else None
+    rule = parse_rule(RuleSpec(text, dtstart=start))
+    instants = [_NOW + timedelta(seconds=97_003 * n) for n in range(_QUESTIONS)]
+    Random(1).shuffle(instants)  # noqa: S311 - an order of questions, no secret
+    took = [_timed(rule.next_after, instant) for instant in instants]
+    row: dict[str, Any] = {"rule": text, "lodger": round(median(took), 1), "lodger_worst": round(max(took), 1)}
+    row["dateutil"] = _others(_dateutil(text), instants) if kind == "rrule" else None
+    row["cronsim"] = _others(_cronsim(text), instants) if kind == "cron" else None
+    return row
+
+
+def _timed(ask: Callable[[datetime], object], instant: datetime) -> float:
+    begin = perf_counter()
+    ask(instant)
+    return (perf_counter() - begin) * 1e6
+
+
+def _others(ask: Callable[[datetime], object] | None, instants: list[datetime]) -> float | None:
+    if ask is None:
+        return None
+    took: list[float] = []
+    for instant in instants:
+        took.append(_timed(ask, instant))
+        if sum(took) > _PATIENCE_S * 1e6:
+            break
+    return round(median(took), 1)
+
+
+def _dateutil(text: str) -> Callable[[datetime], object] | None:
+    try:
+        from dateutil.rrule import rrulestr
+    except ImportError:
+        return None
+    rule = rrulestr(text, dtstart=datetime(1900, 1, 1, tzinfo=UTC))
+    return lambda instant: rule.after(instant)
+
+
+def _cronsim(text: str) -> Callable[[datetime], object] | None:
+    try:
+        from cronsim import CronSim
+    except ImportError:
+        return None
+    return lambda instant: next(CronSim(text, instant), None)

@@ -1,0 +1,110 @@
+"""No sentence means two things: over all languages together, and for every part of an RRULE."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.recurrence.test_sentences import CRON, SCHYNTAX, cron_text, first_slots, schyntax_text
+
+from lodger.engine.recurrence.parse import parse_rule
+from lodger.engine.recurrence.rule import RuleSpec
+
+PARTS = {
+    "INTERVAL": ["2", "3", "7"],
+    "BYMONTH": ["1", "2", "1,3,5"],
+    "BYMONTHDAY": ["1", "-1", "13", "29,31"],
+    "BYYEARDAY": ["1", "-1", "100,366"],
+    "BYDAY": ["MO", "SA,SU", "MO,TU,WE,TH,FR", "MO,TU,WE,TH,FR,SA,SU"],
+    "BYHOUR": ["0", "9", "9,17"],
+    "BYMINUTE": ["0", "30", "0,15,30,45"],
+    "BYSECOND": ["0", "30", "0,20,40"],
+    "BYSETPOS": ["1", "-1", "2"],
+    "WKST": ["SU", "WE"],
+    "COUNT": ["1", "10", "49"],
+    "UNTIL": ["20991231", "20300101T000000"],
+}
+STARTS = ["DTSTART:20240227T225800", "DTSTART:19990531T000000", "DTSTART;TZID=Europe/Berlin:20240101T090000"]
+FREQS = ["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"]
+
+
+def rrule_text(dice: Random) -> str:
+    names = dice.sample(sorted(PARTS), dice.randint(0, 4))
+    if "COUNT" in names and "UNTIL" in names:
+        names.remove("UNTIL")
+    if "BYSETPOS" in names and not any(name in names for name in ("BYDAY", "BYMONTHDAY", "BYHOUR", "BYMINUTE")):
+        names.remove("BYSETPOS")
+    rule = "".join(f";{name}={dice.choice(PARTS[name])}" for name in names)
+    return f"{dice.choice(STARTS)}\nRRULE:FREQ={dice.choice(FREQS)}{rule}"
+
+
+def heard(texts: list[str]) -> None:
+    said: dict[str, str] = {}
+    for text in texts:
+        words = parse_rule(RuleSpec(text)).text()
+        first = said.setdefault(words, text)
+        if first != text:
+            one, other = (first_slots(parse_rule(RuleSpec(each))) for each in (first, text))
+            assert one == other, f"{first!r} and {text!r} share {words!r}"
+
+
+EVERY = st.integers(1, 400).map(lambda n: f"every {n * 15}m") | st.integers(1, 90).map(lambda n: f"every {n}h")
+ONCE = st.integers(10, 28).map(lambda n: f"at 2027-01-{n}T09:00")
+RRULE = st.integers(0, 2**32).map(lambda seed: rrule_text(Random(seed)))
+BARE = st.tuples(st.sampled_from(FREQS), st.sampled_from(["", ";BYHOUR=9;BYMINUTE=0;BYSECOND=0", ";BYDAY=MO"])).map(
+    lambda pair: f"FREQ={pair[0]}{pair[1]}"
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        CRON.map(cron_text) | SCHYNTAX.map(schyntax_text) | EVERY | ONCE | RRULE | BARE,
+        min_size=2,
+        max_size=60,
+        unique=True,
+    )
+)
+def test_no_two_languages_share_a_sentence_for_different_slots(texts: list[str]) -> None:
+    heard(texts)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(sorted(PARTS)))
+def test_a_changed_or_dropped_part_of_an_rrule_is_heard(seed: int, name: str) -> None:
+    text = rrule_text(Random(seed))
+    head, _, rule = text.partition("RRULE:")
+    kept = [part for part in rule.split(";") if not part.startswith(f"{name}=")]
+    if any(part.startswith("BYSETPOS") for part in kept) and not any(
+        part.startswith(("BYDAY", "BYMONTHDAY", "BYHOUR", "BYMINUTE")) for part in kept
+    ):
+        kept = [part for part in kept if not part.startswith("BYSETPOS")]
+    blocked = {"COUNT": "UNTIL", "UNTIL": "COUNT"}.get(name, "-")
+    if name == "BYSETPOS" or any(part.startswith(blocked) for part in kept):
+        return
+    others = [f"{head}RRULE:{';'.join([*kept, f'{name}={value}'])}" for value in PARTS[name]]
+    heard([*others, f"{head}RRULE:{';'.join(kept)}"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("FREQ=DAILY", "FREQ=DAILY;INTERVAL=2"),
+        ("FREQ=YEARLY;BYMONTH=1", "FREQ=YEARLY;BYMONTH=2"),
+        ("FREQ=MONTHLY;BYDAY=1MO", "FREQ=MONTHLY;BYDAY=-1MO"),
+        ("FREQ=MONTHLY;BYDAY=MO;BYSETPOS=1", "FREQ=MONTHLY;BYDAY=MO"),
+        ("FREQ=YEARLY;BYWEEKNO=1;BYDAY=MO", "FREQ=YEARLY;BYWEEKNO=1;BYDAY=MO;WKST=SU"),
+        ("FREQ=WEEKLY;INTERVAL=2;BYDAY=SU,MO", "FREQ=WEEKLY;INTERVAL=2;BYDAY=SU,MO;WKST=SU"),
+        ("FREQ=DAILY;COUNT=5", "FREQ=DAILY;COUNT=6"),
+        ("FREQ=DAILY;UNTIL=20260105", "FREQ=DAILY;UNTIL=20260106"),
+        ("FREQ=HOURLY;BYMINUTE=5", "FREQ=HOURLY;BYMINUTE=6"),
+        ("FREQ=HOURLY;BYSECOND=5", "FREQ=HOURLY"),
+        ("FREQ=DAILY\nEXDATE:20260102T090000", "FREQ=DAILY"),
+        ("FREQ=DAILY\nRDATE:20260102T100000", "FREQ=DAILY"),
+        ("FREQ=DAILY\nEXRULE:FREQ=WEEKLY", "FREQ=DAILY"),
+    ],
+)
+def test_a_planted_dropped_part_is_caught(one: str, other: str) -> None:
+    rules = [parse_rule(RuleSpec(f"DTSTART:20260101T090000\nRRULE:{text}")) for text in (one, other)]
+    assert first_slots(rules[0]) != first_slots(rules[1])
+    assert rules[0].text() != rules[1].text()
