@@ -101,4 +101,5 @@ def _binding(path: str) -> "ModuleType":
     spec = ModuleSpec("_quickjs", ExtensionFileLoader("_quickjs", path), origin=path)
     module: ModuleType = _imp.create_dynamic(spec)
     _imp.exec_dynamic(module)
+    module.__spec__ = spec  # as an ordinary import leaves it
     return module
