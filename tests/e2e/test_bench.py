@@ -8,7 +8,9 @@ def test_figures_of_every_limit() -> None:
     body = done.json
     assert {figure["unit"] for figure in body["figures"]} == {"ms", "MiB"}
     assert all(figure["samples"] == 2 and figure["most"] >= figure["p50"] for figure in body["figures"])
-    assert all(figure["most"] < 20 * 250 for figure in body["figures"]), "a gross bound: the exact one needs a quiet host"
+    assert all(figure["most"] < 20 * 250 for figure in body["figures"]), (
+        "a gross bound: the exact one needs a quiet host"
+    )
     assert body["holds"] == all(figure["holds"] for figure in body["figures"])
 
 
