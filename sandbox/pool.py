@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from lodger.sandbox import frames, prescan, verdict
+from lodger.sandbox import frames, verdict
+from lodger.sandbox.admission import refuse
 from lodger.sandbox.attempt import Attempt, NeverArmed, Surroundings
 from lodger.sandbox.doctor import Doctor
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
@@ -20,7 +21,6 @@ from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.runtimes import artefact
 from lodger.sandbox.runtimes.native_settings import native_settings
-from lodger.sandbox.verdict import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ _TRIES = 3
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
 #: Workers in a row that die while warming up before the pool says so to whoever waits.
 _HOPELESS = 4
-_MOST_MODULES = 1000
-_LONGEST_NAME = 255
 _journal = logging.getLogger("lodger.sandbox")
 
 
@@ -377,36 +375,3 @@ def resident_bytes(pid: int) -> int:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
-
-
-def refuse(job: Job) -> Verdict | None:
-    """What is too large or not JSON never reaches a worker."""
-    limits = job.limits
-    if job.bundle.wasm is not None and len(job.bundle.wasm) > limits.wasm_bytes:
-        return verdict.module_too_large(len(job.bundle.wasm), limits)
-    modules = job.bundle.modules
-    if job.bundle.wasm is None and job.bundle.entry not in modules:
-        return verdict.compile_error(f"the script has no module {job.bundle.entry!r}")
-    if len(modules) > _MOST_MODULES or any(
-        not name or len(name) > _LONGEST_NAME or not name.isprintable() for name in modules
-    ):
-        # An empty name would be the context's own place on the wire.
-        return verdict.bad_request(
-            f"at most {_MOST_MODULES} modules, each with a name of 1 to {_LONGEST_NAME} printable characters"
-        )
-    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in modules.values())
-    if size > limits.source_bytes:
-        return verdict.source_too_large(size, limits)
-    try:
-        prescan.check(
-            job.bundle.context.encode("utf-8", "surrogatepass"),
-            max_bytes=limits.input_bytes,
-            max_depth=limits.json_depth,
-        )
-        for name, source in modules.items():
-            (name + source).encode()
-    except prescan.JsonRefused as refused:
-        return verdict.bad_request(f"the input: {refused}")
-    except UnicodeEncodeError:
-        return verdict.bad_request("a module is not text: it holds half of a surrogate pair")
-    return None

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from lodger.sandbox import frames, verdict
+from lodger.sandbox.admission import refuse
 from lodger.sandbox.attempt import Attempt, NeverArmed, Surroundings
 from lodger.sandbox.compiler import LIMITS, Compiler
 from lodger.sandbox.doctor import Doctor
@@ -14,7 +15,7 @@ from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.pool import Pool, now_us, refuse, resident_bytes
+from lodger.sandbox.pool import Pool, now_us, resident_bytes
 from lodger.sandbox.runtimes import artefact
 from lodger.sandbox.sealed import Sealed
 from lodger.sandbox.shelf import Shelf

@@ -82,7 +82,9 @@ class Boot:
 
     def after_loading(self, launcher: int, outer: "tuple[str, ...]") -> None:
         """Everything that a fork inherits, when nothing needs to be read any more."""
-        if "seccomp" not in self._without:  # its filter lets nothing become executable; what is already must not be writable
+        if (
+            "seccomp" not in self._without
+        ):  # its filter lets nothing become executable; what is already must not be writable
             process.seal_code()
         self._data_before = _data_bytes()
         self._enter_namespaces(launcher, outer)

@@ -12,7 +12,6 @@ from lodger.sandbox.runtimes.native_guest import NativeGuest, NativeHost
 from lodger.sandbox.runtimes.native_modules import NativeModules
 from lodger.sandbox.runtimes.realm import QuickRealm
 
-
 _MISSING = "could not load module '"
 
 
