@@ -153,6 +153,8 @@ class Boot:
             3 * (limits["source_bytes"] + limits["input_bytes"] + limits["result_bytes"]) + 2 * limits["frame_bytes"]
         )
         self._lower(limits["cpu_ms"], self._data_before + limits["memory_bytes"] + copies + rlimits.DATA_SLACK_BYTES)
+        if "rlimits" not in self._without:
+            rlimits.bound_signals()
         if self.filter_b is not None:
             self.filter_b.install()
 
