@@ -164,6 +164,8 @@ class Boot:
         )
         copies += 2 * self._code_bytes  # of compiled code: its own copy and the tables made of it
         self._lower(limits["cpu_ms"], self._data_before + limits["memory_bytes"] + copies + rlimits.DATA_SLACK_BYTES)
+        if "rlimits" not in self._without:
+            rlimits.bound_signals()
         if self.filter_b is not None:
             self.filter_b.install()
 
