@@ -26,6 +26,8 @@ from lodger.sandbox.runtimes.libwasmtime import settings
 #: The files of stdlib/js in their order; capability files (cap-*.js) follow by name.
 GLOBALS = (
     "bootstrap.js",
+    "errors.js",
+    "alarm.js",
     "inspect.js",
     "console.js",
     "timer.js",

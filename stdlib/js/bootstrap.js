@@ -37,13 +37,9 @@
   const RangeErrorClass = RangeError;
   const Bytes = Uint8Array;
   const toInteger = parseInt;
-  const { trunc, max, min } = Math;
-  const FARTHEST_MS = 2 ** 31 - 1; // longer than any run may last
-  const now = Date.now;
   const text = String;
   const slice = uncurry(String.prototype.slice);
   const indexOf = uncurry(String.prototype.indexOf);
-  const lastIndexOf = uncurry(String.prototype.lastIndexOf);
   const startsWith = uncurry(String.prototype.startsWith);
   const wellFormed = uncurry(String.prototype.toWellFormed);
   // Array.prototype.push assigns, so a setter on Array.prototype would be handed our array and what goes into it.
@@ -59,17 +55,14 @@
   const exec = uncurry(RegExp.prototype.exec);
   const isError = Error.isError;
 
-  const OURS = "(eval_script"; // the guest's name for every file of this folder
-  const MISSING = /^(?:Error loading|could not load) module '(.*)'$/;
-  const PLACE = /([^\s()]+):(\d+):(\d+)\)?$/;
   const CALL_NAME = /^[!-~]{1,255}$/;
 
   // -- one job's state; `start` fills it --
   const factories = create(null);
   let context = null;
   let limits = null;
-  let entry = "main.js";
-  let indent = 0; // columns that our wrapper adds to the first line of a snippet
+  // What errors.js must know: the file that is run, the columns that our wrapper adds to a snippet's first line, the files there are.
+  const job = { __proto__: null, entry: "main.js", indent: 0, names: "" };
   let over = false;
   let settled = false; // the script's own promise is
   let answer = "null";
@@ -77,84 +70,17 @@
   let open = 0; // how many of them are unanswered
   let lastCall = 0;
   let loose = []; // failed calls that nobody has looked at
-  let timers = new MapClass();
-  let lastTimer = 0;
-  let wakes = Infinity;
   let lines = 0;
   let written = 0;
   let dropped = 0;
 
   const $ = create(null);
+  const describe = (thrown) => $.describe(thrown);
+  const frames = (stack) => $.frames(stack);
+  const member = (value, name) => $.member(value, name);
+  const fault = (message, name) => $.fault(message, name);
 
-  // -- stacks and errors --
-
-  function frames(stack) {
-    // The author's frames only, one per line, with the columns of the file as it was uploaded.
-    let kept = "";
-    let place = null;
-    let from = 0;
-    for (let count = 0; from < stack.length && count < 100; count++) {
-      let end = indexOf(stack, "\n", from);
-      if (end < 0) end = stack.length;
-      let line = slice(stack, from, end);
-      from = end + 1;
-      if (where !== undefined) line = where(line, entry);
-      if (indexOf(line, OURS) >= 0 || line === "") continue;
-      if (indent > 0 && startsWith(line, "    at default (")) line = "    at <top level> (" + slice(line, 16);
-      const found = exec(PLACE, line);
-      if (found !== null) {
-        const row = +found[2];
-        let column = +found[3];
-        if (indent > 0 && row === 1 && found[1] === entry) {
-          column = max(1, column - indent);
-          line = slice(line, 0, lastIndexOf(line, ":")) + ":" + column + (line[line.length - 1] === ")" ? ")" : "");
-        }
-        if (place === null && found[1] !== "<input>") place = { file: found[1], line: row, column };
-      }
-      kept += (kept === "" ? "" : "\n") + line;
-    }
-    return { stack: slice(kept, 0, 8192), place };
-  }
-
-  function member(value, name) {
-    try {
-      const found = value[name];
-      return found === undefined || found === null ? "" : typeof found === "object" || typeof found === "function" ? "" : text(found);
-    } catch {
-      return "";
-    }
-  }
-
-  function describe(thrown) {
-    // Whatever was thrown, as {name, message, stack, file, line, column}. Getters and proxies of the tenant run here, under its limits.
-    const about = { __proto__: null, name: "Error", message: "", stack: "", file: null, line: null, column: null };
-    const object = (typeof thrown === "object" && thrown !== null) || typeof thrown === "function";
-    if (object && (isError(thrown) || member(thrown, "message") !== "" || member(thrown, "stack") !== "")) {
-      about.name = slice(member(thrown, "name"), 0, 200) || "Error";
-      about.message = slice(member(thrown, "message"), 0, 4096);
-      const missing = about.name === "ReferenceError" ? exec(MISSING, about.message) : null;
-      if (missing !== null) about.message = "cannot find module '" + missing[1] + "'; this script has " + limits.names;
-      const { stack, place } = frames(member(thrown, "stack"));
-      about.stack = stack;
-      if (place !== null) {
-        about.file = place.file;
-        about.line = place.line;
-        about.column = place.column;
-      }
-      const code = member(thrown, "code");
-      if (code !== "") about.code = slice(code, 0, 200);
-    } else {
-      let shown = "something that cannot be shown";
-      try {
-        shown = $.inspect === undefined ? text(thrown) : $.inspect(thrown);
-      } catch {}
-      about.message = slice("threw " + shown, 0, 4096);
-    }
-    about.name = wellFormed(about.name);
-    about.message = wellFormed(about.message);
-    about.stack = wellFormed(about.stack);
-    return about;
-  }
+  // -- how it ends --
 
   function say(outcome, about) {
     // Written piece by piece: the guest's JSON.stringify pushes objects on an array that a setter on Array.prototype can see.
@@ -167,20 +93,6 @@
 
   function fail(outcome, thrown) {
     if (!over) say(outcome, describe(thrown));
-  }
-
-  function fault(message, name) {
-    const error = new ErrorClass(message);
-    if (name !== undefined) defineProperty(error, "name", { value: name, configurable: true, writable: true });
-    return error;
-  }
-
-  function blame(error) {
-    // Out of memory is thrown as an InternalError, and as a bare null when there was no room for one.
-    if (error === null) return "null";
-    const message = member(error, "message");
-    if (member(error, "name") === "InternalError" && message === "out of memory") return "memory_limit";
-    return isError(error) && message === "Maximum call stack size exceeded" ? "stack_limit" : "script_error";
   }
 
   // -- calls --
@@ -251,53 +163,6 @@
     }
   }
 
-  // -- timers --
-
-  function announce() {
-    let next = Infinity;
-    mapForEach(timers, (timer) => {
-      if (timer.at < next) next = timer.at;
-    });
-    if (next === wakes) return;
-    wakes = next;
-    host.timer(next === Infinity ? "-" : text(max(0, trunc(next - now()))));
-  }
-
-  function later(milliseconds, callback) {
-    const id = ++lastTimer;
-    const at = now() + min(FARTHEST_MS, max(0, trunc(+milliseconds) || 0));
-    mapSet(timers, id, { at, id, callback });
-    if (at < wakes) {
-      wakes = at;
-      host.timer(text(max(0, at - now())));
-    }
-    return id;
-  }
-
-  function forget(id) {
-    const timer = mapGet(timers, id);
-    if (timer === undefined) return;
-    mapDelete(timers, id);
-    if (timer.at <= wakes) announce();
-  }
-
-  function tick() {
-    // One timer per turn, the earliest first, so that promise jobs run between two timers.
-    wakes = -1; // the host has forgotten its alarm: whatever is next must be told
-    const time = now();
-    let due = null;
-    mapForEach(timers, (timer) => {
-      if (timer.at <= time && (due === null || timer.at < due.at || (timer.at === due.at && timer.id < due.id))) due = timer;
-    });
-    if (due !== null) mapDelete(timers, due.id);
-    try {
-      if (due !== null) due.callback();
-    } catch (error) {
-      fail("script_error", error);
-    }
-    if (!over) announce();
-  }
-
   // -- logs --
 
   function log(level, line) {
@@ -349,7 +214,7 @@
     try {
       json = value === undefined ? "null" : stringify(value);
     } catch (error) {
-      const why = blame(error);
+      const why = $.blame(error);
       if (why !== "script_error") return crash(error);
       const hint = fault("the result is not JSON: " + member(error, "message"), member(error, "name") || "TypeError");
       const { stack } = describe(error);
@@ -374,7 +239,7 @@
   }
 
   function crash(error) {
-    const why = blame(error);
+    const why = $.blame(error);
     if (why === "memory_limit") return fail(why, fault("the script needs more memory than it may hold", "LimitExceeded"));
     if (why === "stack_limit") {
       const about = describe(error);
@@ -409,7 +274,7 @@
 
   async function attempt(way) {
     // way: module (has a default export), body (a snippet as a function's body), plain (a module without default export)
-    indent = way === "body" ? limits.indent : 0;
+    job.indent = way === "body" ? limits.indent : 0;
     if (way !== "module") scope();
     let namespace;
     try {
@@ -429,10 +294,10 @@
   function entered(run) {
     if (typeof run !== "function") {
       const kind = run === null ? "null" : typeof run;
-      throw fault("the default export of " + entry + " is " + kind + "; export a function, it is called once per run", "TypeError");
+      throw fault("the default export of " + job.entry + " is " + kind + "; export a function, it is called once per run", "TypeError");
     }
     if (startsWith(functionText(run), "class"))
-      throw fault("the default export of " + entry + " is a class; export a function, it is called once per run", "TypeError");
+      throw fault("the default export of " + job.entry + " is a class; export a function, it is called once per run", "TypeError");
     return run(members());
   }
 
@@ -441,12 +306,12 @@
     delete globalThis.$begin;
     if (began || !isError(error)) return crash(error);
     const message = member(error, "message");
-    if (way === "module" && message === "Could not find export 'default' in module '" + entry + "'") return attempt("plain");
+    if (way === "module" && message === "Could not find export 'default' in module '" + job.entry + "'") return attempt("plain");
     if (member(error, "name") !== "SyntaxError") {
-      return exec(MISSING, message) === null ? crash(error) : fail("compile_error", error);
+      return !$.isMissing(message) ? crash(error) : fail("compile_error", error);
     }
     const { place } = frames(member(error, "stack"));
-    if (place !== null && place.file !== entry) return refuseSource(error);
+    if (place !== null && place.file !== job.entry) return refuseSource(error);
     if (way === "module") {
       firstError = error;
       return attempt("body");
@@ -484,9 +349,9 @@
       indent: numbers[6],
       rows: numbers[7],
       declares: numbers[8] === 1,
-      names: slice(message, second + 1, third),
     };
-    entry = slice(message, first + 1, second);
+    job.entry = slice(message, first + 1, second);
+    job.names = slice(message, second + 1, third);
     context = parse(slice(message, third + 1));
     if (factories.action === undefined) factories.action = (all) => all.action;
     void attempt(numbers[5] === 1 ? "module" : "body");
@@ -502,9 +367,9 @@
   function halted() {
     // Called from inside the interrupted loop: the frames below ours are where the script is.
     const { stack, place } = frames(new ErrorClass("").stack);
-    const known = place !== null && !(indent > 0 && place.line === 1 && place.column === 1); // there our wrapper begins, not the loop
-    const where = known ? [stringify(place.file), place.line, place.column] : ["null", "null", "null"];
-    host.halt(dropped + ' {"stack":' + stringify(wellFormed(stack)) + ',"file":' + where[0] + ',"line":' + where[1] + ',"column":' + where[2] + "}");
+    const known = place !== null && !(job.indent > 0 && place.line === 1 && place.column === 1); // there our wrapper begins, not the loop
+    const at = known ? [stringify(place.file), place.line, place.column] : ["null", "null", "null"];
+    host.halt(dropped + ' {"stack":' + stringify(wellFormed(stack)) + ',"file":' + at[0] + ',"line":' + at[1] + ',"column":' + at[2] + "}");
   }
 
   // -- what files of this folder get --
@@ -514,12 +379,13 @@
   $.call = call;
   $.callSync = callSync;
   $.uncurry = uncurry;
-  $.later = later;
-  $.forget = forget;
   $.log = log;
-  $.describe = describe;
-  $.frames = frames;
   $.inspect = undefined;
+  $.job = job;
+  $.where = where;
+  $.fail = fail;
+  $.alarm = host.timer;
+  $.ended = () => over;
   $.global = (name, value) => {
     defineProperty(globalThis, name, { value, configurable: true, writable: true, enumerable: false });
   };
@@ -529,7 +395,7 @@
     for (let index = 0; index < count; index++) bytes[index] = toInteger(slice(hex, 2 * index, 2 * index + 2), 16);
     return bytes;
   };
-  $.primordials = { __proto__: null, parse, stringify, defineProperty, create, keys, uncurry, slice, indexOf, push, exec, isError, mapGet, mapSet, mapHas, mapDelete, wellFormed };
+  $.primordials = { __proto__: null, parse, stringify, defineProperty, create, keys, uncurry, slice, indexOf, push, exec, isError, mapGet, mapSet, mapHas, mapDelete, mapForEach, wellFormed };
 
   // Run in every worker before it meets a job: walks the parser, the compiler, the job queue and the allocator, so that their
   // pages are the worker's own when time counts. Keeps nothing and defines nothing.
@@ -543,6 +409,6 @@
     return stringify(parse('{"a":[1,"b",{"c":null}]}')).length;
   }
 
-  $.host = { start, settle, tick, stuck, halted, touch };
+  $.host = { start, settle, stuck, halted, touch }; // and tick, of alarm.js
   return $;
 })();

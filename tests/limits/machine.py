@@ -33,7 +33,7 @@ class Machine:
 
     async def _worker(self) -> int:
         async with asyncio.timeout(30):
-            while not self.pool.ready:
+            while not self.pool.ready:  # noqa: ASYNC110 - the pool has no event for it, and needs none
                 await asyncio.sleep(0)
         return self.pool.ready[0]
 

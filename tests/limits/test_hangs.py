@@ -1,4 +1,4 @@
-"""Built-ins that never ask the engine's interrupt handler, conversions that hang, compile bombs, hash floods: each ends, with the right word.
+"""Built-ins that never ask the engine's interrupt handler, conversions that hang, compile bombs, hash floods: each ends as it must.
 
 One line each; measured to run for more than four seconds under the engine's own limit of 0.3 s, most of them for ever.
 """
@@ -28,7 +28,7 @@ ENDLESS = {
     "concat of a spreadable": "return [].concat({ length: 2 ** 53 - 1, [Symbol.isConcatSpreadable]: true })",
     "flatMap": "new Array(4294967295).flatMap((x) => x)",
     "iterator drop": "(function* () { for (;;) yield 1 })().drop(9e15).next()",
-    "Set.union": "new Set([1]).union({ size: 1, has() { return true }, keys() { return { next() { return { done: false, value: 1 } } } } })",
+    "Set.union": "new Set([1]).union({ size: 1, has: () => true, keys: () => ({ next: () => ({ done: false, value: 1 }) }) })",
     "String.raw": "String.raw({ raw: { length: 2 ** 53 - 1 } })",
     "indexOf in a string": "for (;;) 'a'.repeat(4e6).indexOf('a'.repeat(2e6) + 'b')",
     "split": "for (;;) 'a'.repeat(4e6).split('a'.repeat(2e6) + 'b')",
@@ -38,7 +38,8 @@ ENDLESS = {
     "a list of keys": "JSON.stringify({}, new Array(4294967295))",
     "a shared graph as JSON": "let a = [1]; for (let i = 0; i < 40; i++) a = [a, a]; return a",
     "a shared graph flat": "let a = [1]; for (let i = 0; i < 40; i++) a = [a, a]; return a.flat(Infinity).length",
-    "one function of many names": "for (;;) eval('(function(){' + Array.from({ length: 60000 }, (_, i) => 'let a' + i + ';').join('') + '})')",
+    "one function of many names":
+        "for (;;) eval('(() => {' + Array.from({ length: 60000 }, (_, i) => 'let a' + i + ';').join('') + '})')",
     "one expression of many ways": "for (;;) new RegExp(Array.from({ length: 200000 }, (_, i) => 'a' + i).join('|'))",
     "error to text": "throw { toString() { for (;;); }, get message() { for (;;); } }",
     "stack of an error": "throw { get stack() { for (;;); } }",

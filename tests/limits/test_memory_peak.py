@@ -18,7 +18,7 @@ HOGS = {
     "numbers": "let n = 1n; for (;;) n = n * n + 7n",
     "caught again and again": "const a = []; for (;;) try { for (;;) a.push(new Array(1000).fill(0)) } catch {}",
     "parsed": "const t = '[' + '[],'.repeat(3e5) + '[]]'; const a = []; for (;;) a.push(JSON.parse(t))",
-    "jobs": "const f = (n) => { Promise.resolve().then(() => f(n + 1)); Promise.resolve().then(() => f(n + 1)) }; f(0); await new Promise(() => {})",
+    "jobs": "const f = async (n) => { await null; f(n + 1); f(n + 1) }; f(0); await new Promise(() => {})",
 }  # fmt: skip
 ENDS = {
     Outcome.MEMORY_LIMIT,

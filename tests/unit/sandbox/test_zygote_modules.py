@@ -38,6 +38,7 @@ QUICKJS = {
     "lodger.sandbox.runtimes.modules",
     "lodger.sandbox.runtimes.quickjs",
     "lodger.sandbox.runtimes.realm",
+    "lodger.sandbox.runtimes.rehearsal",
 }
 WASM = {
     "lodger.sandbox.runtimes",
@@ -127,5 +128,17 @@ def test_quickjs_zygote() -> None:
 def test_wasm_zygote() -> None:
     modules, count, _ = asyncio.run(look(WasmPool()))
     assert modules - interpreter_itself() <= OURS | THEIRS | WASM
+    assert not modules & HOOKED
+    assert count == 1
+
+
+def test_native_zygote() -> None:
+    modules, count, _ = asyncio.run(look(Pool(runtime="quickjs-native", size=1)))
+    ours = {
+        f"lodger.sandbox.runtimes.{name}"
+        for name in ("native_guest", "native_modules", "native_realm", "quickjs_native")
+    }
+    assert modules - interpreter_itself() <= OURS | THEIRS | QUICKJS | ours | {"_quickjs"}
+    assert "quickjs" not in modules
     assert not modules & HOOKED
     assert count == 1

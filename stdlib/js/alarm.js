@@ -1,0 +1,59 @@
+// The queue of timers behind setTimeout: the host holds one alarm, for whichever is due first.
+const { alarm, fail, primordials: p } = $;
+const { mapGet, mapSet, mapDelete, mapForEach } = p;
+const { trunc, max, min } = Math;
+const FARTHEST_MS = 2 ** 31 - 1; // longer than any run may last
+const now = Date.now;
+const text = String;
+const timers = new Map();
+let lastTimer = 0;
+let wakes = Infinity;
+
+function announce() {
+  let next = Infinity;
+  mapForEach(timers, (timer) => {
+    if (timer.at < next) next = timer.at;
+  });
+  if (next === wakes) return;
+  wakes = next;
+  alarm(next === Infinity ? "-" : text(max(0, trunc(next - now()))));
+}
+
+function later(milliseconds, callback) {
+  const id = ++lastTimer;
+  const at = now() + min(FARTHEST_MS, max(0, trunc(+milliseconds) || 0));
+  mapSet(timers, id, { at, id, callback });
+  if (at < wakes) {
+    wakes = at;
+    alarm(text(max(0, at - now())));
+  }
+  return id;
+}
+
+function forget(id) {
+  const timer = mapGet(timers, id);
+  if (timer === undefined) return;
+  mapDelete(timers, id);
+  if (timer.at <= wakes) announce();
+}
+
+function tick() {
+  // One timer per turn, the earliest first, so that promise jobs run between two timers.
+  wakes = -1; // the host has forgotten its alarm: whatever is next must be told
+  const time = now();
+  let due = null;
+  mapForEach(timers, (timer) => {
+    if (timer.at <= time && (due === null || timer.at < due.at || (timer.at === due.at && timer.id < due.id))) due = timer;
+  });
+  if (due !== null) mapDelete(timers, due.id);
+  try {
+    if (due !== null) due.callback();
+  } catch (error) {
+    fail("script_error", error);
+  }
+  if (!$.ended()) announce();
+}
+
+$.later = later;
+$.forget = forget;
+$.host.tick = tick;

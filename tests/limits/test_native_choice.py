@@ -1,0 +1,100 @@
+"""quickjs-native is chosen by whoever operates: nothing that a tenant can say names a runtime, and what the tenant does say is harmless."""
+
+import dataclasses
+import inspect
+from collections.abc import Iterator
+
+import pytest
+from tests.e2e.command import lodger
+from tests.limits.machine import Machine
+
+from lodger.engine import verbs
+from lodger.engine.settings import Settings
+from lodger.sandbox import Bundle, Limits, Outcome
+from lodger.sandbox.errors import LimitInvalid
+from lodger.sandbox.walls import seccomp
+
+NATIVE = "quickjs-native"
+
+
+def test_no_verb_of_a_tenant_takes_a_runtime() -> None:
+    seen = 0
+    for _, group in inspect.getmembers(verbs, inspect.isclass):
+        for _, verb in inspect.getmembers(group, inspect.isfunction):
+            assert "runtime" not in inspect.signature(verb).parameters, verb
+            seen += 1
+    assert seen > 20
+    assert "runtime" not in {field.name for field in dataclasses.fields(Bundle)}
+    with pytest.raises(LimitInvalid, match="runtime"):
+        Limits().lowered({"runtime": NATIVE})
+
+
+def test_the_operator_chooses() -> None:
+    assert Settings().runtime == "quickjs"
+    assert Settings(runtime=NATIVE).runtime == NATIVE
+    with pytest.raises(ValueError, match="runtime"):
+        Settings(runtime="wasm")
+
+
+def test_exec() -> None:
+    said = lodger(
+        "exec", "-", "--runtime", NATIVE, "--input", '{"id": 4294967303}', "--json", stdin="return action.input.id"
+    )
+    assert said.json["result"] == 4294967303
+    assert said.json["walls"]["seccomp"] is True
+    assert lodger("exec", "-", "--runtime", "native", stdin="return 1").code == 2
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_its_table_is_short(machine: str) -> None:
+    allowed = {*seccomp.PLAIN, *seccomp.ADDED[NATIVE], *seccomp.NEVER_EXECUTABLE}
+    assert len(allowed) + len(seccomp.UNTIL_ARMED) <= 25, machine
+
+
+@pytest.fixture
+def native() -> Iterator[Machine]:
+    machine = Machine(NATIVE)
+    yield machine
+    machine.close()
+
+
+def test_a_second_file_is_refused_in_words(native: Machine) -> None:
+    report = native("import x from './other.js'\nexport default () => x")
+    assert report.outcome is Outcome.COMPILE_ERROR
+    assert report.error is not None
+    assert "single file" in report.error.message
+    assert (report.error.file, report.error.line) == ("main.js", 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "result"),
+    [
+        ("return 2 ** 53 - 1", "9007199254740991"),
+        ("return 'admin\\0evil'", '"admin\\u0000evil"'),
+        ("return '\\ud800'", '"\\ud800"'),
+        ("let s = ''; for (let i = 0; i < 9000; i++) s += 'ab'; return s.length", "18000"),
+        ("let s = ''; for (let i = 0; i < 9000; i++) s += 'ab'; return s", '"' + "ab" * 9000 + '"'),
+        ("return String(10n ** 5000n).length", "5001"),
+        ("Error.prototype.toString = () => 'stack overflow'; return 1", "1"),
+    ],
+    ids=["2^53 - 1", "NUL", "half a pair", "a rope", "a rope as result", "BigInt", "a bent error"],
+)
+def test_what_the_binding_would_lose_crosses_whole(native: Machine, code: str, result: str) -> None:
+    report = native(code)
+    assert (report.outcome, report.result) == (Outcome.OK, result)
+
+
+def test_an_answer_that_has_left_is_the_last_thing(native: Machine) -> None:
+    # The host's end cannot be caught as an error: the process ends with it.
+    report = native(
+        "try { console.log('a'); for (;;) kv.get('k'.repeat(2e6)) } catch { for (;;) await null }", cpu_ms=500
+    )
+    assert report.outcome in {Outcome.OUTPUT_LIMIT, Outcome.CPU_LIMIT, Outcome.SCRIPT_ERROR}
+    assert [line.text for line in report.logs] == ["a"]
+
+
+def test_forked_twins_draw_differently_and_evenly(native: Machine) -> None:
+    code = "const d = []; for (let i = 0; i < 2000; i++) d.push(Math.random()); return [d[0], d.reduce((a, b) => a + b) / 2000]"
+    drawn = {native(code).result for _ in range(5)}
+    assert len(drawn) == 5
+    assert all(0.45 < float(pair.strip("[]").split(",")[1]) < 0.55 for pair in drawn if pair)
