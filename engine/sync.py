@@ -1,5 +1,6 @@
 """The synchronous Engine, for Flask, Django and scripts, and the core that the async facade wraps."""
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,7 +71,7 @@ class Engine:
         clock, settings = clock or SystemClock(), settings or Settings()
         database = Database(str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress)
         ids = ids or Identities(clock.now_us)
-        return cls(Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(), settings))
+        return cls(Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(settings), settings))
 
     def close(self) -> None:
         """Let go of the database; safe to call twice."""
@@ -123,6 +124,8 @@ class Engine:
         request_key: str | None = None,
     ) -> Action:
         """Run a script once after a delay: milliseconds or a timedelta, counted from now on the engine's clock."""
+        if not isinstance(delay, timedelta) and not math.isfinite(delay):
+            raise InputError("instant_out_of_range", f"{delay} is no delay", fix="give milliseconds or a timedelta")
         delay_us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
         if delay_us < 0:
             raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lodger.sandbox import frames, prescan, said, verdict
+from lodger.sandbox import error_place, frames, prescan, said, verdict
 from lodger.sandbox.attempt_watch import AttemptWatch
 from lodger.sandbox.job import Host, Job, Reply, Report, Usage
 from lodger.sandbox.launcher import CPU_GRACE_MS, WorkerEnd
@@ -242,11 +242,14 @@ class Attempt:
         del incoming[:start]
         self._read_on()
 
+    def _payload(self) -> bytes:
+        return said.bundle(self._job.bundle)
+
     def _frame(self, kind: int, payload: bytes) -> None:
         if not self._armed:
             if kind == frames.ARMED and not payload:
                 self._armed = True
-                self._send(frames.BUNDLE, said.bundle(self._job.bundle))
+                self._send(frames.BUNDLE, self._payload())
             else:
                 self._decide(verdict.protocol_error("a frame before the worker was armed"))
         elif kind == frames.CALL:
@@ -258,7 +261,7 @@ class Attempt:
         elif kind == frames.DONE:
             self._done(payload)
         elif kind == frames.FAIL:
-            self._decide(said.failure(payload, self._limits))
+            self._decide(error_place.mended(said.failure(payload, self._limits), self._job.bundle.modules))
         else:
             self._decide(verdict.protocol_error("an unknown kind of frame"))
 
@@ -268,8 +271,10 @@ class Attempt:
                 payload, max_bytes=self._limits.result_bytes, max_depth=self._limits.json_depth
             )
         except prescan.JsonRefused as refused:
-            if refused.code == "too_deep":
+            if refused.code in ("too_deep", "number_out_of_range"):
                 self._decide(verdict.bad_request(str(refused)))
+            elif self._job.bundle.wasm is not None:  # its own bytes, not our serializer's
+                self._decide(verdict.bad_result(str(refused)))
             else:
                 self._decide(verdict.protocol_error("a result that is not JSON"))
             return

@@ -22,6 +22,8 @@ DONE = 20  # JSON text of the result
 DROPPED = 22  # u32 number of log lines that the worker did not send because a log limit was reached; at most once, before DONE or FAIL
 FAIL = 21  # u8 length of the outcome + outcome string + JSON text {"name","message","stack","line","column","file"}
 
+ARTEFACT = 23  # the next bytes of compiled code; only from the runtime wasm_compiler, before its DONE
+
 CALL_ID = Struct("<I")
 BUNDLE_PART = Struct(
     "<II"

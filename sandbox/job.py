@@ -13,12 +13,20 @@ class Bundle:
 
     Attributes:
         modules: source text by file name; the entry is ``main.js``.
-        context: JSON text handed to the default export's argument: ``{"action": {...}, "now": us, "grants": [...]}``.
+        context: JSON text handed to the default export's argument: ``{"action": {...}, "now": us, "grants": [...]}``;
+            for a WebAssembly module, all that it reads from its standard input.
+        wasm: a WASI preview 1 command instead of modules.
     """
 
     modules: dict[str, str]
     context: str = "{}"
     entry: str = "main.js"
+    wasm: bytes | None = None
+
+    @property
+    def runtime(self) -> str | None:
+        """What alone can run it: ``wasm``, or None when any runtime for JavaScript can."""
+        return None if self.wasm is None else "wasm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,7 @@ class Job:
         tag: the caller's name for it, for logs and ``ps`` only; never sent to the worker.
         fuel: deterministic instruction ceiling, 0 for none.
         now_us: what the script's clock starts from, microseconds since 1970.
+        tenant: whose it is; compiled modules are kept apart by it. Never sent to the worker.
     """
 
     bundle: Bundle
@@ -36,6 +45,7 @@ class Job:
     tag: str = ""
     fuel: int = 0
     now_us: int = 0
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

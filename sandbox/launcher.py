@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lodger.sandbox.child.settings import encode
-from lodger.sandbox.child.zygote import DEATH, PID
+from lodger.sandbox.child.zygote import CODE, DEATH, PID
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.limits import LIMITS
 
@@ -178,11 +178,19 @@ class Zygote:
             await self.stop()
             raise
 
-    def spawn(self) -> None:
-        """Ask for one worker; it comes through ``on_worker``."""
+    def spawn(self, code: tuple[int, int, bool] | None = None) -> None:
+        """Ask for one worker; they come through ``on_worker`` in the order of asking.
+
+        Args:
+            code: for runtime ``wasm`` the compiled module: descriptor of a sealed memory file, bytes, whether it is metered.
+        """
         if self._control is not None:
             try:
-                self._control.send(b"s")
+                if code is None:
+                    self._control.send(b"s")
+                else:
+                    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", code[:1]))]
+                    self._control.sendmsg([b"s" + CODE.pack(*code[1:])], rights)
             except OSError:
                 self._lose()
 

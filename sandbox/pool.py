@@ -12,14 +12,20 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from lodger.sandbox import frames, prescan, verdict
+from lodger.sandbox import frames, verdict
+from lodger.sandbox.admission import refuse
 from lodger.sandbox.attempt import Attempt, NeverArmed, Surroundings
 from lodger.sandbox.doctor import Doctor
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.runtimes import artefact
-from lodger.sandbox.verdict import Verdict
+from lodger.sandbox.runtimes.native_settings import native_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lodger.sandbox.shelf import Shelf
+    from lodger.sandbox.wasm_pool import WasmPool
 
 _READY = frames.HEAD.pack(0, frames.READY)
 _WARM_UP_S = 10.0
@@ -31,7 +37,8 @@ _HOPELESS = 4
 _journal = logging.getLogger("lodger.sandbox")
 
 
-def _now_us() -> int:
+def now_us() -> int:
+    """Microseconds since 1970, by the host's clock."""
     return time.time_ns() // 1000
 
 
@@ -39,7 +46,7 @@ class Pool:
     """Warm workers of one runtime behind one zygote.
 
     Args:
-        runtime: name of a module in ``lodger.sandbox.runtimes``.
+        runtime: ``quickjs``, or ``quickjs-native`` for code that the operator trusts; no job and no script can choose it.
         settings: what the runtime's ``prepare`` is told; for ``quickjs`` the baked realm is found or made when it is not named
             here. For tests only: ``without`` (walls to take away) and ``runtime_path``.
         size: ready workers to keep; 8 per core unless told.
@@ -47,6 +54,7 @@ class Pool:
         profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
         metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
         cache: where the baked realm is kept; None for lodger in the user's cache folder.
+        shelf: where compiled WebAssembly modules are kept; in memory only unless told.
         now_us: microseconds since 1970, for log lines.
     """
 
@@ -60,10 +68,15 @@ class Pool:
         profile: str = "untrusted",
         metered: bool = False,
         cache: Path | None = None,
-        now_us: Callable[[], int] = _now_us,
+        shelf: "Shelf | None" = None,
+        now_us: Callable[[], int] = now_us,
     ) -> None:
+        if metered and runtime != "quickjs":
+            raise SandboxError("not_metered", f"runtime {runtime} has no fuel", fix="limit its cpu_ms instead")
         self._runtime = runtime
         self._told = settings or {}
+        self._shelf = shelf
+        self._wasm: WasmPool | None = None
         self._settings: dict[str, str] = {}
         self._cores = cores or len(os.sched_getaffinity(0))
         self._size = size or 8 * self._cores
@@ -124,11 +137,32 @@ class Pool:
 
     async def run(self, job: Job, host: Host) -> Report:
         """Run one job in a fresh worker. The caller's cancellation kills the worker. Raises ZygoteFailed when none can be had."""
-        refused = _refuse(job)
+        refused = refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)
+        if job.bundle.runtime == "wasm":
+            return await (await self.for_modules()).run(job, host)
         if job.fuel and not self._metered:
             raise SandboxError("not_metered", "this pool was not prepared for fuel", fix="make it with metered=True")
+        return await self.attempt(lambda worker, around: Attempt(worker, job, host, around))
+
+    async def for_modules(self) -> "WasmPool":
+        """Give what runs WebAssembly, started at its first use and stopped with this pool. Raises ZygoteFailed, WallUnavailable."""
+        from lodger.sandbox.wasm_pool import WasmPool
+
+        async with self._starting:
+            if not self._open:
+                raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
+            if self._wasm is None:
+                settings = {name: self._told[name] for name in ("without",) if name in self._told}
+                self._wasm = WasmPool(
+                    settings=settings, cores=self._cores, profile=self._profile, shelf=self._shelf, now_us=self._now_us
+                )
+        await self._wasm.start()
+        return self._wasm
+
+    async def attempt(self, make: Callable[[WorkerEnd, Surroundings], Attempt]) -> Report:
+        """Give a ready worker to an attempt and see it through; another one when it dies before it is armed. Raises ZygoteFailed."""
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
         self._running += 1
@@ -136,7 +170,7 @@ class Pool:
             for _ in range(_TRIES):
                 worker = await self._take()
                 try:
-                    return await Attempt(worker, job, host, self._around).run()
+                    return await make(worker, self._around).run()
                 except NeverArmed:
                     if not self._open:
                         break
@@ -224,7 +258,7 @@ class Pool:
             if self._first is not None and not self._first.done():
                 self._first.set_result(None)
             if not self._around.idle_bytes:
-                self._around = Surroundings(_resident_bytes(worker.pid), self.walls, self._now_us)
+                self._around = Surroundings(resident_bytes(worker.pid), self.walls, self._now_us)
             self._give_back(worker)
             self._refill()
             return
@@ -250,7 +284,11 @@ class Pool:
     # the zygote
 
     async def _complete(self) -> dict[str, str]:
-        if self._runtime != "quickjs" or "runtime_path" in self._told or "artefact" in self._told:
+        if "runtime_path" in self._told:
+            return self._told
+        if self._runtime == "quickjs-native":
+            return {**native_settings(), **self._told}
+        if self._runtime != "quickjs" or "artefact" in self._told:
             return self._told
         realm = await asyncio.to_thread(
             artefact.ensure, self._cache, fuel=self._metered
@@ -311,7 +349,8 @@ class Pool:
             restarting.cancel()
             await asyncio.gather(restarting, return_exceptions=True)
         zygote, self._zygote = self._zygote, None
-        for each in (zygote, self._ending):
+        wasm, self._wasm = self._wasm, None
+        for each in (zygote, self._ending, wasm):
             if each is not None:
                 await each.stop()
         self._ending = None
@@ -329,30 +368,10 @@ def _drop(workers: Iterable[WorkerEnd]) -> None:
         worker.close()
 
 
-def _resident_bytes(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
+    """Resident memory of a process, 0 when it is gone."""
     try:
         with Path(f"/proc/{pid}/statm").open("rb") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
-
-
-def _refuse(job: Job) -> Verdict | None:
-    """What is too large or not JSON never reaches a worker."""
-    limits = job.limits
-    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in job.bundle.modules.values())
-    if size > limits.source_bytes:
-        return verdict.source_too_large(size, limits)
-    try:
-        prescan.check(
-            job.bundle.context.encode("utf-8", "surrogatepass"),
-            max_bytes=limits.input_bytes,
-            max_depth=limits.json_depth,
-        )
-        for name, source in job.bundle.modules.items():
-            (name + source).encode()
-    except prescan.JsonRefused as refused:
-        return verdict.bad_request(f"the input: {refused}")
-    except UnicodeEncodeError:
-        return verdict.bad_request("a module is not text: it holds half of a surrogate pair")
-    return None

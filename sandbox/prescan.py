@@ -46,7 +46,9 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int) -> Any:  # noqa: ANN40
     """Give the value: strict JSON, no NaN or Infinity, no number beyond a double, no duplicate key. Raises JsonRefused."""
     text = scan(data, max_bytes=max_bytes, max_depth=max_depth)
     try:
-        return json.loads(text, parse_constant=_constant, parse_float=_finite, object_pairs_hook=_unique)
+        return json.loads(
+            text, parse_constant=_constant, parse_float=_finite, parse_int=_integer, object_pairs_hook=_unique
+        )
     except JsonRefused:
         raise
     except (ValueError, RecursionError):
@@ -54,10 +56,10 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int) -> Any:  # noqa: ANN40
 
 
 def check(data: bytes, *, max_bytes: int, max_depth: int) -> str:
-    """Give the text if it is strict JSON; keys and the range of numbers are :func:`parse`'s to look at. Raises JsonRefused."""
+    """Give the text if it is strict JSON with numbers that a double holds; keys are :func:`parse`'s to look at. Raises JsonRefused."""
     text = scan(data, max_bytes=max_bytes, max_depth=max_depth)
     try:
-        _SYNTAX.decode(text)
+        (_SYNTAX if _LARGE.search(text) is None else _RANGE).decode(text)
     except JsonRefused:
         raise
     except (ValueError, RecursionError):
@@ -76,6 +78,12 @@ def _finite(digits: str) -> float:
     return number
 
 
+def _integer(digits: str) -> int:
+    if len(digits) > _LONGEST_INTEGER:
+        raise JsonRefused("number_out_of_range", "a number beyond the range of a double")
+    return int(digits)
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -83,4 +91,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+_LONGEST_INTEGER = 309
+#: Where a number may be too large, or a string looks so: only then each number is looked at. Linear: a run of digits is tried once.
+_LARGE = re.compile(r"(?<!\d)\d{309}|[eE]\+?0*(?:[3-9]\d\d|\d{4})")
 _SYNTAX = json.JSONDecoder(parse_constant=_constant)
+_RANGE = json.JSONDecoder(parse_constant=_constant, parse_float=_finite, parse_int=_integer)

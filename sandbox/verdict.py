@@ -55,10 +55,26 @@ def bad_request(why: str) -> Verdict:
     return Verdict(Outcome.BAD_REQUEST, ScriptError("BadRequest", why))
 
 
+def compile_error(why: str) -> Verdict:
+    """Say that there is nothing to run; ``why`` is our own sentence."""
+    return Verdict(Outcome.COMPILE_ERROR, ScriptError("ReferenceError", why))
+
+
 def source_too_large(size: int, limits: Limits) -> Verdict:
     """Say that the modules are too large."""
     message = f"the modules have {size} bytes, at most {limits.source_bytes} are taken"
     return Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message))
+
+
+def module_too_large(size: int, limits: Limits) -> Verdict:
+    """Say that a WebAssembly module is too large."""
+    message = f"the module has {size} bytes, at most {limits.wasm_bytes} are taken"
+    return Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message))
+
+
+def bad_result(why: str) -> Verdict:
+    """Say that a module wrote something to its standard output that is no JSON; ``why`` is our own sentence."""
+    return Verdict(Outcome.SCRIPT_ERROR, ScriptError("BadResult", f"standard output must be one JSON value: {why}"))
 
 
 def protocol_error(why: str) -> Verdict:

@@ -1,12 +1,15 @@
 """How a verb answers: one JSON object for programs, or a table for people."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
+
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON object, for programs.")]
 Database = Annotated[
@@ -16,8 +19,13 @@ Database = Annotated[
 
 
 def write_json(body: Any) -> None:  # noqa: ANN401 - anything that JSON can say
-    """Write one line of JSON."""
-    sys.stdout.write(json.dumps(body, ensure_ascii=False, default=_plain) + "\n")
+    """Write one line of JSON; with escapes where the stream's encoding lacks a letter, or it is half of a pair."""
+    text = json.dumps(body, ensure_ascii=False, default=_plain)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(body, default=_plain)
+    sys.stdout.write(text + "\n")
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say
@@ -48,11 +56,11 @@ def say(text: str = "") -> None:
 
 
 def visible(text: str) -> str:
-    """Replace control characters (an escape sequence in a log could repaint a terminal) but keep line ends and tabs."""
-    return "".join(
-        char if (char >= " " and char != "\x7f" and not "\x80" <= char <= "\x9f") or char in "\n\t" else "�"
-        for char in text
-    )
+    """Replace what could repaint or turn a terminal's line, or cannot be written; line ends and tabs stay.
+
+    Control characters (escape sequences), controls of direction (a line that reads backwards), halves of surrogate pairs.
+    """
+    return _UNSEEN.sub("�", text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
@@ -63,8 +71,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     from rich.text import Text
 
     grid = Table(box=SIMPLE_HEAD, title=title, title_justify="left", header_style="bold", pad_edge=False)
-    for number, column in enumerate(columns, 1):
-        grid.add_column(column, overflow="fold", no_wrap=number < len(columns))
+    for column in columns:
+        # On a narrow terminal cells fold: a table that hides what it cannot show says something else than the ledger.
+        grid.add_column(column, overflow="fold")
     for row in rows:
         grid.add_row(
             *(cell if isinstance(cell, Text) else Text(visible("" if cell is None else str(cell))) for cell in row)

@@ -1,6 +1,7 @@
 """``lodger demo``: the engine at work on two made-up shops, live in the terminal."""
 
 import contextlib
+import logging
 import re
 import sys
 import tempfile
@@ -69,6 +70,9 @@ def _play(folder: Path, for_s: float | None, *, as_json: bool) -> None:
             why=error.strerror or "",
             fix="run it where you may write, or without --keep",
         ) from None
+    # What the node notes is told as part of the story: a second voice would tear the screen.
+    logging.getLogger("lodger.node").propagate = False
+    logging.getLogger("lodger.node").addHandler(logging.NullHandler())
     told = _silent if as_json else _now
     summary = asyncio.run(play(Plan(folder, for_s), SystemClock(), told, _viewer(as_json=as_json)))
     if as_json:

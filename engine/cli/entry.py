@@ -1,14 +1,18 @@
 """Every verb on one Typer application, and the boundary where exceptions become exit codes."""
 
+import contextlib
+import io
+import logging
 import os
 import sys
 
 import typer
 
-from lodger.engine.cli import action, bench_rules, config, db, demo, doctor, schedule, script, tenant, up, version
+from lodger.engine.cli import action, bench, config, db, demo, doctor, escape, schedule, script, tenant, up, version
 from lodger.engine.cli import exec as exec_verb
 from lodger.engine.cli import next as next_verb
-from lodger.engine.cli.failure import tell
+from lodger.engine.cli.answer import visible
+from lodger.engine.cli.failure import TRACEBACK, Usage, tell
 
 app = typer.Typer(
     name="lodger",
@@ -33,18 +37,21 @@ app.command("up")(up.up)
 app.command("exec")(exec_verb.execute)
 app.command("next")(next_verb.next_slots)
 app.command("doctor")(doctor.doctor)
+app.command("escape")(escape.escape)
 app.command("version")(version.version)
-bench = typer.Typer(name="bench", help="How fast it is here.", no_args_is_help=True)
-bench.command("rules")(bench_rules.rules)
-app.add_typer(bench)
-for verb in (tenant, script, schedule, action, db, config):
+for verb in (tenant, script, schedule, action, bench, db, config):
     app.add_typer(verb.app)
 
 
 def run(arguments: list[str]) -> int:
     """Carry out one command line; give the exit code."""
+    _stand_in()
+    as_json = "--json" in arguments
     try:
-        app(args=arguments, prog_name="lodger")
+        try:
+            ended = app(args=arguments, prog_name="lodger", standalone_mode=not as_json)
+        finally:
+            sys.stdout.flush()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
@@ -54,5 +61,57 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # noqa: BLE001 - the outermost boundary: every fault is told in words
-        return tell(error, as_json="--json" in arguments)
-    return 0
+        return _told(_usage(error), as_json=as_json)
+    return ended if isinstance(ended, int) else 0
+
+
+def _told(error: Exception, *, as_json: bool) -> int:
+    try:
+        code = tell(error, as_json=as_json)
+        sys.stdout.flush()
+    except OSError as refused:
+        # The answer cannot be written where it was wanted, such as on a full disk: the other stream may still be read.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with contextlib.suppress(OSError):
+            tell(refused, as_json=False)
+        return 1
+    return code
+
+
+def _usage(error: Exception) -> Exception:
+    """Give what the option parser says as an error of ours, so that programs get JSON for it too."""
+    if hasattr(error, "format_message"):
+        return Usage("usage", error.format_message(), fix="lodger --help, or the verb with --help")
+    return error
+
+
+def _stand_in() -> None:
+    """Open /dev/null where a standard stream is closed: else the ledger's file would get its number, and what is said."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        # Text of strangers goes out here: a letter that the terminal's encoding lacks is shown as its number.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    _quiet()
+
+
+def _quiet() -> None:
+    """What the engine notes goes to stderr as one line; its traceback only where it is asked for."""
+    noted = logging.getLogger("lodger")
+    if not noted.handlers:
+        handler = logging.StreamHandler()
+        if not os.environ.get(TRACEBACK):
+            handler.setFormatter(_Line())
+        noted.addHandler(handler)
+        noted.propagate = False
+
+
+class _Line(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(record.getMessage())

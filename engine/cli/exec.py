@@ -12,6 +12,8 @@ from lodger.engine.cli.answer import AsJson, say, visible, write_json
 from lodger.engine.cli.failure import Usage
 
 MIB = 1024 * 1024
+RUNTIMES = ("quickjs", "quickjs-native", "wasm")
+_WASM = b"\0asm"
 _NOTHING: dict[str, Any] = {
     "result": None,
     "logs": [],
@@ -22,10 +24,19 @@ _NOTHING: dict[str, Any] = {
 
 
 def execute(
-    file: Annotated[Path, typer.Argument(help="The script, UTF-8; - is stdin.")],
-    runtime: Annotated[str, typer.Option(help="What executes it.")] = "quickjs",
+    file: Annotated[
+        Path, typer.Argument(help="The script, UTF-8, or a WebAssembly module (WASI preview 1 command); - is stdin.")
+    ],
+    runtime: Annotated[
+        str | None,
+        typer.Option(
+            help="quickjs, quickjs-native (only for code you trust: no WebAssembly around the engine) or wasm; "
+            "unless told, the file's first bytes decide."
+        ),
+    ] = None,
     input_json: Annotated[
-        str | None, typer.Option("--input", metavar="JSON", help="What it sees as action.input.")
+        str | None,
+        typer.Option("--input", metavar="JSON", help="What a script sees as action.input and a module on stdin."),
     ] = None,
     cpu_ms: Annotated[int | None, typer.Option(help="CPU time, milliseconds.")] = None,
     wall_ms: Annotated[int | None, typer.Option(help="Time from start to answer, milliseconds.")] = None,
@@ -33,19 +44,24 @@ def execute(
     as_json: AsJson = False,
 ) -> None:
     """Run a script once in the real walls; show what it would have changed."""
-    if runtime != "quickjs":
-        raise Usage("runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime quickjs")
+    if runtime not in (None, *RUNTIMES):
+        raise Usage(
+            "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " or ".join(RUNTIMES)
+        )
     params = given.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
     raw = given.source(file)
-    refused = _refused(raw, limits.source_bytes)
-    source = raw.decode("utf-8", "replace").removeprefix("\ufeff")
+    wasm = runtime == "wasm" or (runtime is None and raw.startswith(_WASM))
+    refused = None if wasm else _refused(raw, limits.source_bytes)
+    source = "" if wasm else raw.decode("utf-8", "replace").removeprefix("\ufeff")
     if refused is not None:
         body = refused
     else:
         from lodger.engine.cli.rehearsal import as_dict, rehearse
 
-        body = as_dict(rehearse(source, params, limits, progress=_progress))
+        body = as_dict(
+            rehearse(raw if wasm else source, params, limits, runtime=runtime or "quickjs", progress=_progress)
+        )
     present(body, source, str(file), as_json=as_json)
 
 

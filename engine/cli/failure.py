@@ -1,11 +1,13 @@
 """The one renderer of errors: what happened, why, how to fix it; for people on stderr, for programs on stdout."""
 
-import json
 import sqlite3
 import sys
 import traceback
 from typing import Any, Protocol, runtime_checkable
 
+from lodger.engine.cli.answer import visible, write_json
+
+_MOST_LETTERS = 1000
 #: Set to see the whole traceback of a fault of ours.
 TRACEBACK = "LODGER_TRACEBACK"
 
@@ -78,16 +80,20 @@ def _of_sqlite(error: sqlite3.Error) -> dict[str, Any]:
 
 
 def human(body: dict[str, Any]) -> str:
-    """Lay out an error for people, without colour."""
-    lines = [f"error: {body.get('message', '')}  [{body.get('code', 'error')}]"]
-    lines += [f"  {label}: {body[name]}" for name, label in (("why", "why"), ("fix", "fix")) if body.get(name)]
+    """Lay out an error for people, without colour; what a stranger wrote can neither fill nor repaint the terminal."""
+    lines = [f"error: {_short(body.get('message', ''))}  [{body.get('code', 'error')}]"]
+    lines += [f"  {label}: {_short(body[name])}" for name, label in (("why", "why"), ("fix", "fix")) if body.get(name)]
     return "\n".join(lines)
+
+
+def _short(text: str) -> str:
+    return visible(text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}… ({len(text)} letters)")
 
 
 def under(text: str, index: int) -> str:
     """Show the place of a mistake in a text of one line: the text and a caret beneath the character."""
     start = max(0, index - 60)
-    shown = text[start : start + 110].replace("\n", " ").replace("\t", " ")
+    shown = visible(text[start : start + 110].replace("\n", " ").replace("\t", " "))
     return f"  {shown}\n  {' ' * (index - start)}^"
 
 
@@ -99,7 +105,7 @@ def tell(error: BaseException, *, as_json: bool) -> int:
         traceback.print_exception(error)
     body = described(error)
     if as_json:
-        sys.stdout.write(json.dumps({"error": body}, ensure_ascii=False) + "\n")
+        write_json({"error": body})
     else:
         text = human(body)
         given, index = body.get("given"), body.get("index")

@@ -58,7 +58,7 @@ def value(name: str, given: str | None) -> Any:  # noqa: ANN401 - any JSON value
     if given is None:
         return None
     try:
-        return json.loads(given, parse_constant=_constant)
+        return json.loads(given, parse_constant=_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise Usage(
             "not_json",
@@ -69,3 +69,10 @@ def value(name: str, given: str | None) -> Any:  # noqa: ANN401 - any JSON value
 
 def _constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"{text[:40]} is larger than a number can be")
+    return number

@@ -17,6 +17,7 @@ from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes.artefact import ensure
+from lodger.sandbox.wasm_pool import WasmPool
 
 ACTION_ID = "00000000-0000-7000-8000-000000000000"
 
@@ -60,22 +61,30 @@ def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
 
 
 def rehearse(
-    source: str, params: object, limits: Limits, *, progress: Callable[[str], None] = lambda _text: None
+    source: str | bytes,
+    params: object,
+    limits: Limits,
+    *,
+    runtime: str = "quickjs",
+    progress: Callable[[str], None] = lambda _text: None,
 ) -> Rehearsed:
     """Run a script once.
 
     Args:
-        source: the script's text.
-        params: what it sees as ``action.input``.
+        source: the script's text, or the bytes of a WebAssembly module.
+        params: what a script sees as ``action.input``, and all that a module reads from its standard input.
+        runtime: what executes a script's text; the caller's choice, never the script's.
         progress: told when the runtime has to be compiled first.
 
     Raises:
         SandboxError: the host cannot raise the walls, or the runtime cannot be made ready.
     """
-    return asyncio.run(_rehearse(source, params, limits, progress))
+    return asyncio.run(_rehearse(source, params, limits, runtime, progress))
 
 
-async def _rehearse(source: str, params: object, limits: Limits, progress: Callable[[str], None]) -> Rehearsed:
+async def _rehearse(
+    source: str | bytes, params: object, limits: Limits, runtime: str, progress: Callable[[str], None]
+) -> Rehearsed:
     now_us = SystemClock().now_us()
     claim = Claim(
         action_id=ACTION_ID,
@@ -83,7 +92,7 @@ async def _rehearse(source: str, params: object, limits: Limits, progress: Calla
         schedule_id=None,
         script_name="main",
         script_version=1,
-        modules={"main.js": source},
+        modules={"main.js": source} if isinstance(source, str) else {},
         attempt=1,
         step=0,
         lease_epoch=0,
@@ -96,11 +105,19 @@ async def _rehearse(source: str, params: object, limits: Limits, progress: Calla
         dry_run=True,
     )
     store = MemoryStore()
-    pool = Pool(settings=ensure(load().cache_dir, progress=progress).settings(), size=1)
+    wasm = source if isinstance(source, bytes) else None
+    pool: Pool | WasmPool
+    if wasm is not None:
+        pool = WasmPool()
+    elif runtime == "quickjs":
+        pool = Pool(settings=ensure(load().cache_dir, progress=progress).settings(), size=1)
+    else:
+        pool = Pool(runtime=runtime, size=1)
     try:
         attempt = Attempt(claim, store.read, Datasets(), now_us=now_us)
         await pool.start()
-        job = Job(Bundle(claim.modules, attempt.context()), limits, tag="exec", now_us=now_us)
+        context = attempt.context() if wasm is None else json.dumps(params)
+        job = Job(Bundle(claim.modules, context, wasm=wasm), limits, tag="exec", now_us=now_us, tenant=claim.tenant_id)
         report = await pool.run(job, attempt)
         attempt.close()
         return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())

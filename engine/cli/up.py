@@ -65,7 +65,7 @@ async def _serve(
 ) -> None:
     import asyncio
     import signal
-    from contextlib import AsyncExitStack
+    from contextlib import AsyncExitStack, suppress
 
     from lodger.engine.facade import Engine
     from lodger.engine.node.mailer import Mailer, MailServer
@@ -79,8 +79,13 @@ async def _serve(
             prepare(engine.inner)
         write = _as_json if as_json else _as_line
 
+        def line(event: "Event") -> None:
+            # Who reads the lines may go away, or the disk behind them fill: the slots go on.
+            with suppress(OSError):
+                write(event)
+
         def hear(event: "Event") -> None:
-            loop.call_soon_threadsafe(write, event)
+            loop.call_soon_threadsafe(line, event)
 
         stack.callback(engine.on_event(hear))
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -75,6 +75,8 @@ def expose(
     key_column = _key(table, tenant)
     by_column = {column: label for label, column in names.items()}
     reads = [_column(table, names, item) for item in read] if read is not None else _all(table, tenant)
+    if table.name.startswith("lodger_"):
+        raise _refused("ledger", f"{table.name} is one of Lodger's own tables", "scripts see their runs through action")
     writes = [_column(table, names, item) for item in write]
     if tenant in writes:
         raise _refused("tenant", f"{table.name}.{tenant.name} says whose row it is", "leave it out of write=")

@@ -30,6 +30,8 @@ DRAW_S = 0.25
 MAIL_S = 0.5
 #: The demo's live slots come every few seconds: an older one was missed.
 MISSED_AFTER_S = 2.0
+#: What ends a run in order; SIGHUP is the terminal's window being closed.
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SENDER = "shops@lodger.example"
 DATABASE = "ledger.db"
 
@@ -80,7 +82,7 @@ async def play(
     def now() -> datetime:
         return from_us(clock.now_us())
 
-    settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S)
+    settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S, min_interval_s=1)
     await asyncio.to_thread(ensure, settings.cache_dir, progress=say)
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(Engine.open(settings.database, clock=clock, settings=settings))
@@ -127,7 +129,7 @@ async def _watch(feed: Feed, drawn: Viewer, clock: Clock, for_s: float | None) -
     """Draw until the time is over or somebody interrupts."""
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _ENDS:
         loop.add_signal_handler(number, interrupted.set)
     begun = clock.elapsed_s()
     try:
@@ -140,5 +142,5 @@ async def _watch(feed: Feed, drawn: Viewer, clock: Clock, for_s: float | None) -
         await feed.look()
         drawn.refresh()
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _ENDS:
             loop.remove_signal_handler(number)

@@ -25,8 +25,16 @@ class Books:
 
 
 def dumped(value: Json) -> str | None:
-    """JSON text of a value, None for None."""
-    return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    """JSON text of a value, None for None.
+
+    Raises:
+        ValueError, TypeError, RecursionError: it is no JSON, or text in it holds half of a surrogate pair.
+    """
+    if value is None:
+        return None
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text.encode()  # UnicodeEncodeError is a ValueError: what no database can store is refused here, with the rest
+    return text
 
 
 def loaded(text: str | None) -> Json:

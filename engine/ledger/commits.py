@@ -4,14 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, bindparam, select
+from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.effects.errors import NotApplied
+from lodger.engine.errors import Unavailable
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease
+from lodger.engine.ledger.database import explain
 from lodger.engine.ledger.endings import Ending, Settled, settle
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, is_running
 from lodger.engine.node.executor import Claim, Finished
+from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
 #: Applies an attempt's journal on the ledger's own connection; raises NotApplied.
@@ -30,7 +34,7 @@ _mine = (
     select(
         actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.step, actions.c.attempt,
         actions.c.node_id, actions.c.lease_epoch, actions.c.started_us, actions.c.due_at, actions.c.reason,
-        actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts,
+        actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts, actions.c.steps,
     )
     .where(actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running)
     .with_for_update()
@@ -88,4 +92,22 @@ def _applied(connection: Connection, claim: Claim, finished: Finished, apply_eff
             apply_effects(connection, claim, finished)
     except NotApplied as refused:
         return replace(finished, outcome=refused.outcome, error=refused.as_error())
+    except Exception as error:
+        if _about_the_host(error):
+            raise
+        # A table that the platform has dropped, a column type that raises: never a reason to hold up the neighbours.
+        return our_fault(finished, error)
     return finished
+
+
+def our_fault(finished: Finished, error: Exception) -> Finished:
+    """Give the end of an attempt whose end cannot be written as it is: nothing of it is kept, the fault is ours."""
+    said = f"the end of this run could not be written: {type(error).__name__}"
+    return Finished(Outcome.ENGINE_FAULT, error=ScriptError("EngineFault", said), usage=finished.usage)
+
+
+def _about_the_host(error: Exception) -> bool:
+    """Say whether the whole transaction is at stake: a full disk, a lock, a lost connection."""
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated or explain(str(error.orig), "") is not None
+    return isinstance(error, Unavailable)

@@ -108,10 +108,9 @@ def _begin(connection: Connection) -> None:
 
 
 def _parsed(url: str) -> URL:
-    if "://" not in url:
-        url = f"sqlite:///{Path(url).absolute()}" if url not in {"", ":memory:"} else "sqlite://"
     try:
-        parsed = make_url(url)
+        # A path is no URL: ? and # are letters of a file's name.
+        parsed = make_url(url) if "://" in url else URL.create("sqlite", database=_absolute(url))
         parsed.get_dialect()
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise InputError(
@@ -135,6 +134,10 @@ def _parsed(url: str) -> URL:
             fix="give a path; a temporary folder will do",
         )
     return parsed
+
+
+def _absolute(path: str) -> str:
+    return path if path in {"", ":memory:"} else str(Path(path).absolute())
 
 
 @contextmanager

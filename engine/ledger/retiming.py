@@ -45,7 +45,7 @@ def retime(
     moves, moved = [], []
     for row in rows:
         at, state = row.next_at, row.state
-        if state == "armed":
+        if state == "armed" and revisions[row.schedule_id].fault is None:
             following = revisions[row.schedule_id].recurrence.next_after(from_us(row.accounted_us))
             at, state = (None, "ended") if following is None else (to_us(following), state)
             if at != row.next_at:

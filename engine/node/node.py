@@ -4,16 +4,19 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lodger.engine.errors import Unavailable
 from lodger.engine.events import Event
 from lodger.engine.ledger import claims, leases, retiming
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
 from lodger.engine.ledger.leases import Rescued
+from lodger.engine.node.archivist import Archivist
 from lodger.engine.node.committer import Committer
 from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
@@ -22,6 +25,7 @@ from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
 from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.ticker import Ticker
+from lodger.engine.policy.placement import Room
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -69,7 +73,7 @@ class Node:
         self.pen = Pen(self.books.database)
         self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
         self._services: list[Service] = [
-            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), self.dispatcher, self.ticker,
+            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.dispatcher, self.ticker,
         ]  # fmt: skip
         self._loop = asyncio.get_running_loop()
         self._forget = self.engine.watch(self._changed)
@@ -130,10 +134,12 @@ class Node:
         self.dispatcher.kill()
         self.tell("lease_lost", reason=why)
 
-    async def claim(self, lease: Lease, free: int) -> list[Claim]:
-        """Claim for the free slots and tell what starts."""
+    async def claim(self, lease: Lease, room: Room) -> list[Claim]:
+        """Claim for what is free and tell what starts."""
         now = self.clock.now_us()
-        claimed = await self.pen.write(partial(claims.claim, self.books, lease=lease, free=free, now_us=now))
+        claimed = await self.pen.write(
+            partial(claims.claim, self.books, lease=lease, free=room.slots, now_us=now, room=room)
+        )
         if self.engine.events.heard:
             for claim in claimed:
                 self._told_start(claim)
@@ -141,7 +147,9 @@ class Node:
 
     def failed(self, service: str, error: Exception) -> None:
         """Tell that a round of a service failed; it is tried again."""
-        _log.error("%s: %s: %s", service, type(error).__name__, error, exc_info=error)
+        # What the host lacks explains itself; only a fault of ours needs its traceback.
+        trace = None if isinstance(error, Unavailable) else error
+        _log.error("%s: %s: %s", service, type(error).__name__, error, exc_info=trace)
         self.tell("fault", service=service, error=error)
 
     def tell(self, kind: str, action: tuple[str, str | None, str] | None = None, **details: object) -> None:
@@ -196,8 +204,11 @@ class Node:
                 self.tell("lost", whose, attempt=claim.attempt, finished=finished)
                 continue
             self.tell("finished", whose, script=claim.script_name, state=settled.state, outcome=settled.outcome,
-                      attempt=claim.attempt, slot_us=claim.slot_us, retry_at_us=settled.retry_at_us, finished=finished,
+                      attempt=claim.attempt, step=claim.step, slot_us=claim.slot_us, retry_at_us=settled.retry_at_us,
+                      finished=finished,
                       next_us=claim.upcoming_us[0] if claim.upcoming_us else None)  # fmt: skip
+            if settled.paused:
+                self.tell("paused", whose, reason="failures")
 
     def told_rescue(self, rescued: Rescued) -> None:
         """Tell what was taken from lost nodes, and let the dispatcher look."""
@@ -207,6 +218,11 @@ class Node:
         for each in rescued.actions:
             self.tell("rescued", (each.tenant_id, each.schedule_id, each.action_id), state=each.state)
 
+    def told_expiry(self, rows: Sequence[Any]) -> None:
+        """Tell what has waited too long."""
+        for row in rows:
+            self.tell("expired", (row.tenant_id, row.schedule_id, row.id))
+
     def _changed(self) -> None:
         """Look now; called from any thread."""
         with suppress(RuntimeError):  # the loop has closed
@@ -214,4 +230,5 @@ class Node:
 
     def _look(self) -> None:
         for service in self._services:
-            service.nudge()
+            if not isinstance(service, Archivist):
+                service.nudge()

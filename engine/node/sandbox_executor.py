@@ -61,7 +61,12 @@ class SandboxExecutor:
         """
         books = engine.books
         reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
-        return cls(Pool(size=workers, cache=books.settings.cache_dir), reads, engine.datasets, books.clock)
+        return cls(
+            Pool(runtime=books.settings.runtime, size=workers, cache=books.settings.cache_dir),
+            reads,
+            engine.datasets,
+            books.clock,
+        )
 
     async def start(self) -> None:
         """Make the pool ready; safe to call twice."""
@@ -90,6 +95,7 @@ class SandboxExecutor:
             limits=claim.limits,
             tag=f"{claim.script_name}#{claim.attempt}",
             now_us=now_us,
+            tenant=claim.tenant_id,
         )
         try:
             report = await self.pool.run(job, attempt)

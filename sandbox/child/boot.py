@@ -10,6 +10,7 @@ import resource
 import select
 
 from lodger.sandbox.walls import cpu_timer, identity, landlock, namespaces, process, rlimits, seccomp
+from lodger.sandbox.walls.libc import map_readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Boot:
         self._parent = 0
         self._data_before = 0
         self._cpu_most = self._data_most = 0
+        self._code_bytes = 0
         self.filter_a: seccomp.Filter | None = None
         self.filter_b: seccomp.Filter | None = None
 
@@ -80,6 +82,10 @@ class Boot:
 
     def after_loading(self, launcher: int, outer: "tuple[str, ...]") -> None:
         """Everything that a fork inherits, when nothing needs to be read any more."""
+        if (
+            "seccomp" not in self._without
+        ):  # its filter lets nothing become executable; what is already must not be writable
+            process.seal_code()
         self._data_before = _data_bytes()
         self._enter_namespaces(launcher, outer)
         self._raise("death_signal", (process.die_with_parent,), (_check_alive, launcher))
@@ -94,7 +100,7 @@ class Boot:
             self.report["seccomp"] = "the kernel or the architecture has no filter that kills the process"
         elif self._raise("seccomp"):
             self.filter_a = seccomp.Filter(seccomp.first(runtime=self._runtime))
-            self.filter_b = seccomp.Filter(seccomp.second())
+            self.filter_b = seccomp.Filter(seccomp.second(runtime=self._runtime))
         self._raise("cpu_timer", (cpu_timer.create,))  # only to know that it can be made: each worker makes its own
         self._parent = os.getpid()
 
@@ -128,6 +134,11 @@ class Boot:
 
     # in each worker
 
+    def map_code(self, descriptor: int, size: int) -> int:
+        """See compiled code that came as a sealed memory file, and say where; first of all, because nothing can be mapped by name later."""
+        self._code_bytes = size
+        return map_readable(descriptor, size)
+
     def in_worker(self, channel: int) -> None:
         """What a fork does not inherit, then filter A. ``channel`` is the only descriptor that stays."""
         os.closerange(0, channel)
@@ -151,6 +162,7 @@ class Boot:
         copies = (
             3 * (limits["source_bytes"] + limits["input_bytes"] + limits["result_bytes"]) + 2 * limits["frame_bytes"]
         )
+        copies += 2 * self._code_bytes  # of compiled code: its own copy and the tables made of it
         self._lower(limits["cpu_ms"], self._data_before + limits["memory_bytes"] + copies + rlimits.DATA_SLACK_BYTES)
         if self.filter_b is not None:
             self.filter_b.install()

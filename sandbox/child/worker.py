@@ -24,13 +24,25 @@ def _numbers(payload: bytes) -> "dict[str, int]":
     return dict(zip(HEADER_FIELDS, LIMITS_WIRE.unpack(payload), strict=True))
 
 
-def live(descriptor: int, boot: "Boot", runtime: "Runtime") -> "NoReturn":
-    """Run in the fork to its end; never returns into the zygote's stack."""
+def live(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, int, bool] | None" = None) -> "NoReturn":
+    """Run in the fork to its end; never returns into the zygote's stack.
+
+    Args:
+        descriptor: of the socket.
+        boot: the walls.
+        runtime: as the zygote prepared it.
+        code: compiled code to run: descriptor of its memory file, bytes, whether it is metered.
+    """
     channel = SocketChannel(descriptor)
     try:
         try:
-            boot.in_worker(descriptor)
-            realm = runtime.fresh()
+            if code is None:
+                boot.in_worker(descriptor)
+                realm = runtime.fresh()
+            else:
+                at = boot.map_code(*code[:2])
+                boot.in_worker(descriptor)
+                realm = runtime.loaded(at, code[1], fuel=code[2])  # type: ignore[attr-defined]  # only such runtimes get code
             _numbers(_NO_NUMBERS)
             channel.rehearse()
         except Exception as problem:  # noqa: BLE001 - before any tenant byte: the operator may read why

@@ -3,7 +3,8 @@
 Exec'ed by absolute path as ``python -I -S -E zygote.py CONTROL SANDBOX_FOLDER`` with an empty environment. It imports only what is cheap to
 fork; ``tests/unit/sandbox/test_zygote_modules.py`` pins the list.
 
-Control messages (SOCK_SEQPACKET). In: settings first, then ``s`` to spawn one; end of file ends the zygote and with it its workers.
+Control messages (SOCK_SEQPACKET). In: settings first, then ``s`` to spawn one (with CODE and a memory file
+where the runtime wants them); end of file ends the zygote and with it its workers.
 Out: ``Z`` + report when ready · ``W`` + PID with [socket, pidfd] for a fork · ``D`` + DEATH for a reaped one · ``F`` + text when it gives
 up.
 """
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 
 PID = struct.Struct("<i")
 DEATH = struct.Struct("<iiqqqq")  # pid, wait status, user µs, system µs, peak resident bytes, minor faults
+CODE = struct.Struct("<Q?")  # bytes of compiled code, whether it is metered
 _RIGHTS = struct.Struct("@ii")
+_RIGHT = struct.Struct("@i")
+_ROOM = _socket.CMSG_SPACE(_RIGHT.size)
 _ = (resource, time)  # os.wait4 and errors import lazily, which nothing can do behind the walls
 
 
@@ -44,7 +48,7 @@ def load_runtime(told: "dict[str, str]") -> "Runtime":
         with open(path, "rb") as source:  # noqa: PTH123 - pathlib would make every fork dearer
             exec(compile(source.read(), path, "exec"), module.__dict__)  # noqa: S102 - the operator's own file, before any tenant
     else:
-        module = __import__(f"lodger.sandbox.runtimes.{told['runtime']}", fromlist=["Runtime"])
+        module = __import__("lodger.sandbox.runtimes." + told["runtime"].replace("-", "_"), fromlist=["Runtime"])
     runtime: Runtime = module.Runtime()
     return runtime
 
@@ -67,19 +71,24 @@ class Zygote:
         while True:
             for descriptor, _event in poll():
                 if descriptor == asked:
-                    message = control.recv(64)
+                    message, rights, _flags, _from = control.recvmsg(64, _ROOM)
                     if not message:
                         return
-                    self._spawn()
+                    if rights:
+                        self._spawn((*_RIGHT.unpack(rights[0][2]), *CODE.unpack(message[1:])))
+                    else:
+                        self._spawn(None)
                 else:
                     self._reap(descriptor)
 
-    def _spawn(self) -> None:
+    def _spawn(self, code: "tuple[int, int, bool] | None") -> None:
         ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
         pid = os.fork()
         if pid == 0:
-            worker.live(theirs.fileno(), self._boot, self._runtime)
+            worker.live(theirs.fileno(), self._boot, self._runtime, code)
         theirs.close()
+        if code is not None:
+            os.close(code[0])
         pidfd = os.pidfd_open(pid)
         self._workers[pidfd] = pid
         self._poll.register(pidfd, select.POLLIN)

@@ -85,16 +85,21 @@ def _package(name: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
+def library_files() -> list[str]:
+    """Name the installed files of stdlib/js in the order of evaluation."""
+    folder = files("lodger.stdlib") / "js"
+    return [*GLOBALS, *sorted(each.name for each in folder.iterdir() if _is_capability(each.name))]
+
+
+def _is_capability(name: str) -> bool:
+    return name.startswith("cap-") and name.endswith(".js")
+
+
 def read_sources(capabilities: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
     """Read the standard library in the order of evaluation; ``capabilities`` replaces the installed cap-*.js files."""
     folder = files("lodger.stdlib") / "js"
-    sources = [(name, (folder / name).read_text("utf-8")) for name in GLOBALS]
-    if capabilities is None:
-        names = sorted(
-            each.name for each in folder.iterdir() if each.name.startswith("cap-") and each.name.endswith(".js")
-        )
-        capabilities = {name: (folder / name).read_text("utf-8") for name in names}
-    return sources + sorted(capabilities.items())
+    names = library_files() if capabilities is None else GLOBALS
+    return [(name, (folder / name).read_text("utf-8")) for name in names] + sorted((capabilities or {}).items())
 
 
 def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
@@ -105,7 +110,7 @@ def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
         version("wasmtime"),
         settings(fuel=fuel),
         platform.machine(),
-        _processor(),
+        processor(),
     ]
     ours = files("lodger.sandbox.runtimes")
     parts += [(ours / f"{module}.py").read_text("utf-8") for module in ("bake", "guest", "machine", "libwasmtime")]
@@ -113,8 +118,8 @@ def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
     return hashlib.sha256("\0\0".join(parts).encode()).hexdigest()[:32]
 
 
-def _processor() -> str:
-    # The compiler uses what this CPU has; a cache on a shared home must not carry AVX to a machine without it.
+def processor() -> str:
+    """Name what this CPU has: the compiler uses it, and a cache on a shared home must not carry AVX to a machine without it."""
     try:
         with Path("/proc/cpuinfo").open() as lines:
             return next(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 #: Traps that mean something to us (wasmtime/trap.h).
 TRAP_STACK_OVERFLOW = 0
+TRAP_OUT_OF_BOUNDS = 1
 TRAP_UNREACHABLE = 9
 TRAP_OUT_OF_FUEL = 11
 
@@ -186,6 +187,7 @@ def slots(address: int, count: int) -> "ctypes.Array[c_int64]":
 
 
 __all__ = [
+    "TRAP_OUT_OF_BOUNDS",
     "TRAP_OUT_OF_FUEL",
     "TRAP_STACK_OVERFLOW",
     "TRAP_UNREACHABLE",

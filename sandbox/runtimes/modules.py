@@ -26,6 +26,9 @@ class SourceRefused(Exception):
 class Modules:
     """The sources of one attempt by name; the first is the entry."""
 
+    #: What begins a snippet's first line.
+    wrap = WRAP
+
     def __init__(self, bundle: bytes) -> None:
         self.entry = b"main.js"
         self.context = b"{}"
@@ -63,7 +66,7 @@ class Modules:
         source = self._sources.get(self.entry, b"")
         declares = any(line.lstrip().startswith(_DECLARATIONS) for line in source.split(b"\n"))
         names = b", ".join(name.replace(b"\n", b" ") for name in list(self._sources)[:20])
-        return [int(b"export" in source), len(WRAP), source.count(b"\n") + 1, int(declares)], names
+        return [int(b"export" in source), len(self.wrap), source.count(b"\n") + 1, int(declares)], names
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes:
         """Name a module: relative to its importer, inside the bundle only; what is not there stays as it was written."""
@@ -93,7 +96,7 @@ class Modules:
         if name == self.entry and self._way == b"lodger:body":
             if source.startswith(b"#!"):
                 source = b"//" + source[2:]
-            return WRAP + source + _WRAP_END
+            return self.wrap + source + _WRAP_END
         return source or b"\n"
 
     def _note_missing(self) -> None:

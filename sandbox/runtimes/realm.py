@@ -6,16 +6,28 @@ import time
 from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, LOG, REPLY
 from lodger.sandbox.runtimes.answer import Over, Stopped, cut, quoted
 from lodger.sandbox.runtimes.guest import Guest, Host, Thrown, Trapped
-from lodger.sandbox.runtimes.libwasmtime import TRAP_OUT_OF_FUEL, TRAP_STACK_OVERFLOW, TRAP_UNREACHABLE
+from lodger.sandbox.runtimes.libwasmtime import (
+    TRAP_OUT_OF_BOUNDS,
+    TRAP_OUT_OF_FUEL,
+    TRAP_STACK_OVERFLOW,
+    TRAP_UNREACHABLE,
+)
 from lodger.sandbox.runtimes.modules import Modules, SourceRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lodger.sandbox.runtime import Channel
 
+_WASM_PAGE = 65536
+_ROOM = 16384  # what describing an error and crossing with it takes, with something to spare
+
 
 class QuickRealm(Host):
     """One global scope, for one attempt."""
+
+    modules_type = Modules
+    #: How much of its memory a script holds at least when the engine throws a bare null for want of it.
+    tight_percent = 90
 
     def __init__(self, numbers: dict[str, int], guest: Guest, metered: Guest | None) -> None:
         self._numbers = numbers
@@ -27,7 +39,7 @@ class QuickRealm(Host):
         self._epoch = time.monotonic_ns()
         self._deadline = 1 << 62
         self._channel: Channel | None = None
-        self._modules = Modules(b"")
+        self._modules = self.modules_type(b"")
         self._pending: set[int] = set()
         self._backlog: list[bytes] = []
         self._wakes: int | None = None
@@ -60,7 +72,7 @@ class QuickRealm(Host):
         """Run the bundle and answer by exactly one DONE or FAIL frame; an exception from here means a broken guest."""
         self._channel = channel
         try:
-            self._modules = Modules(bundle)
+            self._modules = self.modules_type(bundle)
             self._modules.check()
             self._drive(self._message(self._modules))
         except SourceRefused as refused:
@@ -92,6 +104,8 @@ class QuickRealm(Host):
                 pass
             if self._backlog:
                 self._apply("settle", self._backlog.pop(0))
+            elif self._full():
+                raise self._out_of_memory()  # whatever failed for want of memory could not even say so
             elif self._wakes is not None:
                 self._sleep()
             elif self._pending:
@@ -100,6 +114,16 @@ class QuickRealm(Host):
                 self._apply("stuck", b"")
                 if not guest.jobs():
                     raise self._broken()
+
+    def _full(self) -> bool:
+        """Say whether the guest, with nothing to run now, has no room left for its next turn."""
+        guest = self.guest
+        if guest.size() + _WASM_PAGE <= self._limits["memory_bytes"]:
+            return False
+        address = guest.call("qjs_alloc", _ROOM)
+        if address:
+            guest.call("qjs_free", address, _ROOM)
+        return not address
 
     def _apply(self, function: str, message: bytes) -> None:
         self.guest.apply(self._numbers[function], message, self._numbers["undefined"], self._numbers["scratch"])
@@ -135,8 +159,9 @@ class QuickRealm(Host):
         return self._epoch_us + (time.monotonic_ns() - self._epoch) // 1000
 
     def random(self, count: int) -> bytes:
-        """Give the kernel's randomness."""
-        return os.urandom(count)
+        """Give the kernel's randomness; the same bytes to every metered run: the guest seeds its own tables with them, and their
+        collisions would cost fuel that differs from run to run. What scripts draw comes another way."""
+        return bytes(count) if self._limits.get("fuel") else os.urandom(count)
 
     def interrupted(self) -> bool:
         """Stop the script when its CPU time is over: the one stop that can still say where it was."""
@@ -199,6 +224,8 @@ class QuickRealm(Host):
                 "LimitExceeded",
                 f"a call's arguments may have at most {self._limits['frame_bytes']} bytes",
             )
+        if not 0 < len(name) < 256:
+            raise Stopped("bad_request", "TypeError", "a call is named by 1 to 255 bytes")
         self._last_call = name.decode("utf-8", "replace")
         self._pending.add(int(number))
         self._channel.send(CALL, CALL_ID.pack(int(number)) + bytes((len(name),)) + name + json)
@@ -222,8 +249,7 @@ class QuickRealm(Host):
         dropped, outcome, json = (text or b"0 script_error null").split(b" ", 2)
         if outcome == b"null":
             # A bare null is what running out of memory throws when there is no room for an error.
-            near = self.guest.size() >= self._limits["memory_bytes"] * 9 // 10
-            if near:
+            if self.guest.size() >= self._limits["memory_bytes"] * self.tight_percent // 100:
                 raise self._out_of_memory()
             outcome = b"script_error"
         if self._modules.missing is not None and outcome == b"compile_error":
@@ -281,7 +307,7 @@ class QuickRealm(Host):
         return Stopped("script_error", "Error", "the script changed built-ins that its own run needs")
 
     def _verdict(self, trap: Trapped) -> Stopped:
-        if trap.code == TRAP_STACK_OVERFLOW:
+        if trap.code == TRAP_STACK_OVERFLOW or (trap.code == TRAP_OUT_OF_BOUNDS and self._below_stack()):
             return Stopped(
                 "stack_limit",
                 "LimitExceeded",
@@ -296,6 +322,10 @@ class QuickRealm(Host):
         if trap.code == TRAP_UNREACHABLE and self.guest.size() >= self._limits["memory_bytes"] // 4:
             return self._out_of_memory()
         raise trap
+
+    def _below_stack(self) -> bool:
+        # The guest's own stack lies at the bottom of its memory and grows down: one frame too many wraps below zero.
+        return self.guest.stack_pointer() >= self.guest.size()
 
 
 _OPERATIONS = {

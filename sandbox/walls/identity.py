@@ -11,7 +11,11 @@ _VERSION_3 = 0x20080522
 
 
 def become(uid: int) -> None:
-    """Leave every group and take uid and gid, keeping capabilities for the mounts that follow. Raises OSError."""
+    """Leave every group and take uid and gid, keeping capabilities for the mounts that follow. Raises OSError.
+
+    The bounding set is emptied first: after the change CAP_SETPCAP is no longer effective where no user namespace gives it.
+    """
+    drop_bounding_set()
     keep_capabilities(True)
     os.setgroups([])
     os.setresgid(uid, uid, uid)

@@ -9,6 +9,11 @@ _syscall.restype = ctypes.c_long
 _syscall.argtypes = [ctypes.c_long] * 6
 _mount = _libc.mount
 _umount2 = _libc.umount2
+_mmap = _libc.mmap
+_mmap.restype = ctypes.c_void_p
+_mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_READ, _PRIVATE = 1, 2
+_FAILED = ctypes.c_void_p(-1).value
 
 
 def syscall(number: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0, e: int = 0) -> int:
@@ -32,6 +37,15 @@ def unmount_lazily(target: bytes) -> None:
     if _umount2(target, 2):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+
+
+def map_readable(descriptor: int, size: int) -> int:
+    """Map a file's bytes, to be read only, and say where. Raises OSError."""
+    at: int = _mmap(None, size, _READ, _PRIVATE, descriptor, 0)
+    if at == _FAILED:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return at
 
 
 def buffer(content: bytes) -> "ctypes.Array[ctypes.c_char]":

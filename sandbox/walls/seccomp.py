@@ -14,7 +14,7 @@ from lodger.sandbox.walls.syscalls import AUDIT, MACHINE, NUMBER, table
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NR, _ARCH, _ARGUMENTS = 0, 4, 16
 KILL, ALLOW, EPERM = 0x80000000, 0x7FFF0000, 0x00050001
-_PROT_EXEC = 4
+_PROT_WRITE, _PROT_EXEC = 2, 4
 _X32 = 0x40000000
 _SET_MODE_FILTER = 1
 
@@ -41,11 +41,24 @@ PLAIN = (
     "exit_group",
 )
 #: What a runtime needs beyond the plain ones, by its name; it stands here, because a runtime may not widen its own wall.
-ADDED: "dict[str, tuple[str, ...]]" = {}
+ADDED: "dict[str, tuple[str, ...]]" = {
+    "quickjs-native": ("getrusage",),  # its own peak memory: what a bare null thrown means
+}
+#: The same, where only this architecture needs it: aarch64 tells other cores that there is new code.
+ADDED_ON: "dict[tuple[str, str], tuple[str, ...]]" = {
+    ("wasm", "aarch64"): ("membarrier",),
+    ("wasm_compiler", "aarch64"): ("membarrier",),
+}
+#: Runtimes that make compiled code executable, never while it is writable: the first until it is armed, the second to its end.
+EXECUTABLE_UNTIL_ARMED = ("wasm",)
+EXECUTABLE = ("wasm_compiler",)
 #: Allowed while argument 2 (protection) has no PROT_EXEC.
 NEVER_EXECUTABLE = ("mprotect", "mmap")
 #: Refused with EPERM, see above.
 REFUSED = ("tgkill", "rt_sigprocmask", "rt_sigaction")
+#: SIGILL, SIGBUS, SIGFPE, SIGSEGV: for a fault that is not WebAssembly's, wasmtime's handler sets the default again and returns into the
+#: faulting instruction. Were that refused, a process that aborts (out of memory in native code) would spin to its CPU limit.
+FAULTS = (4, 7, 8, 11)
 #: Only until a worker is armed: name and the arguments (index, value) that must hold.
 UNTIL_ARMED = (
     ("prlimit64", ((0, 0),)),
@@ -81,29 +94,39 @@ def _argument_is(index: int, value: int) -> bytes:
     )
 
 
+_GIVE_BACK = _op(_LOAD, _ARGUMENTS) + b"".join(_op(_EQUAL, number, 0, 1) + _return(ALLOW) for number in FAULTS)
+_PROTECTION = _op(_LOAD, _ARGUMENTS + 16)
+_NOT_EXECUTABLE = _PROTECTION + _op(_ANY_BIT, _PROT_EXEC, 0, 1) + _return(KILL)
+#: Executable is allowed, executable and writable at once is not.
+_NOT_BOTH = _PROTECTION + _op(_ANY_BIT, _PROT_EXEC, 0, 2) + _op(_ANY_BIT, _PROT_WRITE, 0, 1) + _return(KILL)
+
+
 def first(machine: str = MACHINE, runtime: str = "") -> bytes:
     """Filter A for a machine and a runtime."""
     numbers = table(machine)
     program = _guard(machine)
-    for name in (*PLAIN, *ADDED.get(runtime, ())):
+    for name in (*PLAIN, *ADDED.get(runtime, ()), *ADDED_ON.get((runtime, machine), ())):
         if numbers[name] >= 0:
             program += _when(numbers[name], _return(ALLOW))
+    makes_code = runtime in (*EXECUTABLE_UNTIL_ARMED, *EXECUTABLE)
     for name in NEVER_EXECUTABLE:
-        test = _op(_LOAD, _ARGUMENTS + 16) + _op(_ANY_BIT, _PROT_EXEC, 0, 1) + _return(KILL) + _return(ALLOW)
-        program += _when(numbers[name], test)
+        test = _NOT_BOTH if makes_code and name == "mprotect" else _NOT_EXECUTABLE
+        program += _when(numbers[name], test + _return(ALLOW))
     for name in REFUSED:
-        program += _when(numbers[name], _return(EPERM))
+        program += _when(numbers[name], (_GIVE_BACK if name == "rt_sigaction" else b"") + _return(EPERM))
     for name, arguments in UNTIL_ARMED:
         program += _when(numbers[name], b"".join(_argument_is(*pair) for pair in arguments) + _return(ALLOW))
     return program + _return(KILL)
 
 
-def second(machine: str = MACHINE) -> bytes:
-    """Filter B: the calls of arming are gone; what A says of the others stays."""
+def second(machine: str = MACHINE, runtime: str = "") -> bytes:
+    """Filter B: the calls of arming are gone, and no page becomes executable any more; what A says of the others stays."""
     numbers = table(machine)
     program = _guard(machine)
     for name, _ in UNTIL_ARMED:
         program += _when(numbers[name], _return(KILL))
+    if runtime in EXECUTABLE_UNTIL_ARMED:
+        program += _when(numbers["mprotect"], _NOT_EXECUTABLE + _return(ALLOW))
     return program + _return(ALLOW)
 
 

@@ -18,8 +18,13 @@
 (function () {
   "use strict";
   const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r };
-  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r"]) delete globalThis["$" + letter];
+  // Only a host without module loader gives these two: its way into a script, and its reading of a stack's line.
+  const load = globalThis.$i;
+  const where = globalThis.$w;
+  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w"]) delete globalThis["$" + letter];
   for (const name of ["SharedArrayBuffer", "Atomics", "performance"]) delete globalThis[name];
+  // The engine would call this hook with the functions on the stack, ours among them. It keeps its name and loses its effect.
+  Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: true, configurable: true });
 
   // -- the built-ins as they are now --
   const uncurry = Function.prototype.bind.bind(Function.prototype.call);
@@ -41,7 +46,10 @@
   const lastIndexOf = uncurry(String.prototype.lastIndexOf);
   const startsWith = uncurry(String.prototype.startsWith);
   const wellFormed = uncurry(String.prototype.toWellFormed);
-  const push = uncurry(Array.prototype.push);
+  // Array.prototype.push assigns, so a setter on Array.prototype would be handed our array and what goes into it.
+  const push = (list, value) => {
+    defineProperty(list, list.length, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+  };
   const mapGet = uncurry(Map.prototype.get);
   const mapSet = uncurry(Map.prototype.set);
   const mapHas = uncurry(Map.prototype.has);
@@ -52,8 +60,9 @@
   const isError = Error.isError;
 
   const OURS = "(eval_script"; // the guest's name for every file of this folder
-  const MISSING = /^Error loading module '(.*)'$/;
+  const MISSING = /^(?:Error loading|could not load) module '(.*)'$/;
   const PLACE = /([^\s()]+):(\d+):(\d+)\)?$/;
+  const CALL_NAME = /^[!-~]{1,255}$/;
 
   // -- one job's state; `start` fills it --
   const factories = create(null);
@@ -89,6 +98,7 @@
       if (end < 0) end = stack.length;
       let line = slice(stack, from, end);
       from = end + 1;
+      if (where !== undefined) line = where(line, entry);
       if (indexOf(line, OURS) >= 0 || line === "") continue;
       if (indent > 0 && startsWith(line, "    at default (")) line = "    at <top level> (" + slice(line, 16);
       const found = exec(PLACE, line);
@@ -168,16 +178,19 @@
   function blame(error) {
     // Out of memory is thrown as an InternalError, and as a bare null when there was no room for one.
     if (error === null) return "null";
-    return member(error, "name") === "InternalError" && member(error, "message") === "out of memory" ? "memory_limit" : "script_error";
+    const message = member(error, "message");
+    if (member(error, "name") === "InternalError" && message === "out of memory") return "memory_limit";
+    return isError(error) && message === "Maximum call stack size exceeded" ? "stack_limit" : "script_error";
   }
 
   // -- calls --
 
   function encode(op, args) {
+    if (typeof op !== "string" || exec(CALL_NAME, op) === null) throw new TypeErrorClass("a call is named by 1 to 255 printable ASCII characters");
     const json = stringify(args === undefined ? null : args);
     if (json === undefined) throw new TypeErrorClass(op + ": the arguments are not JSON");
     if (json.length > limits.frame) throw new RangeErrorClass(op + ": the arguments are " + json.length + " characters of JSON, at most " + limits.frame + " may cross");
-    return json;
+    return wellFormed(json); // JSON.rawJSON lets half of a surrogate pair through
   }
 
   function refuse(error, ok, json) {
@@ -304,8 +317,14 @@
   function members() {
     // What a default export is called with: a member is made when it is first read.
     const object = {};
-    for (const name of keys(factories)) lazily(object, name, true);
+    offer(object, true);
     return object;
+  }
+
+  function offer(object, enumerable) {
+    // By index: the iterator of arrays may be the script's own by now.
+    const names = keys(factories);
+    for (let index = 0; index < names.length; index++) lazily(object, names[index], enumerable);
   }
 
   const made = create(null);
@@ -340,7 +359,7 @@
     if (json === undefined) json = "null";
     if (json.length > limits.result)
       return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "LimitExceeded"));
-    answer = json;
+    answer = wellFormed(json);
     settled = true;
     if (open === 0) end();
   }
@@ -357,29 +376,44 @@
   function crash(error) {
     const why = blame(error);
     if (why === "memory_limit") return fail(why, fault("the script needs more memory than it may hold", "LimitExceeded"));
+    if (why === "stack_limit") {
+      const about = describe(error);
+      about.name = "LimitExceeded";
+      about.message = "the script's calls are nested too deeply: is there a recursion without end?";
+      return say(why, about);
+    }
     return fail(why, error); // "null": the host knows whether memory was short
   }
 
   let began = false; // some line of the tenant may have run: from here a SyntaxError is its own doing
 
+  function begin() {
+    began = true;
+  }
+
+  function imported(way) {
+    // The module lodger:begin, which comes before the author's, calls this.
+    defineProperty(globalThis, "$begin", {
+      configurable: true,
+      value() {
+        begin();
+        delete globalThis.$begin;
+      },
+    });
+    return import("lodger:" + way);
+  }
+
   function scope() {
-    for (const name of keys(factories)) lazily(globalThis, name, false);
+    offer(globalThis, false);
   }
 
   async function attempt(way) {
     // way: module (has a default export), body (a snippet as a function's body), plain (a module without default export)
     indent = way === "body" ? limits.indent : 0;
     if (way !== "module") scope();
-    defineProperty(globalThis, "$begin", {
-      configurable: true,
-      value() {
-        began = true;
-        delete globalThis.$begin;
-      },
-    });
     let namespace;
     try {
-      namespace = await import("lodger:" + way);
+      namespace = await (load === undefined ? imported(way) : load(way, begin));
     } catch (error) {
       return misread(way, error);
     }
@@ -505,6 +539,7 @@
   function touch() {
     void compile(BLOCK)()(1);
     frames("    at a (b.js:1:2)\n");
+    host.random("1");
     return stringify(parse('{"a":[1,"b",{"c":null}]}')).length;
   }
 

@@ -1,6 +1,6 @@
 // Event, CustomEvent and EventTarget, without a tree: an event goes to its target and nowhere else.
 const { uncurry } = $;
-const push = uncurry(Array.prototype.push);
+const { push } = $.primordials;
 const copy = uncurry(Array.prototype.slice);
 const splice = uncurry(Array.prototype.splice);
 const now = Date.now;

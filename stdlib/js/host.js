@@ -1,6 +1,6 @@
 // Hosts of URLs (URL standard §3): IPv4 and IPv6 addresses, domains with punycode labels, opaque hosts.
 const { uncurry, percent, unpercent, utf8, utf8Text, primordials: p } = $;
-const { indexOf, slice, exec } = p;
+const { indexOf, slice, push, exec } = p;
 const split = uncurry(String.prototype.split);
 const join = uncurry(Array.prototype.join);
 const lower = uncurry(String.prototype.toLowerCase);
@@ -15,7 +15,7 @@ const FORBIDDEN_DOMAIN = /[\0-\x20"#%/:<>?@[\\\]^`{|}\x7f]/;
 function punycode(label) {
   // RFC 3492 §6.3.
   const codes = [];
-  for (let at = 0; at < label.length; at += codes[codes.length - 1] > 0xffff ? 2 : 1) codes[codes.length] = codePoint(label, at);
+  for (let at = 0; at < label.length; at += codes[codes.length - 1] > 0xffff ? 2 : 1) push(codes, codePoint(label, at));
   let out = "";
   for (const code of codes) if (code < 128) out += fromCode(code);
   let done = out.length;
@@ -91,11 +91,11 @@ function ipv6(text) {
         const found = exec(/^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/, parts[index]);
         if (found === null) return null;
         for (let byte = 1; byte < 5; byte++) if (+found[byte] > 255 || (found[byte].length > 1 && found[byte][0] === "0")) return null;
-        list[list.length] = +found[1] * 256 + +found[2];
-        list[list.length] = +found[3] * 256 + +found[4];
+        push(list, +found[1] * 256 + +found[2]);
+        push(list, +found[3] * 256 + +found[4]);
       } else {
         if (exec(/^[0-9a-fA-F]{1,4}$/, parts[index]) === null) return null;
-        list[list.length] = +("0x" + parts[index]);
+        push(list, +("0x" + parts[index]));
       }
     }
     return list;
@@ -106,9 +106,9 @@ function ipv6(text) {
   const missing = 8 - left.length - right.length;
   if (halves.length === 2 ? missing < 1 : missing !== 0) return null;
   const all = [];
-  for (const word of left) all[all.length] = word;
-  for (let index = 0; index < missing; index++) all[all.length] = 0;
-  for (const word of right) all[all.length] = word;
+  for (let index = 0; index < left.length; index++) push(all, left[index]);
+  for (let index = 0; index < missing; index++) push(all, 0);
+  for (let index = 0; index < right.length; index++) push(all, right[index]);
   // The longest run of zeros, the first of equals, is written as "::" (RFC 5952).
   let best = -1;
   let longest = 1;

@@ -1,6 +1,6 @@
 // URLSearchParams (URL standard §6).
 const { uncurry, utf8, utf8Text } = $;
-const push = uncurry(Array.prototype.push);
+const { push } = $.primordials;
 const splice = uncurry(Array.prototype.splice);
 const sort = uncurry(Array.prototype.sort);
 const split = uncurry(String.prototype.split);

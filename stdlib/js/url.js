@@ -1,6 +1,6 @@
 // URL (URL standard §4): parsed once into parts; setters parse their part again.
 const { uncurry, percent, utf8, parseHost, bindSearch, primordials: p } = $;
-const { indexOf, slice, exec, defineProperty } = p;
+const { indexOf, slice, push, exec, defineProperty } = p;
 const split = uncurry(String.prototype.split);
 const join = uncurry(Array.prototype.join);
 const lower = uncurry(String.prototype.toLowerCase);
@@ -41,10 +41,10 @@ function pathInto(record, text, base) {
     const last = index === parts.length - 1;
     if (isTwoDots(part)) {
       if (path.length > 0 && !(record.protocol === "file:" && path.length === 1 && exec(/^[A-Za-z]:$/, path[0]) !== null)) path.length -= 1;
-      if (last) path[path.length] = "";
+      if (last) push(path, "");
     } else if (isDot(part)) {
-      if (last) path[path.length] = "";
-    } else path[path.length] = record.protocol === "file:" && path.length === 0 && isDrive(part) ? part[0] + ":" : encode(part, PATH);
+      if (last) push(path, "");
+    } else push(path, record.protocol === "file:" && path.length === 0 && isDrive(part) ? part[0] + ":" : encode(part, PATH));
   }
   record.path = path;
 }

@@ -117,6 +117,18 @@ def test_a_byte_order_mark_is_no_mistake(script: Path) -> None:
     assert lodger("exec", script, "--json").json["result"] == 7
 
 
+def test_text_that_a_terminal_cannot_take_is_made_visible() -> None:
+    script = r"console.log('a\u0000\u001b[2J\u202eb'); return { half: '\ud800', turned: '\u202e', sound: 'é😀' };"
+    said = lodger("exec", "-", "--json", stdin=script)
+    assert said.json["result"] == {"half": "\ud800", "turned": "\u202e", "sound": "é😀"}
+    assert said.json["logs"][0]["text"] == "a\x00\x1b[2J\u202eb"
+    said = lodger("exec", "-", stdin=script)
+    assert said.code == 0
+    assert "a��[2J�b" in said.out
+    assert "é😀" in said.out
+    assert not {"\x1b", "\x00", "\u202e"} & set(said.out)
+
+
 def test_stdin_is_a_script() -> None:
     assert lodger("exec", "-", "--json", stdin="return 1 + 1;").json["result"] == 2
 

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import platform
 
+import pytest
 from tests.escape.probing import Echo, probe_job, probe_pool
 
 from lodger.sandbox.walls import seccomp
@@ -16,7 +17,8 @@ LAST = 520
 EXEMPT = {335: None, 336: f"-{errno.ENXIO}"} if platform.machine() == "x86_64" else {}
 
 
-def test_every_number() -> None:
+@pytest.mark.parametrize("runtime", ["quickjs", "wasm"])
+def test_every_number(runtime: str) -> None:
     until_armed = {name for name, _ in seccomp.UNTIL_ARMED}
     survivable = {
         NUMBER[name]
@@ -29,7 +31,7 @@ def test_every_number() -> None:
     survived: dict[int, str | None] = {}
 
     async def go() -> None:
-        pool = probe_pool(size=4)
+        pool = probe_pool(size=4, runtime=runtime)
         await pool.start()
 
         async def attempt(numbers: "list[int]") -> None:

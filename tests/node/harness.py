@@ -1,7 +1,7 @@
 """A real node on a real ledger, with signals instead of sleeps: a test waits for what the node tells."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from lodger.engine.settings import Settings
 from lodger.sandbox.outcome import Outcome
 
 OK = Finished(Outcome.OK, result="1")
-SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=8, concurrent_runs=8, poll_s=0.05, drain_s=0.1)
+SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=8, concurrent_runs=8, min_interval_s=1, poll_s=0.05, drain_s=0.1)
 
 
 class Script:
@@ -56,6 +56,15 @@ class Signals:
     def _hear(self, event: Event) -> None:
         self.events.append(event)
         self._came.set()
+
+    async def until(self, true: Callable[[], Awaitable[bool]]) -> None:
+        """Wait until something is so; it is looked at again after each event."""
+        async with asyncio.timeout(20):
+            while True:
+                self._came.clear()
+                if await true():
+                    return
+                await self._came.wait()
 
     async def wait(self, kind: str, number: int = 1) -> list[Event]:
         """Wait until that many of a kind have come."""

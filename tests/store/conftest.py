@@ -22,6 +22,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def bench(url: str) -> Iterator[Bench]:
     clock = VirtualClock()
-    settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100)
+    settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1)
     with Engine.open(url, clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
         yield Bench(engine, clock)

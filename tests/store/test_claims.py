@@ -6,6 +6,7 @@ from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.clock import from_us
 from lodger.engine.effects.errors import ConflictFound, EffectRefused
+from lodger.engine.errors import Unavailable
 from lodger.engine.node.executor import Claim, Finished
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
@@ -131,9 +132,9 @@ def test_effects_are_applied_with_the_outcome_in_one_transaction(bench: Bench) -
 
     def broken(connection: Connection, claim: Claim, finished: Finished) -> None:
         write_one(connection, claim, finished)
-        raise RuntimeError("the disk went away")
+        raise Unavailable("disk_full", "the disk went away")
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(Unavailable):
         bench.commit(claim, finished=JOURNALLED, apply_effects=broken)
     assert bench.scalar("SELECT count(*) FROM effects_seen") == 0
     assert bench.states() == ["running"]

@@ -120,3 +120,10 @@ def test_names_are_taken_once_and_other_names_are_collections() -> None:
         datasets.expose(Cart, tenant_column="org", read=["items"])
     assert datasets.described() == {"carts": {"key": "key", "columns": {"key": "uuid", "items": "int"}}}
     assert datasets.named("anything").name == "anything"
+
+
+def test_the_ledgers_own_tables_are_never_exposed() -> None:
+    with pytest.raises(InputError) as refused:
+        expose(sa.Table("lodger_actions", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True),
+                        sa.Column("tenant_id", sa.String)), tenant_column="tenant_id")  # fmt: skip
+    assert refused.value.code == "expose_ledger"

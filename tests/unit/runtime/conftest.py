@@ -7,13 +7,15 @@ import pytest
 from tests.unit.runtime import harness
 
 from lodger.sandbox.runtimes.quickjs import Runtime
+from lodger.sandbox.runtimes.quickjs_native import Runtime as NativeRuntime
 
 
 @pytest.fixture(scope="session")
-def runtime() -> Runtime:
-    return harness.prepared()
+def runtime(request: pytest.FixtureRequest) -> Runtime | NativeRuntime:
+    native = getattr(request, "param", "quickjs") == "quickjs-native"
+    return harness.prepared_native() if native else harness.prepared()
 
 
 @pytest.fixture
-def run(runtime: Runtime) -> Callable[..., harness.Told]:
+def run(runtime: Runtime | NativeRuntime) -> Callable[..., harness.Told]:
     return partial(harness.run, runtime)

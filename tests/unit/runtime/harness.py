@@ -4,6 +4,7 @@ import atexit
 import functools
 import json
 import os
+import resource
 import select
 import shutil
 import socket
@@ -19,7 +20,9 @@ from typing import Any
 from lodger.sandbox import frames
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.runtimes.artefact import ensure
+from lodger.sandbox.runtimes.native_settings import native_settings
 from lodger.sandbox.runtimes.quickjs import Runtime
+from lodger.sandbox.runtimes.quickjs_native import Runtime as NativeRuntime
 
 CAPABILITY = """
 $.provide("echo", (context, call) => ({
@@ -39,6 +42,18 @@ def prepared() -> Runtime:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     runtime = Runtime()
     runtime.prepare(ensure(folder, fuel=True, capabilities={"cap-echo.js": CAPABILITY}).settings())
+    return runtime
+
+
+@functools.cache
+def prepared_native() -> NativeRuntime:
+    """The same for the runtime without WebAssembly."""
+    folder = Path(tempfile.mkdtemp(prefix="lodger-native-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    capability = folder / "cap-echo.js"
+    capability.write_text(CAPABILITY)
+    runtime = NativeRuntime()
+    runtime.prepare(native_settings(capabilities=(capability,)))
     return runtime
 
 
@@ -110,7 +125,7 @@ def bundle(modules: str | Mapping[str, str | bytes], context: str) -> bytes:
 
 
 def run(
-    runtime: Runtime,
+    runtime: Runtime | NativeRuntime,
     modules: Any,
     *,
     context: Any = None,
@@ -134,6 +149,8 @@ def run(
         code = 1
         try:
             ours.close()
+            most_s = numbers["cpu_ms"] // 1000 + 2  # no wall stands here: what would never end ends by this
+            resource.setrlimit(resource.RLIMIT_CPU, (most_s, most_s))
             if before is not None:
                 before()
             realm = runtime.fresh()

@@ -2,6 +2,9 @@
 
 import pytest
 
+#: Both runtimes of JavaScript do the same.
+pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
+
 ASK = "export default async ({ echo }) => "
 
 

@@ -2,6 +2,9 @@
 
 import pytest
 
+#: Both runtimes of JavaScript do the same.
+pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
+
 
 @pytest.mark.parametrize(
     ("source", "name", "message", "line", "column"),
@@ -31,17 +34,6 @@ def test_place(run, source: str, name: str, message: str, line: int, column: int
         assert error["column"] == column
     assert f"main.js:{line}:" in error["stack"]
     assert "eval_script" not in error["stack"]
-
-
-def test_the_file_of_an_imported_module(run) -> None:
-    told = run(
-        {
-            "main.js": "import { f } from './lib/a.js'\nexport default () => f()",
-            "lib/a.js": "export function f() {\n  throw new Error('there')\n}",
-        }
-    )
-    assert (told.error["file"], told.error["line"]) == ("lib/a.js", 2)
-    assert "main.js:2" in told.error["stack"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 import pytest
 
+#: Both runtimes of JavaScript do the same.
+pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
+
 POLLUTED = [
     "Promise.prototype.then = () => { throw 1 }; Promise.resolve = () => { throw 2 }",
     "JSON.stringify = () => 'evil'; JSON.parse = () => 0",
@@ -101,3 +104,21 @@ def test_the_clock_is_coarse(run) -> None:
         cpu_ms=5000,
     )
     assert told.result is True
+
+
+def test_a_hook_on_stacks_is_never_called(run) -> None:
+    told = run(
+        "let met = 0; const hook = () => { met++; return 'evil' };\n"
+        "Error.prepareStackTrace = hook; try { structuredClone(() => 1) } catch {}\n"
+        "delete Error.prepareStackTrace; Error.prepareStackTrace = hook;\n"
+        "if (met === 0) throw new Error('line four')"
+    )
+    assert (told.error["message"], told.error["line"]) == ("line four", 4)
+    assert "main.js:4:" in told.error["stack"]
+
+
+def test_half_of_a_surrogate_pair_crosses_as_the_sign_for_it(run) -> None:
+    told = run("""return JSON.rawJSON('"\\ud800"')""")
+    assert told.result == "\ufffd"
+    told = run("""const sent = await echo.ask(JSON.rawJSON('"\\ud800"')); return sent.arguments.value""")
+    assert told.result == "\ufffd"

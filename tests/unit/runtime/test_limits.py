@@ -91,6 +91,22 @@ def test_memory_can_be_caught_and_the_run_goes_on(run) -> None:
     assert told.result == "out of memory"
 
 
+def test_memory_so_short_that_the_failure_cannot_be_said(run) -> None:
+    told = run("for (;;) setTimeout(() => {}, 1e6)", memory_bytes=16 << 20, cpu_ms=20_000)
+    assert told.outcome == "memory_limit"
+    assert "16 MiB" in told.error["message"]
+
+
+def test_memory_given_back_is_room_to_go_on(run) -> None:
+    told = run(
+        "let all = []; try { for (;;) all.push({}) } catch {} all = null;"
+        "await new Promise((wake) => setTimeout(wake, 1)); return 1",
+        memory_bytes=16 << 20,
+        cpu_ms=20_000,
+    )
+    assert told.result == 1
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -100,6 +116,7 @@ def test_memory_can_be_caught_and_the_run_goes_on(run) -> None:
         "new Function('return ' + '('.repeat(1e5))",
         "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
         "const o = { get x() { return this.x } }; o.x",
+        "if (0) {} else " * 16_000 + "{} return 1",  # the parser's own frames: they wrap below the guest's memory
     ],
 )
 def test_stack(run, source: str) -> None:

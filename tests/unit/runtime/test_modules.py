@@ -69,3 +69,14 @@ def test_no_code_of_ours_is_importable(run) -> None:
         "export default async () => { const m = await import('lodger:module'); return [Object.keys(m), typeof $begin] }"
     )
     assert told.result == [["default"], "undefined"]
+
+
+def test_the_file_of_an_imported_module(run) -> None:
+    told = run(
+        {
+            "main.js": "import { f } from './lib/a.js'\nexport default () => f()",
+            "lib/a.js": "export function f() {\n  throw new Error('there')\n}",
+        }
+    )
+    assert (told.error["file"], told.error["line"]) == ("lib/a.js", 2)
+    assert "main.js:2" in told.error["stack"]

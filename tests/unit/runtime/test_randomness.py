@@ -1,18 +1,25 @@
 """Two workers of one zygote share nothing random, and a script's clock is the job's."""
 
-from lodger.sandbox.runtimes import realm
+import pytest
+
+from lodger.sandbox.runtimes import native_realm, realm
+
+BOTH = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 
 DRAW = "return [Math.random(), Math.random()]"
 
 
+@BOTH
 def test_forked_twins_differ(run) -> None:
     drawn = [tuple(run(DRAW).result) for _ in range(20)]
     assert len(set(drawn)) == 20
     assert all(0 <= one < 1 for pair in drawn for one in pair)
 
 
+@BOTH
 def test_without_the_reseed_twins_are_equal(run, monkeypatch) -> None:
-    monkeypatch.setattr(realm.QuickRealm, "reseed", lambda self: None)
+    for each in (realm.QuickRealm, native_realm.NativeRealm):
+        monkeypatch.setattr(each, "reseed", lambda self: None)
     assert run(DRAW).result == run(DRAW).result
 
 
@@ -20,6 +27,7 @@ def test_metered_twins_differ_too(run) -> None:
     assert run(DRAW, fuel=1 << 32).result != run(DRAW, fuel=1 << 32).result
 
 
+@BOTH
 def test_kernel_randomness(run) -> None:
     source = "return [crypto.randomUUID(), [...crypto.getRandomValues(new Uint8Array(8))]]"
     one, two = run(source).result, run(source).result
@@ -28,11 +36,13 @@ def test_kernel_randomness(run) -> None:
     assert one[0][14] == "4"
 
 
+@BOTH
 def test_the_clock_starts_where_the_job_says(run) -> None:
     now = run("return Date.now()", now_us=1_700_000_000_123_456).result
     assert 1_700_000_000_123 <= now < 1_700_000_060_000
 
 
+@BOTH
 def test_time_zone_is_utc(run) -> None:
     assert run("return [new Date(0).getTimezoneOffset(), new Date(2026, 0, 1).toISOString()]").result == [
         0,

@@ -61,7 +61,7 @@ def test_any_bytes_are_answered(data: bytes) -> None:
         (b"[1,]", "not_json"),
         (b'"a', "not_json"),
         (b"1 2", "not_json"),
-        (b"1" * 5000, "not_json"),
+        (b"1" * 5000, "number_out_of_range"),
         (b"[" * 11 + b"]" * 11, "too_deep"),
         (b'{"a":' * 11 + b"1" + b"}" * 11, "too_deep"),
         (b"[" * 100_000, "too_deep"),
@@ -72,6 +72,23 @@ def test_refusals(data: bytes, code: str) -> None:
     with pytest.raises(JsonRefused) as refused:
         parse(data, max_bytes=200_000, max_depth=10)
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    "number", [b"1e400", b"-1E+309", b"[1e0000309]", b"9" * 310, b'{"a":' + b"-" + b"1" * 5000 + b"}", b"1.0e99999"]
+)
+def test_check_refuses_numbers_that_no_double_holds(number: bytes) -> None:
+    with pytest.raises(JsonRefused) as refused:
+        check(number, max_bytes=10_000, max_depth=10)
+    assert refused.value.code == "number_out_of_range"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"1e308", b"1.7976931348623157e+308", b"9" * 308, b'"1e999"', b'"' + b"1" * 5000 + b'"', b"5e-324", b"1e-999"],
+)
+def test_check_takes_what_only_looks_large(text: bytes) -> None:
+    assert check(text, max_bytes=10_000, max_depth=10) == text.decode()
 
 
 def test_brackets_in_strings_do_not_count() -> None:
@@ -93,13 +110,29 @@ def test_keys_that_differ_only_by_escape_are_duplicates() -> None:
         b"\\" * 1_000_000,
         (b"[" * 50 + b"]" * 50) * 10_000,
         b'"\\' * 500_000,
+        b"[" + (b"1" * 308 + b",") * 3_300 + b"1]",
+        b'"' + b"e" + b"0" * 1_000_000 + b'"',
+        b'"' + b"1" * 1_000_000 + b'"',
+        b"[" + b"1e308," * 150_000 + b"1]",
     ],
-    ids=["unterminated escapes", "quotes", "pairs", "backslashes", "trees", "quote and escape"],
+    ids=[
+        "unterminated escapes",
+        "quotes",
+        "pairs",
+        "backslashes",
+        "trees",
+        "quote and escape",
+        "long numbers",
+        "zeros",
+        "digits",
+        "exponents",
+    ],
 )
 def test_bombs_are_linear(bomb: bytes) -> None:
     started = time.process_time()
     try:
         scan(bomb, max_bytes=1 << 20, max_depth=64)
+        check(bomb, max_bytes=1 << 20, max_depth=64)
     except JsonRefused:
         pass
     assert time.process_time() - started < 2, "a megabyte takes some 30 ms"

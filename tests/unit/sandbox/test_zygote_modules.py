@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.escape.probing import probe_pool
 
 from lodger.sandbox import Pool
+from lodger.sandbox.wasm_pool import WasmPool
 
 OURS = {
     "lodger",
@@ -37,6 +38,16 @@ QUICKJS = {
     "lodger.sandbox.runtimes.modules",
     "lodger.sandbox.runtimes.quickjs",
     "lodger.sandbox.runtimes.realm",
+}
+WASM = {
+    "lodger.sandbox.runtimes",
+    "lodger.sandbox.runtimes.answer",
+    "lodger.sandbox.runtimes.libwasmtime",
+    "lodger.sandbox.runtimes.module_engine",
+    "lodger.sandbox.runtimes.module_machine",
+    "lodger.sandbox.runtimes.module_realm",
+    "lodger.sandbox.runtimes.wasi",
+    "lodger.sandbox.runtimes.wasm",
 }
 OS = {"os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"}
 THEIRS = OS | {
@@ -75,13 +86,13 @@ def threads(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
-def processes(pool: Pool) -> tuple[int, int]:
+def processes(pool: Pool | WasmPool) -> tuple[int, int]:
     assert pool.zygote is not None
     launcher = pool.zygote.launcher_pid
     return launcher, int(Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()[0])
 
 
-async def look(pool: Pool) -> tuple[set[str], int, int]:
+async def look(pool: Pool | WasmPool) -> tuple[set[str], int, int]:
     await pool.start()
     try:
         launcher, zygote = processes(pool)
@@ -109,5 +120,12 @@ def test_probe_zygote() -> None:
 def test_quickjs_zygote() -> None:
     modules, count, _ = asyncio.run(look(Pool(size=1)))
     assert modules - interpreter_itself() <= OURS | THEIRS | QUICKJS
+    assert not modules & HOOKED
+    assert count == 1
+
+
+def test_wasm_zygote() -> None:
+    modules, count, _ = asyncio.run(look(WasmPool()))
+    assert modules - interpreter_itself() <= OURS | THEIRS | WASM
     assert not modules & HOOKED
     assert count == 1

@@ -5,6 +5,9 @@ import json
 
 import pytest
 
+#: Both runtimes of JavaScript do the same.
+pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
+
 
 @pytest.mark.parametrize("algorithm", ["SHA-1", "SHA-256", "SHA-384", "SHA-512"])
 @pytest.mark.parametrize("size", [0, 1, 55, 56, 63, 64, 111, 112, 127, 128, 1000])

@@ -3,6 +3,11 @@
 import re
 from importlib.resources import files
 
+import pytest
+
+#: Both runtimes of JavaScript do the same.
+pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
+
 DECLARED = re.compile(r"^declare (?:const|function|class) (\w+)", re.MULTILINE)
 
 

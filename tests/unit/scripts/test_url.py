@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+#: Both runtimes of JavaScript do the same.
+pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
+
 
 @pytest.mark.parametrize(
     ("text", "base", "href"),

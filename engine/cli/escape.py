@@ -1,0 +1,199 @@
+"""``lodger escape``: attack this host's walls with the whole suite and say what held."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lodger.engine.cli.answer import AsJson, say, table, write_json
+from lodger.engine.cli.failure import Usage
+
+if TYPE_CHECKING:
+    from lodger.sandbox.escape.case import Case
+    from lodger.sandbox.escape.runner import Finding, Suite
+
+_RUNTIMES = ("quickjs",)
+
+
+def escape(
+    runtime: Annotated[str | None, typer.Option(help="Only this runtime.")] = None,
+    classes: Annotated[
+        list[str] | None,
+        typer.Option("--class", metavar="C", help="Only this class (16) or chapter (B). May be repeated."),
+    ] = None,
+    ids: Annotated[
+        list[str] | None, typer.Option("--case", metavar="ID", help="Only cases whose id begins so. May be repeated.")
+    ] = None,
+    wall: Annotated[str | None, typer.Option(help="Only cases that this wall stops.")] = None,
+    matrix: Annotated[
+        bool,
+        typer.Option(
+            "--matrix", help="Run each case also behind only its wall (must hold) and behind none (must escape)."
+        ),
+    ] = False,
+    extra: Annotated[
+        Path | None, typer.Option("--with", metavar="FILE", help="Also your own attacks: a Python file with CASES.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as one HTML page.")] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Only name the cases.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Attack the walls of this host; exit 1 when anything got through or was answered wrongly."""
+    from lodger.sandbox.escape.cases import all_cases
+
+    if runtime is not None and runtime not in _RUNTIMES:
+        raise Usage(
+            "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " | ".join(_RUNTIMES)
+        )
+    everything = all_cases() + (_own(extra) if extra is not None else ())
+    chosen = tuple(case for case in everything if _wanted(case, classes, ids, wall))
+    if not chosen:
+        raise Usage("no_case", "no case is left by these filters", fix="lodger escape --list")
+    if listed:
+        _list(chosen, as_json=as_json)
+        return
+    suite = _attack(chosen, matrix=matrix, quiet=as_json)
+    _write(suite, html, junit)
+    if as_json:
+        from lodger.sandbox.escape.report import as_json as body
+
+        write_json(body(suite.findings, suite.walls))
+    else:
+        _show(suite)
+    from lodger.sandbox.escape.report import passed
+
+    if not passed(suite.findings):
+        raise typer.Exit(1)
+
+
+def _wanted(case: "Case", classes: list[str] | None, ids: list[str] | None, wall: str | None) -> bool:
+    if classes and not {case.letter, str(case.number), f"{case.letter}{case.number}"} & {
+        text.upper() for text in classes
+    }:
+        return False
+    if ids and not any(case.id.startswith(text) for text in ids):
+        return False
+    return wall is None or case.wall == wall
+
+
+def _own(path: Path) -> "tuple[Case, ...]":
+    """A tester's file: her own Python, run because she named it."""
+    import runpy
+
+    if not path.is_file():
+        raise Usage("file_missing", f"there is no file {str(path)!r}", fix="name a Python file that defines CASES")
+    found = runpy.run_path(str(path)).get("CASES")
+    if not found:
+        raise Usage(
+            "no_cases", f"{path} defines no CASES", fix="CASES = [Case(…)]; docs/escape-suite.md shows one in ten lines"
+        )
+    return tuple(found)
+
+
+def _attack(cases: "Sequence[Case]", *, matrix: bool, quiet: bool) -> "Suite":
+    import asyncio
+
+    from lodger.sandbox.escape.runner import Suite
+
+    progress, done = (None, _nothing) if quiet else _progress(len(cases) * (1 + matrix))
+    suite = Suite(tuple(cases), matrix=matrix, progress=progress)
+    try:
+        asyncio.run(suite.run())
+    finally:
+        done()
+    return suite
+
+
+def _nothing() -> None:
+    """There is no progress bar to stop."""
+
+
+def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None]]":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn("attacking"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("attacking", total=total)
+    bar.start()
+    told: set[str] = set()
+
+    def hear(found: "Finding") -> None:
+        bar.advance(task)
+        if found.status in ("escaped", "failed") and found.case.id not in told:
+            told.add(found.case.id)
+            bar.console.print(f"{found.status:10} {found.case.id}", markup=False, highlight=False)
+
+    return hear, bar.stop
+
+
+def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
+    if html is not None:
+        from datetime import UTC, datetime
+
+        from lodger.engine.clock import SystemClock
+        from lodger.sandbox.escape.page import as_html
+
+        made = datetime.fromtimestamp(SystemClock().now_us() // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        html.write_text(as_html(suite.findings, suite.walls, made), "utf-8")
+    if junit is not None:
+        from lodger.sandbox.escape.report import as_junit
+
+        junit.write_text(as_junit(suite.findings), "utf-8")
+
+
+def _list(cases: "Sequence[Case]", *, as_json: bool) -> None:
+    if as_json:
+        write_json(
+            {
+                "cases": [
+                    {"id": case.id, "class": case.number, "wall": case.wall, "mechanism": case.mechanism}
+                    for case in cases
+                ]
+            }
+        )
+        return
+    table(("case", "wall", "mechanism"), [(case.id, case.wall, case.mechanism) for case in cases])
+
+
+def _show(suite: "Suite") -> None:
+    from lodger.sandbox.escape.report import by_class
+    from lodger.sandbox.escape.runner import sees, summary
+
+    findings = suite.findings
+    table(
+        ("class", "attacks by", "came to"),
+        [(number, what, _counted(counts)) for number, what, counts in by_class(findings)],
+    )
+    for found in findings:
+        if found.status in ("escaped", "failed") or found.only_its_wall == "escaped":
+            _show_one(found)
+    say(f"{_counted(summary(findings))} of {len(findings)} attacks")
+    alone, seen, tried = sees(findings)
+    if tried:
+        say(f"matrix: {alone} of {tried} held behind only their wall, {seen} of {tried} escaped behind none")
+    missing = [name for name, stands in suite.walls.items() if not stands]
+    if missing:
+        say(f"walls missing here: {', '.join(missing)}; lodger doctor says how to get them")
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+
+
+def _show_one(found: "Finding") -> None:
+    case: Any = found.case
+    say(f"{found.status.upper():9} {case.id}  wall {case.wall}, ended as {found.outcome}")
+    say(f"          {case.story} ({case.mechanism})")
+    say(f"          {found.evidence}")
+    for note in found.notes:
+        say(f"          {note}")
+    say(f"          again: lodger escape --case {case.id}")

@@ -1,0 +1,245 @@
+"""What must be true after every case, whatever it tried: the host is untouched, the verdict is ours, the neighbour is well."""
+
+import os
+import secrets
+import shutil
+import socket
+import statistics
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from lodger.sandbox.escape.evidence import LEAKS, Trial
+from lodger.sandbox.escape.switchboard import SECRET_NAME
+from lodger.sandbox.job import Bundle, Job, Report
+from lodger.sandbox.outcome import Blame, Outcome
+
+NEIGHBOUR = """
+export default async function ({ action }) {
+  const rows = [3, 1, 2].map((n) => ({ n, text: String(n) })).sort((a, b) => a.n - b.n);
+  const back = JSON.parse(JSON.stringify(rows));
+  let caught = "";
+  try { null.x; } catch (error) { caught = error.name; }
+  await Promise.all(back.map(async (row) => { row.done = true; }));
+  const odd = [Object, Array, String, Function, Promise, Error, Map, RegExp].map((c) => Reflect.ownKeys(c.prototype).length).join();
+  let own = "";
+  for (const name of Object.getOwnPropertyNames(globalThis)) {
+    const value = globalThis[name];
+    for (const holder of [value, value?.prototype]) {
+      if (holder === null || (typeof holder !== "object" && typeof holder !== "function") || holder === globalThis) continue;
+      if (Object.isFrozen(holder)) own += `${name} frozen `;
+      for (const key of Reflect.ownKeys(holder)) {
+        const found = Reflect.getOwnPropertyDescriptor(holder, key).value;
+        if (typeof found === "function" && !String(found).includes("[native code]")) own += `${name}.${String(key)} `;
+      }
+    }
+  }
+  return { id: action.id, own, rows: back, caught, odd, names: Object.getOwnPropertyNames(globalThis).sort().join() };
+}
+"""
+_NEIGHBOUR_ID = "neighbour"
+#: An attack and the next tenant's script in one realm: what a fresh process for each attempt prevents.
+SHARED_REALM = """
+import victim from "./victim.js";
+export default async function (all) {
+  const given = { ...all, action: { id: "neighbour" } };
+  try { await (await import("./attack.js")).default(all); } catch {}
+  return victim(given);
+}
+"""
+_FIRST = 5
+_TIMES, _FLOOR_MS = 20, 500.0
+
+
+def neighbour() -> Job:
+    """Give the benign run of another tenant."""
+    return Job(Bundle({"main.js": NEIGHBOUR}, f'{{"action":{{"id":"{_NEIGHBOUR_ID}"}}}}'), tag=_NEIGHBOUR_ID)
+
+
+class Neighbour:
+    """Remembers the right answer and the usual time of the benign run."""
+
+    def __init__(self) -> None:
+        self._answer: str | None = None
+        self._usual: list[float] = []
+
+    def judge(self, report: Report, ms: float) -> str:
+        """Say what is wrong with it, "" when nothing is."""
+        if report.outcome is not Outcome.OK or report.result is None:
+            return f"the next run of another tenant ended as {report.outcome}"
+        if self._answer is None:
+            self._answer = report.result
+        if report.result != self._answer:
+            return "the next run of another tenant answered something else"
+        if len(self._usual) < _FIRST:
+            self._usual.append(ms)
+        elif ms > _TIMES * statistics.median(self._usual) + _FLOOR_MS:
+            return f"the next run of another tenant took {ms:.0f} ms"
+        return ""
+
+
+class Canaries:
+    """Things on the host that nobody may touch: a file, a secret, two listening sockets, this process's own belongings."""
+
+    def __init__(self) -> None:
+        self.secret = "canary-" + secrets.token_hex(12)
+        self.folder = Path(tempfile.mkdtemp(prefix="lodger-escape-"))
+        self._file = self.folder / "secret.txt"
+        self._file.write_text(self.secret)
+        self._file.chmod(0o644)
+        self.folder.chmod(0o755)
+        self._before = self._file.stat()
+        os.environ[SECRET_NAME] = self.secret
+        self._tcp = socket.create_server(("127.0.0.1", 0))
+        self._tcp.setblocking(False)
+        self._abstract = socket.socket(socket.AF_UNIX)
+        self._abstract.bind(f"\0{self.secret}")
+        self._abstract.listen()
+        self._abstract.setblocking(False)
+        self._uid = os.geteuid()
+        self._own = _belongings(self._uid)
+
+    @property
+    def path(self) -> str:
+        """Where the file lies, for cases that try to read it."""
+        return str(self._file)
+
+    @property
+    def port(self) -> int:
+        """The TCP port that nobody may connect to."""
+        port: int = self._tcp.getsockname()[1]
+        return port
+
+    def settled(self, worker_uid: int) -> None:
+        """Take the present belongings of this process as the right ones, and know whose a worker's would be."""
+        self._uid = worker_uid
+        self._own = _belongings(worker_uid)
+
+    def touched(self) -> list[str]:
+        """Say what was touched."""
+        found = []
+        after = self._file.stat()
+        if self._file.read_text() != self.secret or (after.st_mtime_ns, after.st_mode, after.st_uid) != (
+            self._before.st_mtime_ns,
+            self._before.st_mode,
+            self._before.st_uid,
+        ):
+            found.append("the canary file was changed")
+        if [path.name for path in self.folder.iterdir()] != ["secret.txt"]:
+            found.append("a file was left beside the canary")
+        if os.environ.get(SECRET_NAME) != self.secret:
+            found.append("the environment was changed")
+        for name, listening in (("TCP", self._tcp), ("abstract", self._abstract)):
+            try:
+                listening.accept()[0].close()
+            except BlockingIOError:
+                continue
+            found.append(f"the {name} canary was connected to")
+        now = _belongings(self._uid)
+        found += [
+            f"{what}: {self._own[what]} before, {now[what]} after" for what in now if now[what] != self._own[what]
+        ]
+        return found
+
+    def close(self) -> None:
+        """Take everything away; safe twice."""
+        self._tcp.close()
+        self._abstract.close()
+        os.environ.pop(SECRET_NAME, None)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _belongings(worker_uid: int) -> dict[str, str]:
+    kinds: Counter[str] = Counter()
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names only
+        try:
+            kinds[os.readlink(f"/proc/self/fd/{name}").partition(":[")[0]] += 1  # noqa: PTH115 - not a path
+        except OSError:
+            continue
+    own = {
+        "descriptors": " ".join(f"{kind}×{count}" for kind, count in sorted(kinds.items()) if "/proc/" not in kind),
+        "working folder": os.getcwd(),  # noqa: PTH109 - as the kernel has it
+    }
+    if (
+        worker_uid != os.geteuid()
+    ):  # otherwise nobody can tell whose they are: other programs of this user make them too
+        own["shared memory of a worker"] = " ".join(_owned(Path("/dev/shm"), worker_uid))  # noqa: S108 - looked at only
+        for kind in ("shm", "sem", "msg"):
+            own[f"System V {kind} of a worker"] = str(_rows(Path("/proc/sysvipc") / kind, worker_uid))
+    return own
+
+
+def _owned(folder: Path, uid: int) -> list[str]:
+    if not folder.is_dir():
+        return []
+    return sorted(path.name for path in folder.iterdir() if path.lstat().st_uid == uid)
+
+
+def _rows(table: Path, uid: int) -> int:
+    if not table.exists():
+        return 0
+    head, *rows = (line.split() for line in table.read_text().splitlines())
+    columns = [head.index(name) for name in ("uid", "cuid")]
+    return sum(str(uid) in [row[column] for column in columns] for row in rows)
+
+
+def leaks(trial: Trial, secret: str) -> list[str]:
+    """Say what of ours stands in a text that a script or its author reads; the result is its own, but never holds the secret."""
+    found = []
+    for report in trial.reports:
+        error = report.error
+        texts = {"the result": report.result or "", "a log line": "\n".join(line.text for line in report.logs)}
+        if error is not None:
+            texts["the error"] = f"{error.name}\n{error.message}\n{error.stack}\n{error.file}"
+        for where, text in texts.items():
+            if secret in text:
+                found.append(f"{where} holds the host's secret")
+            leak = LEAKS.search(text)
+            if leak is not None and where != "the result":
+                found.append(f"{where} says {leak.group()!r}: {text[max(0, leak.start() - 60) : leak.end() + 60]!r}")
+    return found
+
+
+def verdict(trial: Trial) -> list[str]:
+    """Say what is wrong with the form of the verdicts."""
+    found = []
+    for report in trial.reports:
+        if not isinstance(report.outcome, Outcome):
+            found.append("the outcome is not a documented one")
+        elif report.outcome.blames is Blame.ENGINE:
+            found.append(f"the script's doing was reported as the engine's: {report.outcome}")
+        if (report.outcome is Outcome.OK) is (report.error is not None):
+            found.append("an outcome other than ok carries an error, ok carries none")
+        if report.outcome is not Outcome.OK and report.result is not None:
+            found.append("a result came with a verdict that is not ok")
+    return found
+
+
+def resident_bytes() -> int:
+    """Give this process's resident memory."""
+    with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - read after every case
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def gone(pids: tuple[int, ...], patience_s: float = 0.5) -> str:
+    """Say which of the processes is still there half a second after its end, "" when none is."""
+    deadline = time.monotonic() + patience_s
+    while left := [pid for pid in pids if Path(f"/proc/{pid}").exists() and _state(pid) != "Z"]:
+        if time.monotonic() > deadline:
+            return f"processes {left} are left"
+        time.sleep(0.005)
+    return ""
+
+
+def uid_of(pid: int) -> int:
+    """Give a process's real uid."""
+    rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(row.split()[1]) for row in rows if row.startswith("Uid:"))
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"

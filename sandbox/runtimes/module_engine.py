@@ -1,0 +1,178 @@
+"""Engine, linker and traps for a tenant's own modules, on libwasmtime's C API; beside it what of WebAssembly is switched off.
+
+It stands apart from :mod:`lodger.sandbox.runtimes.libwasmtime`'s engine for QuickJS, because strangers' modules need another choice
+of proposals and because nothing of them may be shared through a file or a thread.
+"""
+
+import ctypes
+from ctypes import byref, c_bool, c_char_p, c_size_t, c_uint32, c_void_p
+
+from lodger.sandbox.runtimes.libwasmtime import WASM_STACK_BYTES, ByteVec, Library
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: What every module starts with: the magic number and version 1 of the core format.
+MAGIC = b"\0asm\1\0\0\0"
+
+_P = c_void_p
+_MORE: "dict[str, tuple[Any, Any]]" = {
+    "wasmtime_module_deserialize": (_P, (_P, _P, c_size_t, _P)),
+    "wasmtime_module_imports": (None, (_P, _P)),
+    "wasmtime_module_exports": (None, (_P, _P)),
+    "wasm_importtype_module": (_P, (_P,)),
+    "wasm_importtype_name": (_P, (_P,)),
+    "wasm_exporttype_name": (_P, (_P,)),
+    "wasm_exporttype_type": (_P, (_P,)),
+    "wasm_externtype_kind": (ctypes.c_ubyte, (_P,)),
+    "wasm_externtype_as_functype_const": (_P, (_P,)),
+    "wasm_functype_params": (_P, (_P,)),
+    "wasm_functype_results": (_P, (_P,)),
+    "wasm_trap_trace": (None, (_P, _P)),
+    "wasm_frame_func_index": (c_uint32, (_P,)),
+    "wasm_frame_module_offset": (c_size_t, (_P,)),
+    "wasmtime_frame_func_name": (_P, (_P,)),
+    "wasm_frame_vec_delete": (None, (_P,)),
+}
+
+#: Proposals that a command does not need: each is compiler and runtime code that a stranger could reach.
+OFF = (
+    "wasm_threads",
+    "wasm_tail_call",
+    "wasm_function_references",
+    "wasm_gc",
+    "gc_support",
+    "wasm_relaxed_simd",
+    "wasm_multi_memory",
+    "wasm_memory64",
+    "wasm_wide_arithmetic",
+    "wasm_exceptions",
+    "wasm_custom_page_sizes",
+    "wasm_stack_switching",
+    "wasm_component_model",
+    "shared_memory",
+    "parallel_compilation",  # a worker has no threads
+    "memory_init_cow",  # it would make a memfd
+    "memory_may_move",
+)
+#: NaN bits are the same on every processor: nothing of the host shows, and two runs can be compared.
+ON = ("cranelift_nan_canonicalization",)
+
+#: How many frames of a trap are told.
+_FRAMES = 20
+_NAME = 200
+FUNCTION, MEMORY = 0, 3  # wasm_externkind_t
+
+
+def settings(*, fuel: bool) -> str:
+    """Describe the engine's configuration for the key of compiled code."""
+    return f"stack={WASM_STACK_BYTES} fuel={int(fuel)} off={','.join(OFF)} on={','.join(ON)}"
+
+
+class ModuleLibrary(Library):
+    """libwasmtime with what a stranger's module needs beside."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        for name, (result, arguments) in _MORE.items():
+            function = self.dll[name]
+            function.restype = result
+            function.argtypes = arguments
+            self.at[name] = function
+
+    def engine(self, *, fuel: bool) -> int:
+        """Make an engine with :func:`settings`."""
+        config = self.at["wasm_config_new"]()
+        for name in OFF:
+            self._switch(config, name, False)
+        for name in ON:
+            self._switch(config, name, True)
+        self._switch(config, "consume_fuel", fuel)
+        stack = self.dll["wasmtime_config_max_wasm_stack_set"]
+        stack.argtypes, stack.restype = (c_void_p, c_size_t), None
+        stack(config, WASM_STACK_BYTES)
+        engine: int | None = self.at["wasm_engine_new_with_config"](config)
+        if not engine:
+            raise RuntimeError("no engine could be made with these settings")
+        return engine
+
+    def _switch(self, config: int, name: str, value: bool) -> None:
+        setter = self.dll[f"wasmtime_config_{name}_set"]
+        setter.argtypes, setter.restype = (c_void_p, c_bool), None
+        setter(config, value)
+
+    def module(self, engine: int, wasm: bytes) -> c_void_p:
+        """Compile a module. Raises WasmFault with the compiler's text, which names the tenant's things."""
+        module = c_void_p()
+        self.check(self.at["wasmtime_module_new"](engine, wasm, len(wasm), byref(module)))
+        return module
+
+    def machine_code(self, module: c_void_p) -> ByteVec:
+        """Give a module's compiled form, to be released by the process's end."""
+        code = ByteVec()
+        self.check(self.at["wasmtime_module_serialize"](module, byref(code)))
+        return code
+
+    def deserialize(self, engine: int, address: int, size: int) -> c_void_p:
+        """Make a module of compiled code that the caller knows to be ours."""
+        module = c_void_p()
+        self.check(self.at["wasmtime_module_deserialize"](engine, address, size, byref(module)))
+        return module
+
+    def imports(self, module: c_void_p) -> "list[tuple[str, str]]":
+        """Name what a module asks for: space and name."""
+        found = self._vector("wasmtime_module_imports", module)
+        at = self.at
+        return [
+            (self._name(at["wasm_importtype_module"](one)), self._name(at["wasm_importtype_name"](one)))
+            for one in found
+        ]
+
+    def exports(self, module: c_void_p) -> "dict[str, tuple[int, str]]":
+        """Name what a module offers: kind, and for a function the number of its parameters and results as ``0:0``."""
+        at = self.at
+        offered = {}
+        for one in self._vector("wasmtime_module_exports", module):
+            kind = at["wasm_exporttype_type"](one)
+            number = at["wasm_externtype_kind"](kind)
+            shape = ""
+            if number == FUNCTION:
+                function = at["wasm_externtype_as_functype_const"](kind)
+                sides = (at[f"wasm_functype_{side}"](function) for side in ("params", "results"))
+                shape = ":".join(str(ByteVec.from_address(side).size) for side in sides)
+            offered[self._name(at["wasm_exporttype_name"](one))] = (number, shape)
+        return offered
+
+    def _vector(self, function: str, module: c_void_p) -> "list[int]":
+        vector = ByteVec()
+        self.at[function](module, byref(vector))
+        return list((c_void_p * vector.size).from_address(vector.data)) if vector.size else []
+
+    def _name(self, name: "int | None") -> str:
+        if not name:
+            return ""
+        vector = ByteVec.from_address(name)
+        text = ctypes.string_at(vector.data, min(vector.size, _NAME)) if vector.size else b""
+        return text.decode("utf-8", "replace")
+
+    def frames(self, trap: int) -> "list[tuple[str, int, int]]":
+        """Give where a trap happened, innermost first: function name or "", its number, byte offset in the module."""
+        vector = ByteVec()
+        self.at["wasm_trap_trace"](trap, byref(vector))
+        if not vector.size:
+            return []
+        at = self.at
+        found = [
+            (
+                self._name(at["wasmtime_frame_func_name"](frame)),
+                at["wasm_frame_func_index"](frame),
+                at["wasm_frame_module_offset"](frame),
+            )
+            for frame in (c_void_p * vector.size).from_address(vector.data)[:_FRAMES]
+        ]
+        at["wasm_frame_vec_delete"](byref(vector))
+        return found
+
+
+__all__ = ["FUNCTION", "MAGIC", "MEMORY", "OFF", "ON", "ModuleLibrary", "c_char_p", "settings"]

@@ -1,0 +1,330 @@
+"""WASI preview 1 as a command meets it where nothing exists: three streams, a coarse clock, randomness, sleep and an exit.
+
+All names of preview 1 are there, so that what any toolchain emits can be linked; what they would reach is not: no descriptor beyond the
+three streams (EBADF), no folder was opened beforehand, no argument, no environment. Pointers and lengths are a stranger's: each is compared
+with the memory's size, and a bad one is the guest's EFAULT, never our exception.
+"""
+
+from struct import pack, unpack_from
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    class Memory(Protocol):
+        """The guest's linear memory; both raise OutOfMemoryBounds."""
+
+        def peek(self, address: int, count: int) -> bytes:
+            """Copy bytes out."""
+            ...
+
+        def poke(self, address: int, data: bytes) -> None:
+            """Copy bytes in."""
+            ...
+
+    class Command(Memory, Protocol):
+        """The attempt behind the calls."""
+
+        def read_input(self, count: int) -> bytes:
+            """Take the next bytes of the input."""
+            ...
+
+        def write_output(self, data: bytes) -> None:
+            """Add to the result."""
+            ...
+
+        def write_log(self, data: bytes) -> None:
+            """Add to the log."""
+            ...
+
+        def clock_us(self) -> int:
+            """Microseconds since 1970."""
+            ...
+
+        def elapsed_us(self) -> int:
+            """Microseconds since the start."""
+            ...
+
+        def random(self, count: int) -> bytes:
+            """Fresh randomness."""
+            ...
+
+        def sleep_us(self, microseconds: int) -> None:
+            """Wait."""
+            ...
+
+
+SPACE = "wasi_snapshot_preview1"
+
+SUCCESS, BADF, FAULT, INVAL, NOSYS, NOTSOCK, SPIPE = 0, 8, 21, 28, 52, 57, 70
+
+_MASKS = {"i": 0xFFFFFFFF, "I": 0xFFFFFFFFFFFFFFFF}
+_RIGHT_READ, _RIGHT_WRITE = 1 << 1, 1 << 6
+_MOST_VECTORS = 1024
+_MOST_SUBSCRIPTIONS = 64
+_MOST_AT_ONCE = 1 << 20
+_MILLISECOND_NS = 1_000_000
+_CLOCK, _READABLE, _WRITABLE = range(3)
+_ABSOLUTE = 1
+
+#: name: parameters (i is i32, I is i64), result
+SIGNATURES = {
+    "args_get": ("ii", "i"),
+    "args_sizes_get": ("ii", "i"),
+    "clock_res_get": ("ii", "i"),
+    "clock_time_get": ("iIi", "i"),
+    "environ_get": ("ii", "i"),
+    "environ_sizes_get": ("ii", "i"),
+    "fd_advise": ("iIIi", "i"),
+    "fd_allocate": ("iII", "i"),
+    "fd_close": ("i", "i"),
+    "fd_datasync": ("i", "i"),
+    "fd_fdstat_get": ("ii", "i"),
+    "fd_fdstat_set_flags": ("ii", "i"),
+    "fd_fdstat_set_rights": ("iII", "i"),
+    "fd_filestat_get": ("ii", "i"),
+    "fd_filestat_set_size": ("iI", "i"),
+    "fd_filestat_set_times": ("iIIi", "i"),
+    "fd_pread": ("iiiIi", "i"),
+    "fd_prestat_dir_name": ("iii", "i"),
+    "fd_prestat_get": ("ii", "i"),
+    "fd_pwrite": ("iiiIi", "i"),
+    "fd_read": ("iiii", "i"),
+    "fd_readdir": ("iiiIi", "i"),
+    "fd_renumber": ("ii", "i"),
+    "fd_seek": ("iIii", "i"),
+    "fd_sync": ("i", "i"),
+    "fd_tell": ("ii", "i"),
+    "fd_write": ("iiii", "i"),
+    "path_create_directory": ("iii", "i"),
+    "path_filestat_get": ("iiiii", "i"),
+    "path_filestat_set_times": ("iiiiIIi", "i"),
+    "path_link": ("iiiiiii", "i"),
+    "path_open": ("iiiiiIIii", "i"),
+    "path_readlink": ("iiiiii", "i"),
+    "path_remove_directory": ("iii", "i"),
+    "path_rename": ("iiiiii", "i"),
+    "path_symlink": ("iiiii", "i"),
+    "path_unlink_file": ("iii", "i"),
+    "poll_oneoff": ("iiii", "i"),
+    "proc_exit": ("i", ""),
+    "proc_raise": ("i", "i"),
+    "random_get": ("ii", "i"),
+    "sched_yield": ("", "i"),
+    "sock_accept": ("iii", "i"),
+    "sock_recv": ("iiiiii", "i"),
+    "sock_send": ("iiiii", "i"),
+    "sock_shutdown": ("ii", "i"),
+}
+
+
+class OutOfMemoryBounds(Exception):
+    """The guest pointed outside its memory."""
+
+
+class Exited(Exception):
+    """The command called proc_exit."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Wasi:
+    """Answers the calls of one attempt; ``command`` is put in before it starts."""
+
+    def __init__(self) -> None:
+        self.command: Command | None = None
+
+    def answer(self, name: str, arguments: "list[int]") -> int:
+        """Serve one call; only :class:`Exited` and the command's own stops come out."""
+        try:
+            return int(_SERVED.get(name, Wasi._no_such_descriptor)(self, *arguments))
+        except OutOfMemoryBounds:
+            return FAULT
+
+    def _behind(self) -> "Command":
+        if self.command is None:
+            raise RuntimeError("a call outside any attempt")
+        return self.command
+
+    # -- what does not exist --
+
+    def _no_such_descriptor(self, *_arguments: int) -> int:
+        return BADF
+
+    def _nothing(self, *_arguments: int) -> int:
+        return SUCCESS
+
+    def _unknown(self, *_arguments: int) -> int:
+        return NOSYS
+
+    def _no_counts(self, count: int, size: int) -> int:
+        command = self._behind()
+        command.poke(count, bytes(4))
+        command.poke(size, bytes(4))
+        return SUCCESS
+
+    def _on_stream(self, descriptor: int, *_arguments: int) -> int:
+        return SUCCESS if descriptor < 3 else BADF
+
+    def _not_in_a_stream(self, descriptor: int, *_arguments: int) -> int:
+        return SPIPE if descriptor < 3 else BADF
+
+    def _no_socket(self, descriptor: int, *_arguments: int) -> int:
+        return NOTSOCK if descriptor < 3 else BADF
+
+    # -- streams --
+
+    def _fdstat(self, descriptor: int, out: int) -> int:
+        if descriptor > 2:
+            return BADF
+        rights = _RIGHT_WRITE if descriptor else _RIGHT_READ
+        self._behind().poke(out, pack("<B7xQQ", 0, rights, 0))  # no known kind of file: buffered like a pipe
+        return SUCCESS
+
+    def _filestat(self, descriptor: int, out: int) -> int:
+        if descriptor > 2:
+            return BADF
+        self._behind().poke(out, bytes(64))
+        return SUCCESS
+
+    def _vectors(self, at: int, count: int) -> "list[tuple[int, int]]":
+        table = self._behind().peek(at, 8 * count)
+        return [unpack_from("<II", table, 8 * index) for index in range(count)]
+
+    def _read(self, descriptor: int, at: int, count: int, out: int) -> int:
+        command = self._behind()
+        if descriptor != 0:
+            return BADF
+        if count > _MOST_VECTORS:
+            return INVAL
+        command.poke(out, bytes(4))
+        total = 0
+        for address, size in self._vectors(at, count):
+            size = min(size, _MOST_AT_ONCE)
+            command.poke(address + size, b"")  # before anything is taken
+            data = command.read_input(size)
+            command.poke(address, data)
+            total += len(data)
+            if len(data) < size:
+                break
+        command.poke(out, pack("<I", total))
+        return SUCCESS
+
+    def _write(self, descriptor: int, at: int, count: int, out: int) -> int:
+        command = self._behind()
+        if descriptor not in (1, 2):
+            return BADF
+        if count > _MOST_VECTORS:
+            return INVAL
+        command.poke(out, bytes(4))
+        write = command.write_output if descriptor == 1 else command.write_log
+        total = 0
+        for address, size in self._vectors(at, count):
+            command.poke(address + size, b"")
+            while size:
+                some = min(size, _MOST_AT_ONCE)
+                write(command.peek(address, some))
+                address, size, total = address + some, size - some, total + some
+        command.poke(out, pack("<I", total & 0xFFFFFFFF))
+        return SUCCESS
+
+    # -- time, chance, the end --
+
+    def _clock_resolution(self, clock: int, out: int) -> int:
+        if clock > 1:
+            return INVAL
+        self._behind().poke(out, pack("<Q", _MILLISECOND_NS))
+        return SUCCESS
+
+    def _clock_time(self, clock: int, _precision: int, out: int) -> int:
+        if clock > 1:  # processor time would be a fine clock
+            return INVAL
+        self._behind().poke(out, pack("<Q", self._now_ms(clock) * _MILLISECOND_NS))
+        return SUCCESS
+
+    def _now_ms(self, clock: int) -> int:
+        command = self._behind()
+        return (command.elapsed_us() if clock else command.clock_us()) // 1000
+
+    def _random(self, out: int, count: int) -> int:
+        command = self._behind()
+        command.poke(out + count, b"")
+        while count:
+            some = min(count, 1 << 16)
+            command.poke(out, command.random(some))
+            out, count = out + some, count - some
+        return SUCCESS
+
+    def _poll(self, given: int, out: int, count: int, found: int) -> int:
+        """Sleep until the first clock, or not at all when a stream is asked for: streams are always ready."""
+        command = self._behind()
+        if not 0 < count <= _MOST_SUBSCRIPTIONS:
+            return INVAL
+        table = command.peek(given, 48 * count)
+        streams, clocks = [], []
+        for at in range(0, 48 * count, 48):
+            data, kind = unpack_from("<QB", table, at)
+            if kind == _CLOCK:
+                clock, timeout, _precision, flags = unpack_from("<I4xQQH", table, at + 16)
+                if clock > 1:
+                    return INVAL
+                timeout_us = timeout // 1000
+                if flags & _ABSOLUTE:
+                    timeout_us = max(0, timeout_us - self._now_ms(clock) * 1000)
+                clocks.append((timeout_us, data))
+            elif kind in (_READABLE, _WRITABLE):
+                (descriptor,) = unpack_from("<I", table, at + 16)
+                good = descriptor == 0 if kind == _READABLE else descriptor in (1, 2)
+                streams.append(pack("<QHB5xQH6x", data, SUCCESS if good else BADF, kind, 1, 0))
+            else:
+                return INVAL
+        events = streams
+        if not events:
+            first = min(timeout for timeout, _ in clocks)
+            command.sleep_us(first)
+            events = [pack("<QHB21x", data, SUCCESS, _CLOCK) for timeout, data in clocks if timeout == first]
+        command.poke(out, b"".join(events))
+        command.poke(found, pack("<I", len(events)))
+        return SUCCESS
+
+    def _exit(self, code: int) -> int:
+        raise Exited(code)
+
+
+_SERVED: "dict[str, Callable[..., int]]" = {
+    "args_get": Wasi._nothing,
+    "args_sizes_get": Wasi._no_counts,
+    "environ_get": Wasi._nothing,
+    "environ_sizes_get": Wasi._no_counts,
+    "clock_res_get": Wasi._clock_resolution,
+    "clock_time_get": Wasi._clock_time,
+    "fd_close": Wasi._on_stream,
+    "fd_datasync": Wasi._on_stream,
+    "fd_sync": Wasi._on_stream,
+    "fd_fdstat_get": Wasi._fdstat,
+    "fd_fdstat_set_flags": Wasi._on_stream,
+    "fd_filestat_get": Wasi._filestat,
+    "fd_pread": Wasi._not_in_a_stream,
+    "fd_pwrite": Wasi._not_in_a_stream,
+    "fd_read": Wasi._read,
+    "fd_seek": Wasi._not_in_a_stream,
+    "fd_tell": Wasi._not_in_a_stream,
+    "fd_write": Wasi._write,
+    "poll_oneoff": Wasi._poll,
+    "proc_exit": Wasi._exit,
+    "proc_raise": Wasi._unknown,
+    "random_get": Wasi._random,
+    "sched_yield": Wasi._nothing,
+    "sock_accept": Wasi._no_socket,
+    "sock_recv": Wasi._no_socket,
+    "sock_send": Wasi._no_socket,
+    "sock_shutdown": Wasi._no_socket,
+}
+
+
+def unsigned(letters: str, values: "list[int]") -> "list[int]":
+    """Give raw slots as the unsigned numbers that WASI means."""
+    return [value & _MASKS[letter] for letter, value in zip(letters, values, strict=True)]

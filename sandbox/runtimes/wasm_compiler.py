@@ -1,0 +1,85 @@
+"""Compiles one tenant's module in a locked worker: a compiler fed by strangers has bombs and bugs, and the engine must meet neither.
+
+The answer is machine code in ARTEFACT frames. Whoever owned this worker could forge it, and would own by it what the tenant owns
+anyway: one worker of that tenant's own runs. It is therefore never given to another tenant.
+"""
+
+import ctypes
+
+from lodger.sandbox.frames import ARTEFACT, DONE, FAIL
+from lodger.sandbox.runtimes.answer import quoted
+from lodger.sandbox.runtimes.libwasmtime import WasmFault
+from lodger.sandbox.runtimes.module_engine import MAGIC
+from lodger.sandbox.runtimes.module_machine import ModuleMachine, Unsuitable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lodger.sandbox.runtime import Channel
+
+#: The smallest command: compiled once in the zygote, so that the compiler's tables are built before the fork.
+_REHEARSAL = MAGIC + bytes.fromhex(
+    "01040160 0000 03020100 0503010001 0713 02 066d656d6f7279 0200 065f7374617274 0000 0a04010200 0b"
+)
+_MOST_TEXT = 2000
+_CAUSE = "Caused by:"
+
+
+class CompilerRealm:
+    """Compiles once."""
+
+    def __init__(self, machines: dict[bool, ModuleMachine]) -> None:
+        self._machines = machines
+        self._limits: dict[str, int] = {}
+
+    def bound(self, limits: dict[str, int]) -> None:
+        """Note the numbers: a module for metered runs is compiled otherwise."""
+        self._limits = limits
+
+    def run(self, bundle: bytes, channel: "Channel") -> None:
+        """Compile the module that is the bundle; answer by ARTEFACT frames and DONE, or by FAIL."""
+        try:
+            _check_start(bundle)
+            machine = self._machines[bool(self._limits["fuel"])]
+            module = machine.lib.module(machine.engine, bundle)
+            machine.examine(module)
+            machine.joined(module)
+        except (WasmFault, Unsuitable) as refused:
+            text = "; ".join(
+                line.strip() for line in str(refused)[:_MOST_TEXT].split("\n") if line.strip() not in ("", _CAUSE)
+            )
+            body = f'{{"name":"CompileError","message":{quoted(text)}}}'.encode()
+            channel.send(FAIL, b"\x0dcompile_error" + body)
+            return
+        code = machine.lib.machine_code(module)
+        step = self._limits["frame_bytes"]
+        for at in range(0, code.size, step):
+            channel.send(ARTEFACT, ctypes.string_at(code.data + at, min(step, code.size - at)))
+        channel.send(DONE, b"%d" % code.size)
+
+
+def _check_start(bundle: bytes) -> None:
+    if bundle[:4] != MAGIC[:4]:
+        raise Unsuitable("this is no WebAssembly: the file does not begin with the bytes 00 61 73 6d")
+    if bundle[4:8] == b"\x0d\0\1\0":
+        raise Unsuitable("this is a WebAssembly component: only core modules (WASI preview 1 commands) run here")
+    if bundle[4:8] != MAGIC[4:]:
+        raise Unsuitable("this is no WebAssembly module of version 1")
+
+
+class Runtime:
+    """The runtime as the zygote holds it."""
+
+    name = "wasm_compiler"
+
+    def __init__(self) -> None:
+        self._machines: dict[bool, ModuleMachine] = {}
+
+    def prepare(self, settings: dict[str, str]) -> None:
+        """Make both engines and compile a module of ours with each. Settings: ``library``."""
+        for fuel in (False, True):
+            machine = self._machines[fuel] = ModuleMachine(settings["library"], fuel=fuel)
+            machine.lib.machine_code(machine.lib.module(machine.engine, _REHEARSAL))
+
+    def fresh(self) -> CompilerRealm:
+        """Give a compiler for one module."""
+        return CompilerRealm(self._machines)

@@ -1,0 +1,132 @@
+// The door of runtime quickjs-native: evaluated before bootstrap.js, in place of what the WebAssembly guest's imports give.
+//
+// The binding beneath can carry one thing safely, a flat string without NUL and without half a surrogate pair, so nothing else
+// ever crosses: `$host(letter, text)` is the only function of the host, and what it answers is a string or nothing.
+(function () {
+  "use strict";
+  const host = globalThis.$host;
+  delete globalThis.$host;
+  const uncurry = Function.prototype.bind.bind(Function.prototype.call);
+  const { defineProperty, getOwnPropertyDescriptor } = Object;
+  const { construct } = Reflect;
+  const { trunc } = Math;
+  const PromiseClass = Promise;
+  const ErrorClass = Error;
+  const toInteger = parseInt;
+  const flat = uncurry(String.prototype.toWellFormed); // a rope becomes one piece, half a pair U+FFFD
+  const slice = uncurry(String.prototype.slice);
+  const replaceAll = uncurry(String.prototype.replaceAll);
+  const exec = uncurry(RegExp.prototype.exec);
+  const then = uncurry(Promise.prototype.then);
+  const KINDS = { __proto__: null, SyntaxError, ReferenceError, RangeError, TypeError, InternalError };
+
+  function ask(letter, words) {
+    return host(letter, flat(words));
+  }
+
+  for (const letter of ["s", "a", "d", "e", "t", "h", "r"]) globalThis["$" + letter] = (words) => ask(letter, words);
+  // A log line is the one text that may hold NUL: it travels as U+0001 and a digit, and U+0001 likewise.
+  globalThis.$l = (line) => ask("l", replaceAll(replaceAll(line, "\x01", "\x011"), "\0", "\x010"));
+
+  // -- where a line of a stack lies --
+  // Every text that the binding evaluates is called <input>. The host puts the author's file and this library at lines of their own.
+  const AUTHOR = 16384;
+  const OURS = 5000000;
+  const PLACE = /^(.*?)<input>:(\d+)(:\d+\)?)$/;
+  globalThis.$w = (line, entry) => {
+    const found = exec(PLACE, line);
+    if (found === null) return line;
+    const row = +found[2];
+    if (row > OURS) return "";
+    return row > AUTHOR ? found[1] + entry + ":" + (row - AUTHOR) + found[3] : line;
+  };
+
+  // -- the way in: the host evaluates the author's file between two jobs --
+  let waiting = null;
+  let given;
+  globalThis.$i = (way, begin) =>
+    new PromiseClass((resolve, reject) => {
+      waiting = { resolve, reject, begin };
+      given = undefined;
+      const name = ask("i", way);
+      defineProperty(globalThis, name, {
+        configurable: true,
+        value(run) {
+          given = run;
+          delete globalThis[name];
+        },
+      });
+    });
+
+  function entered(evaluation) {
+    const { resolve, reject, begin } = waiting;
+    begin();
+    then(evaluation, () => resolve({ __proto__: null, default: given }), reject);
+  }
+
+  function refused(words) {
+    // "name\nmessage\nstack", of a file that did not compile: no line of it has run.
+    const [, name, message, stack] = exec(/^(.*)\n(.*)\n([^]*)$/, words);
+    const error = new (KINDS[name] || ErrorClass)(message);
+    defineProperty(error, "stack", { value: stack, configurable: true, writable: true });
+    waiting.reject(error);
+  }
+
+  // -- the clock: starts where the host says, runs with the monotonic one, in whole milliseconds --
+  const ticks = uncurry(performance.now);
+  const counter = performance;
+  const RealDate = Date;
+  const dateText = uncurry(Date.prototype.toString);
+  let epoch = 0;
+  let start = 0;
+
+  function now() {
+    return epoch + trunc(ticks(counter) - start);
+  }
+
+  function clock(words) {
+    epoch = +words;
+    start = ticks(counter);
+  }
+
+  function ScriptDate(...parts) {
+    if (new.target === undefined) return dateText(new RealDate(now()));
+    return construct(RealDate, parts.length === 0 ? [now()] : parts, new.target);
+  }
+  for (const name of ["parse", "UTC"]) defineProperty(ScriptDate, name, getOwnPropertyDescriptor(RealDate, name));
+  defineProperty(ScriptDate, "now", { value: now, writable: true, configurable: true, enumerable: false });
+  defineProperty(ScriptDate, "name", { value: "Date", configurable: true });
+  defineProperty(ScriptDate, "length", { value: 7, configurable: true });
+  defineProperty(ScriptDate, "prototype", { value: RealDate.prototype, writable: false, enumerable: false, configurable: false });
+  defineProperty(RealDate.prototype, "constructor", { value: ScriptDate, writable: true, configurable: true, enumerable: false });
+  defineProperty(globalThis, "Date", { value: ScriptDate, writable: true, configurable: true, enumerable: false });
+
+  // -- Math.random: forked twins share the engine's own state, so ours takes its place (sfc32, Chris Doty-Humphrey, PractRand) --
+  let [a, b, c, count] = [1, 2, 3, 4];
+
+  function word() {
+    const sum = (((a + b) | 0) + count) | 0;
+    count = (count + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (((c << 21) | (c >>> 11)) + sum) | 0;
+    return sum >>> 0;
+  }
+
+  function seed(words) {
+    const part = (index) => toInteger(slice(words, 8 * index, 8 * index + 8), 16) | 0;
+    [a, b, c, count] = [part(0), part(1), part(2), part(3)];
+    for (let round = 0; round < 12; round++) word();
+  }
+
+  function random() {
+    return (word() * 2097152 + (word() >>> 11)) / 9007199254740992;
+  }
+  defineProperty(Math, "random", { value: random, writable: true, configurable: true, enumerable: false });
+
+  // What an entry gives back would be converted by the binding: nothing is given back.
+  const mute = (entry) => (words) => {
+    entry(words);
+  };
+  globalThis.$native = { entered, refused, clock, seed, mute };
+})();

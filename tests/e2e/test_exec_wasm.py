@@ -1,0 +1,52 @@
+"""``lodger exec`` on WebAssembly: known by its first bytes, run in the same walls, told in the same words."""
+
+from pathlib import Path
+
+import pytest
+from tests.e2e.command import lodger
+from tests.escape.commands import HELLO, LOOP, command
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    return tmp_path / "hello.wasm"
+
+
+def test_a_module_is_known_by_its_first_bytes(module: Path) -> None:
+    module.write_bytes(HELLO)
+    said = lodger("exec", module, "--input", '{"name": "Kim"}', "--json")
+    assert said.code == 0
+    body = said.json
+    assert (body["outcome"], body["result"], body["error"]) == ("ok", {"name": "Kim"}, None)
+    assert body["logs"] == [{"level": "info", "text": "hello"}, {"level": "info", "text": "world"}]
+    assert body["effects"] == []
+    assert body["walls"]["seccomp"] is True
+
+
+def test_people_see_the_trap(module: Path) -> None:
+    module.write_bytes(command("unreachable"))
+    said = lodger("exec", module, "--runtime", "wasm")
+    assert said.code == 1
+    assert "Trap: unreachable in start (#" in said.out
+
+
+def test_stdin_is_a_module() -> None:
+    assert lodger("exec", "-", "--json", stdin=HELLO).json["result"] is None
+
+
+def test_limits_are_told(module: Path) -> None:
+    module.write_bytes(LOOP)
+    assert lodger("exec", module, "--cpu-ms", "50", "--json").json["outcome"] == "cpu_limit"
+
+
+def test_a_script_is_no_module(module: Path) -> None:
+    module.write_text("export default () => 1;")
+    said = lodger("exec", module, "--runtime", "wasm", "--json")
+    assert (said.code, said.json["outcome"]) == (1, "compile_error")
+    assert "no WebAssembly" in said.json["error"]["message"]
+
+
+def test_a_module_is_no_script(module: Path) -> None:
+    module.write_bytes(HELLO)
+    said = lodger("exec", module, "--runtime", "quickjs", "--json")
+    assert (said.code, said.json["outcome"]) == (1, "compile_error")

@@ -1,0 +1,139 @@
+"""What a verb writes where: usage mistakes as JSON, closed and full streams, encodings, hostile letters, narrow terminals."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.e2e.command import ROOT, lodger
+
+ENVIRONMENT = {"PYTHONPATH": str(ROOT / ".dev"), "PYTHONWARNINGS": "error", "PATH": os.environ["PATH"]}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("exec",),
+        ("exec", "x.js", "--cpu-ms", "abc"),
+        ("nosuchverb",),
+        ("next", "0 9 * * *", "-n", "0"),
+        ("action", "show", "a"),
+    ],
+)
+def test_wrong_usage_is_json_too(arguments: tuple[str, ...]) -> None:
+    said = lodger(*arguments, "--json")
+    assert said.code == 2
+    assert said.json["error"]["code"] == "usage"
+    assert said.json["error"]["message"]
+
+
+def _shell(line: str, *arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run ``lodger`` below a shell that does to its streams what people do."""
+    command = ["/bin/sh", "-c", line, "sh", sys.executable, *map(str, arguments)]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env=ENVIRONMENT | env,
+    )
+
+
+RUN = '"$1" -m lodger.engine.cli'
+
+
+@pytest.mark.parametrize("verb", ["version --json", "version", "next 'every 1h' --json"])
+def test_a_full_disk_behind_stdout_is_told_on_stderr(verb: str) -> None:
+    said = _shell(f"{RUN} {verb} >/dev/full")
+    assert said.returncode == 1
+    assert "No space left" in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_hurts_nothing(closed: str, tmp_path: Path) -> None:
+    said = _shell(f"{RUN} tenant create acme --db {tmp_path}/l.db {closed}")
+    assert said.returncode == 0
+    assert "error" not in said.stderr
+    # What is said with closed streams must not land in the ledger's file, which would get their numbers.
+    assert [each["id"] for each in lodger("tenant", "list", "--db", tmp_path / "l.db", "--json").json["tenants"]] == [
+        "acme"
+    ]
+
+
+LETTERS = 'export default () => "\\ud83d\\ude00 \\ud800 é"'
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_no_letter_is_too_strange_for_a_stream(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "s.js").write_text(LETTERS)
+    assert _shell(f"{RUN} exec {tmp_path}/s.js >/dev/null", PYTHONIOENCODING=encoding).returncode == 0
+    said = _shell(f"{RUN} exec {tmp_path}/s.js --json", PYTHONIOENCODING=encoding)
+    assert json.loads(said.stdout)["result"] == "\U0001f600 \ud800 é"
+
+
+def test_a_number_that_is_none_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "s.js").write_text("export default ({ action }) => action.input")
+    said = lodger("exec", tmp_path / "s.js", "--input", "[1e400]", "--json")
+    assert (said.code, said.json["error"]["code"]) == (2, "not_json")
+
+
+def test_errors_neither_repaint_nor_fill_the_terminal(tmp_path: Path) -> None:
+    said = lodger("next", "0 9 * * *\x1b[31m")
+    assert "\x1b" not in said.err
+    said = lodger("tenant", "create", "a" * 100_000, "--db", tmp_path / "l.db")
+    assert said.code == 1
+    assert len(said.err) < 5000
+
+
+def test_a_narrow_terminal_shows_every_column(tmp_path: Path) -> None:
+    place = tmp_path / "l.db"
+    (tmp_path / "s.js").write_text("export default () => 1")
+    lodger("tenant", "create", "acme", "--db", place)
+    lodger("script", "put", "acme", "s", tmp_path / "s.js", "--db", place)
+    made = lodger(
+        "schedule",
+        "create",
+        "acme",
+        "figures",
+        "--script",
+        "s",
+        "--rule",
+        "at 9999-12-31T23:59:59Z",
+        "--db",
+        place,
+        "--json",
+    )
+    shown = lodger("schedule", "list", "acme", "--db", place, COLUMNS="80").out
+    assert "figures" in shown
+    assert "armed" in shown
+    cells = "".join(shown.split()).replace("│", "")
+    assert made.json["id"][:13] in cells
+
+
+def test_a_path_with_the_letters_of_a_url_is_a_path(tmp_path: Path) -> None:
+    place = tmp_path / "what?mode=ro#1%41"
+    said = lodger("tenant", "list", "--db", place, "--json")
+    assert (said.code, said.err) == (0, "")
+    assert place.exists()
+
+
+def test_a_service_goes_on_when_nobody_reads_its_lines_any_more(tmp_path: Path) -> None:
+    place = tmp_path / "l.db"
+    (tmp_path / "s.js").write_text("export default () => 1")
+    lodger("tenant", "create", "acme", "--db", place)
+    lodger("script", "put", "acme", "s", tmp_path / "s.js", "--db", place)
+    lodger("schedule", "create", "acme", "x", "--script", "s", "--rule", "every 1s", "--db", place)
+    said = _shell(f"timeout -s INT 8 {RUN} up --db {place} | head -n 1")
+    assert "is up" in said.stdout
+    assert "Traceback" not in said.stderr
+    done = [
+        each
+        for each in lodger("action", "list", "acme", "--db", place, "--json").json["actions"]
+        if each["state"] == "done"
+    ]
+    assert len(done) >= 2

@@ -1,0 +1,78 @@
+"""The line of an error whose place the guest does not note: the reading that the message names, in shapes that scripts have."""
+
+import asyncio
+import time
+
+import pytest
+
+from lodger.sandbox import Bundle, Job, Outcome, Pool
+from lodger.sandbox.error_place import mended
+from lodger.sandbox.job import LogLine, Reply, ScriptError
+from lodger.sandbox.verdict import Verdict
+
+#: A reading that fails stands on the line that holds HERE.
+SHAPES = [
+    "const x = undefined;\nconst y = 1 + 2;\nreturn x.foo; // HERE",
+    "const x = undefined;\nconst y = 1 + 2;\nreturn missing + y; // HERE",
+    "const a = { b: {} };\nString(a);\nreturn a.b\n  .c\n  .d; // HERE",
+    "const f = () => {\n  const v = null;\n  Math.abs(1);\n  return v.deep; // HERE\n};\nreturn f();",
+    "const x = undefined;\nString(1); // x.foo is meant below\nconst s = 'x.foo';\nreturn x.foo; // HERE",
+    "const x = undefined;\nString(1); /* x.foo\n x.foo */\nreturn x.foo; // HERE",
+    "const x = undefined;\nString(1);\nreturn `a ${\n  x.foo // HERE\n}`;",
+    "const x = {};\nString(1);\nx?.foo;\nreturn x.bar.foo; // HERE",
+    "const x = undefined;\nString(1);\nreturn x['foo']; // HERE",
+    "const x = undefined;\nawait null;\nconst z = 2;\nreturn x.foo; // HERE",
+    "const x = undefined;\nString(1);\nif (x) { return 1 }\nreturn x.foo.bar.baz; // HERE",
+    "for (const v of [1, undefined]) {\n  const w = v;\n  w.foo; // HERE\n}",
+    "class A {\n  go() {\n    const t = this.none;\n    String(1);\n    return t.foo; // HERE\n  }\n}\nreturn new A().go();",
+    "const x = undefined;\nString(1);\nconst o = {\n  foo: 1,\n  v: x.foo, // HERE\n};",
+    "String(1);\nconst o = { missing: 1 };\nString(o.missing);\nreturn [1,\n  missing]; // HERE",
+    "const x = undefined;\nString(1);\nx.foo = 3; // HERE",
+    "const x = undefined;\nString(1);\nreturn x.foo(); // HERE",
+]
+
+
+#: Sources that would cost a careless reader the square of their length.
+BOMBS = ["/*" * 2048, "`" + "/*" * 2000, '"' * 4001, "[ " * 2000, ". " * 2000, "\\" * 4000, "{" * 4000, "'\\\n" * 1300]
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=[bomb[:3].encode("unicode_escape").decode() for bomb in BOMBS])
+@pytest.mark.parametrize("place", [(1, 1), (2, 10**9), (10**9, 1), (0, 0), (-5, -5)])
+def test_reading_a_hostile_source_is_cheap(bomb: str, place: tuple[int, int]) -> None:
+    error = ScriptError(
+        "TypeError", "cannot read property 'a' of undefined", "    at f (main.js:1:1)", "main.js", *place
+    )
+    began = time.process_time()
+    assert mended(Verdict(Outcome.SCRIPT_ERROR, error), {"main.js": bomb}).error == error
+    assert time.process_time() - began < 0.2
+
+
+class Deaf:
+    async def call(self, name: str, arguments: str) -> Reply:
+        return Reply(True, "null")
+
+    def log(self, line: LogLine) -> None:
+        pass
+
+
+@pytest.mark.parametrize("module", [False, True], ids=["snippet", "module"])
+def test_lines(module: bool) -> None:
+    async def all_of_them() -> list[tuple[str, int | None, int]]:
+        pool = Pool(size=2, profile="trusted")
+        await pool.start()
+        wrong = []
+        try:
+            for shape in SHAPES:
+                source = f"export default async () => {{\n{shape}\n}}" if module else shape
+                report = await pool.run(Job(Bundle({"main.js": source})), Deaf())
+                assert report.outcome is Outcome.SCRIPT_ERROR, (shape, report)
+                assert report.error is not None
+                line = next(n for n, text in enumerate(source.split("\n"), 1) if "HERE" in text)
+                if report.error.line != line or f"main.js:{line}:" not in report.error.stack.split("\n")[0]:
+                    wrong.append((report.error.message + "\n" + source, report.error.line, line))
+        finally:
+            await pool.stop()
+        return wrong
+
+    wrong = asyncio.run(all_of_them())
+    assert not wrong

@@ -1,0 +1,125 @@
+"""What the suite writes: the stable JSON, JUnit that a parser takes, a page on which no text comes alive; its own book-keeping."""
+
+import asyncio
+import json
+import socket
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from lodger.sandbox import Outcome
+from lodger.sandbox.escape import invariants, realms
+from lodger.sandbox.escape.case import Case
+from lodger.sandbox.escape.cases import all_cases
+from lodger.sandbox.escape.layers import LAYERS
+from lodger.sandbox.escape.page import as_html
+from lodger.sandbox.escape.report import as_json, as_junit, passed
+from lodger.sandbox.escape.runner import Suite
+from lodger.sandbox.runtimes import artefact
+
+NASTY = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\x00\x1b[2J\ud800]]>"
+
+
+@pytest.fixture(scope="module")
+def suite() -> Suite:
+    made = Suite(
+        (
+            Case("A3-good", "host_names", "nothing", "return 1;"),
+            Case("A3-nasty", "host_names", NASTY, f"throw new Error({json.dumps(NASTY)});", (Outcome.OK,), story=NASTY),
+        )
+    )
+    asyncio.run(made.run())
+    return made
+
+
+def test_json_has_the_stable_shape(suite: Suite) -> None:
+    body = json.loads(json.dumps(as_json(suite.findings, suite.walls)))
+    assert set(body) >= {"cases", "walls", "host", "summary", "ok"}
+    assert set(body["cases"][0]) >= {
+        "id",
+        "class",
+        "wall",
+        "runtime",
+        "status",
+        "outcome",
+        "evidence",
+        "only_its_wall",
+        "no_wall",
+    }
+    assert body["cases"][0]["class"] == 3
+    assert body["summary"] == {"contained": 1, "escaped": 0, "failed": 1, "skipped": 0, "triples": 2}
+    assert body["ok"] is passed(suite.findings) is False
+    assert body["walls"]["rlimits"] is True
+
+
+def test_junit_is_xml(suite: Suite) -> None:
+    root = ElementTree.fromstring(as_junit(suite.findings).encode("utf-8"))
+    assert (root.get("tests"), root.get("errors"), root.get("failures")) == ("2", "1", "0")
+    assert len(root.findall("testcase")) == 2
+
+
+class Seen(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+
+def test_page_is_one_file_and_nothing_in_it_lives(suite: Suite) -> None:
+    page = as_html(suite.findings, suite.walls, "now")
+    page.encode("utf-8")
+    seen = Seen()
+    seen.feed(page)
+    assert not seen.tags & {"script", "img", "link", "iframe", "object"}
+    assert not {name for name in seen.attributes if name.startswith("on") or name == "src"}
+    assert "default-src 'none'" in page
+    assert "A3-good" in page
+
+
+def test_every_edit_of_the_realm_still_fits() -> None:
+    (bootstrap,) = (text for name, text in artefact.read_sources() if name == "bootstrap.js")
+    for edit in realms.EDITS:
+        assert realms.edited(bootstrap, [edit]) != bootstrap
+    with pytest.raises(realms.EditFailed):
+        realms.edited("// empty", ["host_names"])
+
+
+def test_cases_are_distinct_and_name_walls_that_exist() -> None:
+    cases = all_cases()
+    assert len({case.triple for case in cases}) == len(cases) >= 400
+    assert len({case.id for case in cases}) == len(cases)
+    for case in cases:
+        assert case.story, case.id
+        assert {case.wall, *case.behind} <= set(LAYERS), case.id
+        assert case.wall not in case.behind, case.id
+    assert {case.letter for case in cases} >= {"A", "B", "C", "D", "E"}
+
+
+def test_canaries_notice() -> None:
+    canaries = invariants.Canaries()
+    try:
+        assert canaries.touched() == []
+        Path(canaries.path).write_text("other")
+        with socket.create_connection(("127.0.0.1", canaries.port)), socket.socket():
+            found = canaries.touched()
+        assert any("file" in text for text in found)
+        assert any("TCP" in text for text in found)
+        assert any("descriptors" in text for text in found)
+    finally:
+        canaries.close()
+
+
+def test_two_equal_attacks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lodger.sandbox.escape.cases import standing_walls
+
+    monkeypatch.setattr(standing_walls, "CASES", [*standing_walls.CASES, standing_walls.CASES[0]])
+    with pytest.raises(ValueError, match="one attack"):
+        all_cases()
+    with pytest.raises(ValueError, match="not like"):
+        Case("Z1-x", "host_names", "no such chapter", "")

@@ -1,0 +1,212 @@
+"""A tenant's WebAssembly command in the real walls: its streams, what WASI answers where nothing exists, and how its errors are told."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from tests.escape.commands import HELLO, Commands, command, data, wat
+from tests.escape.probing import Echo
+
+from lodger.sandbox import Bundle, Job, Outcome, Pool
+
+OPEN = (
+    "(call $path_open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)"
+    " (i64.const 0) (i64.const 0) (i32.const 0) (i32.const 100))"
+)
+BADF, FAULT, INVAL, NOSYS, NOTSOCK, SPIPE = 8, 21, 28, 52, 57, 70
+
+
+@pytest.fixture
+def wasm() -> Iterator[Commands]:
+    commands = Commands()
+    yield commands
+    commands.close()
+
+
+def test_input_result_and_log(wasm: Commands) -> None:
+    host = Echo()
+    report = wasm(HELLO, '{"name": "Kim"}', host=host)
+    assert (report.outcome, report.result, report.error) == (Outcome.OK, '{"name": "Kim"}', None)
+    assert [(line.level, line.text) for line in report.logs] == [("info", "hello"), ("info", "world")]
+    assert host.lines == list(report.logs)
+    assert all(stands for wall, stands in report.walls.items() if wall != "uid")
+
+
+def test_a_large_input_arrives_whole(wasm: Commands) -> None:
+    given = json.dumps(["x" * 1000] * 240)
+    big = command(
+        "(call $out (i32.const 1) (i32.const 4096) (call $in (i32.const 4096)))", memory='(memory (export "memory") 9)'
+    )
+    assert wasm(big, given).result == given
+
+
+def test_a_silent_command_gives_null(wasm: Commands) -> None:
+    assert wasm(command("")).result == "null"
+
+
+def test_every_run_is_fresh(wasm: Commands) -> None:
+    counting = command("(i32.store (i32.const 100) (i32.add (i32.load (i32.const 100)) (i32.const 1)))"
+                       "(call $say (i32.load (i32.const 100)))")  # fmt: skip
+    assert [wasm(counting).result for _ in range(3)] == ["1"] * 3
+    assert wasm.pool.compiler.compiled == 1
+
+
+def test_a_pool_for_scripts_runs_modules_too() -> None:
+    import asyncio
+
+    async def go() -> list[str | None]:
+        pool = Pool(size=1)
+        await pool.start()
+        try:
+            jobs = [Job(Bundle({}, "[1]", wasm=HELLO)), Job(Bundle({"main.js": "export default () => 2"}))]
+            return [(await pool.run(job, Echo())).result for job in jobs]
+        finally:
+            await pool.stop()
+
+    assert asyncio.run(go()) == ["[1]", "2"]
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        ("(call $args_sizes_get (i32.const 100) (i32.const 104))", 0),
+        ("(i32.add (call $args_sizes_get (i32.const 100) (i32.const 104)) (i32.load (i32.const 100)))", 0),
+        ("(i32.add (call $environ_sizes_get (i32.const 100) (i32.const 104)) (i32.load (i32.const 104)))", 0),
+        ("(call $fd_prestat_get (i32.const 3) (i32.const 100))", BADF),
+        (OPEN, BADF),
+        ("(call $fd_fdstat_get (i32.const 1) (i32.const 100))", 0),
+        ("(call $fd_fdstat_get (i32.const 4) (i32.const 100))", BADF),
+        ("(call $fd_seek (i32.const 1) (i64.const 0) (i32.const 0) (i32.const 100))", SPIPE),
+        ("(call $fd_close (i32.const 2))", 0),
+        ("(call $fd_close (i32.const 9))", BADF),
+        ("(call $sock_send (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 100))", NOTSOCK),
+        ("(call $sock_send (i32.const 5) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 100))", BADF),
+        ("(call $proc_raise (i32.const 9))", NOSYS),
+        ("(call $clock_time_get (i32.const 2) (i64.const 0) (i32.const 100))", INVAL),
+        ("(call $poll_oneoff (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))", INVAL),
+        ("(call $fd_write (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 100))", BADF),
+        ("(call $fd_write (i32.const 1) (i32.const 0) (i32.const 1025) (i32.const 100))", INVAL),
+        # pointers and lengths outside the memory
+        ("(call $fd_write (i32.const 1) (i32.const -8) (i32.const 1) (i32.const 100))", FAULT),
+        ("(call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 65533))", FAULT),
+        ("(call $fd_read (i32.const 0) (i32.const 65530) (i32.const 1) (i32.const 100))", FAULT),
+        ("(call $random_get (i32.const 65000) (i32.const 1000))", FAULT),
+        ("(call $random_get (i32.const 0) (i32.const -1))", FAULT),
+        ("(call $clock_time_get (i32.const 0) (i64.const 0) (i32.const 65529))", FAULT),
+        ("(call $poll_oneoff (i32.const 65000) (i32.const 0) (i32.const 64) (i32.const 0))", FAULT),
+    ],
+)  # fmt: skip
+def test_what_wasi_answers(wasm: Commands, call: str, answer: int) -> None:
+    report = wasm(command(f"(call $say {call})"))
+    assert (report.outcome, report.result) == (Outcome.OK, str(answer)), report
+
+
+def test_forged_vectors_of_a_write_give_nothing_away(wasm: Commands) -> None:
+    forged = command(
+        "(i32.store (i32.const 200) (i32.const 65000)) (i32.store (i32.const 204) (i32.const 0x7fffffff))"
+        "(call $say (call $fd_write (i32.const 2) (i32.const 200) (i32.const 1) (i32.const 100)))"
+    )
+    report = wasm(forged)
+    assert (report.result, report.logs) == (str(FAULT), ())
+
+
+def test_clock_counts_milliseconds_from_the_header(wasm: Commands) -> None:
+    clock = "(drop (call $clock_time_get (i32.const 0) (i64.const 0) (i32.const 200)))"
+    seconds = "(call $say (i32.wrap_i64 (i64.div_u (i64.load (i32.const 200)) (i64.const 1000000000))))"
+    assert wasm(command(clock + seconds), now_us=1_700_000_000_000_000).result == "1700000000"
+    fine = "(call $say (i32.wrap_i64 (i64.rem_u (i64.load (i32.const 200)) (i64.const 1000000))))"
+    assert {wasm(command(clock + fine)).result for _ in range(5)} == {"0"}
+
+
+def test_bits_of_nan_tell_nothing_of_the_processor(wasm: Commands) -> None:
+    negative = "(f32.neg (f32.div (f32.const 0) (f32.const 0)))"
+    for value in (negative, "(f32.sqrt (f32.const -1))", "(f32.sub (f32.const inf) (f32.const inf))"):
+        bits = f"(i32.reinterpret_f32 (f32.add (f32.const 1) {value}))"
+        assert wasm(command(f"(call $say {bits})")).result == str(0x7FC00000)
+
+
+def test_each_worker_draws_its_own_numbers(wasm: Commands) -> None:
+    draw = command("(drop (call $random_get (i32.const 200) (i32.const 4))) (call $say (i32.load (i32.const 200)))")
+    assert len({wasm(draw).result for _ in range(20)}) == 20
+
+
+def test_sleep_is_wall_time(wasm: Commands) -> None:
+    sleep = (
+        "(i32.store8 (i32.const 108) (i32.const 0)) (i32.store (i32.const 116) (i32.const 1))"
+        "(i64.store (i32.const 124) (i64.const 80000000))"
+        "(call $say (call $poll_oneoff (i32.const 100) (i32.const 200) (i32.const 1) (i32.const 300)))"
+    )
+    report = wasm(command(sleep))
+    assert report.result == "0"
+    assert report.usage.wall_ms >= 80
+    assert report.usage.cpu_ms < 40
+
+
+@pytest.mark.parametrize("code", [1, 3, 255, 2**31])
+def test_exit_code_is_told(wasm: Commands, code: int) -> None:
+    report = wasm(command(f"(call $out (i32.const 1) (i32.const 1024) (i32.const 1)) (call $proc_exit (i32.const {code}))",
+                          extra=data(1024, "7")))  # fmt: skip
+    assert (report.outcome, report.result) == (Outcome.SCRIPT_ERROR, None)
+    assert report.error is not None
+    assert report.error.name == "ExitCode"
+    assert report.error.message.endswith(f"exit code {code}")
+
+
+def test_exit_code_zero_is_an_end_like_any_other(wasm: Commands) -> None:
+    assert wasm(command("(call $say (i32.const 42)) (call $proc_exit (i32.const 0)) unreachable")).result == "42"
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "name"),
+    [
+        ("abc", Outcome.SCRIPT_ERROR, "BadResult"),
+        ("{}{}", Outcome.SCRIPT_ERROR, "BadResult"),
+        ("NaN", Outcome.SCRIPT_ERROR, "BadResult"),
+        ("\\ff", Outcome.SCRIPT_ERROR, "BadResult"),
+        ("[" * 65 + "]" * 65, Outcome.BAD_REQUEST, "BadRequest"),
+    ],
+)
+def test_a_result_must_be_json(wasm: Commands, text: str, outcome: Outcome, name: str) -> None:
+    size = 1 if text.startswith("\\") else len(text)
+    report = wasm(command(f"(call $out (i32.const 1) (i32.const 1024) (i32.const {size}))", extra=data(1024, text)))
+    assert report.outcome is outcome
+    assert report.result is None
+    assert report.error is not None
+    assert report.error.name == name
+
+
+TRAPS = {
+    "unreachable": "unreachable",
+    "(drop (i32.load (i32.const -4)))": "out of bounds memory access",
+    "(drop (i32.div_s (i32.const 1) (i32.const 0)))": "integer division by zero",
+    "(drop (i32.div_s (i32.const -2147483648) (i32.const -1)))": "integer overflow",
+    "(drop (i32.trunc_f32_s (f32.const nan)))": "number out of range of an integer",
+    "(call_indirect (i32.const 0))": "indirect call to null",
+    "(call_indirect (param i32) (i32.const 0) (i32.const 1))": "indirect call to a function of another type",
+    "(call_indirect (i32.const 9))": "out of bounds table access",
+}
+
+
+@pytest.mark.parametrize("body", TRAPS)
+def test_a_trap_has_its_name_and_place(wasm: Commands, body: str) -> None:
+    report = wasm(
+        command(f"(call $inner) {''}", extra=f"(table 4 funcref) (elem (i32.const 1) $start) (func $inner {body})")
+    )
+    assert report.outcome is Outcome.SCRIPT_ERROR
+    assert report.error is not None
+    assert report.error.name == "Trap"
+    assert report.error.message.startswith(TRAPS[body] + " in inner (#")
+    inner, start = report.error.stack.split("\n")
+    assert inner.startswith("at inner (#")
+    assert " at byte 0x" in inner
+    assert start.startswith("at start (#")
+
+
+def test_nothing_of_the_host_in_an_error(wasm: Commands) -> None:
+    wild = wat("unreachable").replace("$start", '$"</script>\\1b[31m\\n\\"x"')
+    from wasmtime import wat2wasm
+
+    texts = [str(wasm(bytes(wat2wasm(wild)))), str(wasm(b"\0asm")), str(wasm(command("(call $start)")))]
+    for text in texts:
+        for word in ("Traceback", 'File "', "/root", "/work", "/usr", ".py", ".rs", "wasm backtrace"):
+            assert word not in text, text

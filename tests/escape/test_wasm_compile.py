@@ -1,0 +1,282 @@
+"""Compilation is a stranger's attempt too: bombs end at their own limits, what is no command is told in words, code stays its tenant's."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import wasmtime
+from tests.escape.commands import HELLO, LADDER_OF_IFS, MIB, Commands, command, functions, leb
+from tests.escape.probing import Echo
+from wasmtime import _bindings as ffi
+from wasmtime import wat2wasm
+
+from lodger.sandbox import Bundle, Job, Limits, Outcome
+from lodger.sandbox.runtimes import module_engine
+from lodger.sandbox.shelf import Shelf
+
+
+@pytest.fixture
+def wasm() -> Iterator[Commands]:
+    commands = Commands()
+    yield commands
+    commands.close()
+
+
+def assembled(
+    inner: str, start: str = '(func (export "_start"))', memory: str = '(memory (export "memory") 1)'
+) -> bytes:
+    return bytes(wat2wasm(f"(module {inner} {memory} {start})"))
+
+
+REFUSED = {
+    "nothing": (b"", "no WebAssembly"),
+    "bad magic": (b"\0asn\1\0\0\0", "no WebAssembly"),
+    "text": (b"export default () => 1", "no WebAssembly"),
+    "version 2": (b"\0asm\2\0\0\0", "version 1"),
+    "component": (b"\0asm\x0d\0\1\0", "component"),
+    "only a header": (HELLO[:8], "_start"),
+    "truncated": (HELLO[:-20], "unexpected end"),
+    "junk behind": (HELLO + b"\xff\xff", "malformed section"),
+    "no start": (assembled("", start=""), "_start"),
+    "start with a parameter": (assembled("", start='(func (export "_start") (param i32))'), "_start"),
+    "start is a global": (assembled("", start='(global (export "_start") i32 (i32.const 0))'), "_start"),
+    "no memory": (assembled("", memory=""), '"memory"'),
+    "unknown imports": (assembled('(import "env" "a" (func)) (import "env" "b" (global i32))'), "env.a, env.b;"),
+    "imported memory": (assembled('(import "env" "memory" (memory 1))', memory=""), "env.memory"),
+    "unknown WASI call": (assembled('(import "wasi_snapshot_preview1" "fd_exec" (func))'), "fd_exec"),
+    "older WASI": (assembled('(import "wasi_unstable" "fd_close" (func (param i32) (result i32)))'), "wasi_unstable.fd_close"),
+    "another type": (assembled('(import "wasi_snapshot_preview1" "fd_close" (func (param i64)))'), "fd_close"),
+    "invalid body": (bytes(bytearray(HELLO).replace(b"\x0b", b"\x0c")), ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_command_is_told_in_words(wasm: Commands, name: str) -> None:
+    module, word = REFUSED[name]
+    report = wasm(module)
+    assert report.outcome is Outcome.COMPILE_ERROR
+    assert report.error is not None
+    assert word in report.error.message
+    assert "\n" not in report.error.message
+    assert wasm(HELLO).outcome is Outcome.OK
+
+
+PROPOSALS = {
+    "threads": ("", '(memory (export "memory") 1 2 shared)'),
+    "atomics": ("(func (drop (i32.atomic.load (i32.const 0))))", None),
+    "wait": ("(func (drop (memory.atomic.wait32 (i32.const 0) (i32.const 0) (i64.const -1))))", None),
+    "memory64": ("", '(memory (export "memory") i64 1)'),
+    "multi-memory": ("(memory 1)", None),
+    "tail calls": ("(func $f return_call $f)", None),
+    "exceptions": ("(tag $t) (func (throw $t))", None),
+    "gc": ("(type (struct)) (func (drop (struct.new 0)))", None),
+    "i31": ("(func (drop (ref.i31 (i32.const 1))))", None),
+    "function references": ("(type $f (func)) (func (param (ref $f)) (call_ref $f (local.get 0)))", None),
+    "relaxed simd": ("(func (drop (i8x16.relaxed_swizzle (v128.const i64x2 0 0) (v128.const i64x2 0 0))))", None),
+    "stack switching": ("(type $f (func)) (type (cont $f))", None),
+    "wide arithmetic": ("(func (result i64 i64) (i64.add128 (i64.const 0) (i64.const 0) (i64.const 0) (i64.const 0)))", None),
+    "page sizes": ("", '(memory (export "memory") 1 (pagesize 1))'),
+    "externref": ("(func (param externref))", None),
+}  # fmt: skip
+
+
+def test_proposals_that_are_off(wasm: Commands) -> None:
+    for name, (inner, memory) in PROPOSALS.items():
+        module = assembled(inner, memory=memory or '(memory (export "memory") 1)')
+        report = wasm(module)
+        assert report.outcome is Outcome.COMPILE_ERROR, name
+        assert report.error is not None
+        assert any(
+            word in report.error.message
+            for word in ("enabled", "disabled", "disallowed", "required", "without", "multiple")
+        ), name
+
+
+def test_with_the_proposals_on_the_same_modules_are_valid() -> None:
+    config = wasmtime.Config()
+    for name in module_engine.OFF:
+        if name.startswith("wasm_") or name in ("gc_support", "shared_memory"):
+            setter = getattr(ffi, f"wasmtime_config_{name}_set")
+            setter(config.ptr(), True)
+    engine = wasmtime.Engine(config)
+    for name, (inner, memory) in PROPOSALS.items():
+        try:
+            wasmtime.Module.validate(engine, assembled(inner, memory=memory or '(memory (export "memory") 1)'))
+        except wasmtime.WasmtimeError as refused:
+            raise AssertionError(name) from refused
+
+
+def test_what_toolchains_emit_is_on(wasm: Commands) -> None:
+    for body in (
+        "(drop (i8x16.splat (i32.const 1)))",
+        "(memory.copy (i32.const 0) (i32.const 1) (i32.const 2))",
+        "(drop (i32.trunc_sat_f32_s (f32.const nan)))",
+        "(drop (i32.extend8_s (i32.const 200)))",
+        "(block (result i32 i32) (i32.const 1) (i32.const 2)) drop drop",
+        "(drop (ref.is_null (ref.null func)))",
+    ):
+        assert wasm(command(body)).outcome is Outcome.OK, body
+
+
+# -- bombs --
+
+
+FUNCTIONS = functions(b"\0\x0b", times=500_000)
+LOCALS = functions(b"\1" + leb(50_000) + b"\x7f\x20\0\x1a\x0b", times=100_000)
+BLOCKS = functions(b"\0" + b"\2\x40" * 1_000_000 + b"\x0b" * 1_000_001)
+
+
+@pytest.mark.parametrize(
+    "bomb", [FUNCTIONS, LOCALS, BLOCKS, LADDER_OF_IFS], ids=["functions", "locals", "blocks", "ifs"]
+)
+def test_a_compile_bomb_ends_at_its_cpu_limit(bomb: bytes) -> None:
+    wasm = Commands(compile_limits=Limits(cpu_ms=300, memory_bytes=512 * MIB))
+    try:
+        report = wasm(bomb)
+        assert report.outcome is Outcome.CPU_LIMIT
+        assert report.usage.cpu_ms < 2000
+        assert report.error is not None
+        assert report.error.message.startswith("while the module was compiled")
+        assert wasm(bomb).outcome is Outcome.CPU_LIMIT
+        assert wasm.pool.compiler.compiled == 1, "it is not tried again"
+        assert wasm(HELLO).outcome is Outcome.OK
+    finally:
+        wasm.close()
+
+
+def test_a_compile_bomb_ends_at_its_memory_limit() -> None:
+    wasm = Commands(compile_limits=Limits(cpu_ms=30_000, wall_ms=60_000, memory_bytes=16 * MIB))
+    try:
+        report = wasm(BLOCKS)
+        assert report.outcome is Outcome.MEMORY_LIMIT
+        assert report.usage.memory_peak_bytes <= (16 + 40) * MIB
+    finally:
+        wasm.close()
+
+
+def test_a_compilation_has_its_time() -> None:
+    wasm = Commands(compile_limits=Limits(cpu_ms=30_000, wall_ms=200, memory_bytes=512 * MIB))
+    try:
+        assert wasm(LADDER_OF_IFS).outcome is Outcome.WALL_LIMIT
+    finally:
+        wasm.close()
+
+
+def test_the_largest_module_is_taken(wasm: Commands) -> None:
+    most = 8 * MIB
+    module = HELLO + b"\0" + leb(most - len(HELLO) - 5) + b"\1x"
+    module += bytes(most - len(module))
+    assert len(module) == most
+    assert wasm(module, "[7]").result == "[7]"
+    assert wasm(module + b"\0").outcome is Outcome.SOURCE_TOO_LARGE
+
+
+def test_one_tenants_bomb_delays_no_other() -> None:
+    async def go(wasm: Commands) -> None:
+        bomb = asyncio.create_task(wasm.pool.run(Job(Bundle({}, wasm=LADDER_OF_IFS), tenant="mallory"), Echo()))
+        second = asyncio.create_task(wasm.pool.run(Job(Bundle({}, wasm=BLOCKS), tenant="mallory"), Echo()))
+        good = await wasm.pool.run(Job(Bundle({}, "1", wasm=HELLO), tenant="acme"), Echo())
+        assert good.result == "1"
+        assert not bomb.done()
+        assert not second.done()
+        for task in (bomb, second):
+            task.cancel()
+        await asyncio.gather(bomb, second, return_exceptions=True)
+
+    wasm = Commands()
+    try:
+        wasm.runner.run(go(wasm))
+    finally:
+        wasm.close()
+
+
+def test_a_module_can_be_compiled_before_it_runs(wasm: Commands) -> None:
+    compiled = wasm.pool.compile
+    assert wasm.runner.run(compiled(Job(Bundle({}, wasm=HELLO), tenant="acme"))) is None
+    refused = wasm.runner.run(compiled(Job(Bundle({}, wasm=b"\0asm"), tenant="acme")))
+    assert refused is not None
+    assert refused.outcome is Outcome.COMPILE_ERROR
+    assert wasm(HELLO, tenant="acme").outcome is Outcome.OK
+    assert wasm.pool.compiler.compiled == 2
+
+
+# -- whose code it is --
+
+
+def test_another_tenants_code_is_not_used(wasm: Commands) -> None:
+    for tenant, compiled in (("acme", 1), ("zeta", 2), ("acme", 2), ("zeta", 2)):
+        assert wasm(HELLO, tenant=tenant).outcome is Outcome.OK
+        assert wasm.pool.compiler.compiled == compiled
+
+
+def test_metered_code_is_other_code(wasm: Commands) -> None:
+    for fuel, compiled in ((0, 1), (1_000_000, 2), (0, 2)):
+        assert wasm(HELLO, fuel=fuel).outcome is Outcome.OK
+        assert wasm.pool.compiler.compiled == compiled
+
+
+def on_disk(folder: Path, key: bytes = b"k" * 32) -> Commands:
+    return Commands(shelf=Shelf(key, folder=folder))
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def run_once(folder: Path, tenant: str = "acme", key: bytes = b"k" * 32) -> tuple[str | None, int]:
+    wasm = on_disk(folder, key)
+    try:
+        return wasm(HELLO, "[1]", tenant=tenant).result, wasm.pool.compiler.compiled
+    finally:
+        wasm.close()
+
+
+def test_code_on_disk_serves_the_next_engine_with_the_same_key(tmp_path: Path) -> None:
+    assert run_once(tmp_path) == ("[1]", 1)
+    (file,) = files(tmp_path)
+    assert file.stat().st_mode & 0o077 == 0
+    assert run_once(tmp_path) == ("[1]", 0)
+    assert run_once(tmp_path, tenant="zeta") == ("[1]", 1)
+    assert run_once(tmp_path, key=b"other" * 7) == ("[1]", 1)
+
+
+@pytest.mark.parametrize("where", ["code", "seal", "short", "longer", "other tenant's", "empty"])
+def test_tampered_code_is_refused_and_made_anew(tmp_path: Path, where: str, caplog: pytest.LogCaptureFixture) -> None:
+    run_once(tmp_path)
+    (file,) = files(tmp_path)
+    if where == "other tenant's":
+        run_once(tmp_path, tenant="zeta")
+        (theirs,) = set(files(tmp_path)) - {file}
+        file.write_bytes(theirs.read_bytes())
+    else:
+        content = bytearray(file.read_bytes())
+        if where == "code":
+            content[len(content) // 2] ^= 1
+        elif where == "seal":
+            content[0] ^= 1
+        elif where == "longer":
+            content += b"\0"
+        file.write_bytes(content[: {"short": 5000, "empty": 0}.get(where)])
+    caplog.set_level(logging.WARNING, "lodger.sandbox")
+    assert run_once(tmp_path) == ("[1]", 1)
+    assert "refused" in caplog.text
+
+
+def test_the_seal_is_what_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the comparison taken away a changed file is run: the test above can see."""
+    run_once(tmp_path)
+    (file,) = files(tmp_path)
+    content = bytearray(file.read_bytes())
+    content[0] ^= 1
+    file.write_bytes(content)
+    monkeypatch.setattr("lodger.sandbox.shelf.hmac.compare_digest", lambda *_: True)
+    assert run_once(tmp_path) == ("[1]", 0)
+
+
+def test_a_place_that_others_may_write_is_not_read(tmp_path: Path) -> None:
+    run_once(tmp_path)
+    (file,) = files(tmp_path)
+    file.chmod(0o666)
+    assert run_once(tmp_path)[1] == 1

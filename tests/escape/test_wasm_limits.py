@@ -1,0 +1,265 @@
+"""Each limit of a WebAssembly command, just below, at and just above it, each with its own outcome."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from tests.escape.commands import HELLO, LOOP, MIB, Commands, command, data
+
+from lodger.sandbox import Outcome
+
+PAGE = 65536
+
+
+@pytest.fixture
+def wasm() -> Iterator[Commands]:
+    commands = Commands()
+    yield commands
+    commands.close()
+
+
+def outcomes(wasm: Commands, module: bytes, name: str, around: int, given: str = "{}") -> list[Outcome]:
+    """How it ends with the limit one below, at and one above a figure."""
+    return [wasm(module, given, **{name: around + step}).outcome for step in (-1, 0, 1)]
+
+
+def test_size_of_the_module(wasm: Commands) -> None:
+    found = outcomes(wasm, HELLO, "wasm_bytes", len(HELLO))
+    assert found == [Outcome.SOURCE_TOO_LARGE, Outcome.OK, Outcome.OK]
+    assert wasm.pool.compiler.compiled == 1, "what is too large reaches no compiler"
+
+
+def test_input(wasm: Commands) -> None:
+    given = json.dumps("x" * 998)
+    assert outcomes(wasm, HELLO, "input_bytes", 1000, given) == [Outcome.BAD_REQUEST, Outcome.OK, Outcome.OK]
+
+
+def test_result(wasm: Commands) -> None:
+    given = json.dumps("x" * 998)
+    assert outcomes(wasm, HELLO, "result_bytes", 1000, given) == [Outcome.OUTPUT_LIMIT, Outcome.OK, Outcome.OK]
+
+
+def test_depth_of_the_result(wasm: Commands) -> None:
+    nested = command("(call $out (i32.const 1) (i32.const 1024) (i32.const 20))", extra=data(1024, "[" * 10 + "]" * 10))
+    assert outcomes(wasm, nested, "json_depth", 10) == [Outcome.BAD_REQUEST, Outcome.OK, Outcome.OK]
+
+
+def test_endless_output_is_stopped_at_the_limit(wasm: Commands) -> None:
+    flood = command("(loop $l (call $out (i32.const 1) (i32.const 0) (i32.const 60000)) (br $l))")
+    report = wasm(flood)
+    assert report.outcome is Outcome.OUTPUT_LIMIT
+    assert report.usage.memory_peak_bytes < 16 * MIB
+
+
+LINES = command(
+    """(loop $l (call $out (i32.const 2) (i32.const 1024) (i32.const 10))
+        (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 20))))""",
+    locals_="(local $i i32)",
+    extra=data(1024, "123456789\\n"),
+)
+
+
+@pytest.mark.parametrize(("most", "dropped"), [(19, 1), (20, 0), (21, 0)])
+def test_log_lines(wasm: Commands, most: int, dropped: int) -> None:
+    report = wasm(LINES, log_lines=most)
+    assert (report.outcome, report.dropped_logs, len(report.logs)) == (
+        Outcome.OK,
+        dropped,
+        min(most, 20) + bool(dropped),
+    )
+
+
+@pytest.mark.parametrize(("most", "kept", "dropped"), [(171, 19, 1), (180, 20, 0), (181, 20, 0)])
+def test_log_bytes(wasm: Commands, most: int, kept: int, dropped: int) -> None:
+    report = wasm(LINES, log_bytes=most)
+    assert (report.outcome, report.dropped_logs, len(report.logs)) == (Outcome.OK, dropped, kept + bool(dropped))
+
+
+@pytest.mark.parametrize(("most", "whole"), [(19, False), (20, True), (21, True)])
+def test_log_line_bytes(wasm: Commands, most: int, whole: bool) -> None:
+    line = command("(call $out (i32.const 2) (i32.const 1024) (i32.const 20))", extra=data(1024, "x" * 20))
+    (only,) = wasm(line, log_line_bytes=most).logs
+    assert (only.text == "x" * 20) is whole
+    assert len(only.text.encode()) <= most
+
+
+def test_a_line_without_end_takes_no_memory(wasm: Commands) -> None:
+    flood = command("(loop $l (call $out (i32.const 2) (i32.const 30000) (i32.const 30000)) (br $l))")
+    report = wasm(flood, cpu_ms=100)
+    assert report.outcome is Outcome.CPU_LIMIT
+    assert report.usage.memory_peak_bytes < 8 * MIB
+
+
+def test_a_flood_of_lines_keeps_the_first(wasm: Commands) -> None:
+    flood = command(
+        "(loop $l (call $out (i32.const 2) (i32.const 1024) (i32.const 2)) (br $l))", extra=data(1024, "x\\n")
+    )
+    report = wasm(flood, cpu_ms=300, log_lines=10)
+    assert report.outcome is Outcome.CPU_LIMIT
+    assert [line.text for line in report.logs] == ["x"] * 10
+
+
+def test_logs_before_a_limit_are_kept(wasm: Commands) -> None:
+    chatty = command(
+        "(call $out (i32.const 2) (i32.const 1024) (i32.const 3)) (loop $l (br $l))", extra=data(1024, "hi\\n")
+    )
+    report = wasm(chatty, cpu_ms=50)
+    assert (report.outcome, [line.text for line in report.logs]) == (Outcome.CPU_LIMIT, ["hi"])
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        LOOP,
+        command("", extra="(func $s (loop $l (br $l))) (start $s)"),
+        command("(loop $l (drop (call $random_get (i32.const 0) (i32.const 65536))) (br $l))"),
+        command("(loop $l (memory.fill (i32.const 0) (i32.const 1) (i32.const 65536)) (br $l))"),
+        command("(loop $l (drop (call $fd_close (i32.const 9))) (br $l))"),
+    ],
+    ids=["loop", "start function", "randomness", "fill", "calls"],
+)
+def test_cpu_time(wasm: Commands, module: bytes) -> None:
+    report = wasm(module, cpu_ms=100)
+    assert report.outcome is Outcome.CPU_LIMIT
+    assert 90 <= report.usage.cpu_ms < 1000
+    assert wasm(HELLO).outcome is Outcome.OK, "the next run is as good as any"
+
+
+@pytest.mark.parametrize("without", ["cpu_timer", "cpu_timer rlimits"])
+def test_cpu_time_when_the_kernels_timer_is_taken_away(without: str) -> None:
+    """The parent's own look at the worker's clock is the second wall."""
+    wasm = Commands(settings={"without": without}, profile="trusted")
+    try:
+        report = wasm(LOOP, cpu_ms=100)
+    finally:
+        wasm.close()
+    assert report.outcome is Outcome.CPU_LIMIT
+    assert not report.walls["cpu_timer"]
+
+
+def test_segments_do_not_escape_the_memorys_bound(wasm: Commands) -> None:
+    passive = '(data $d "' + "x" * 60000 + '")'
+    fill = "(loop $l (memory.init $d (i32.const 0) (i32.const 0) (i32.const 60000)) (br $l))"
+    assert wasm(command(fill, extra=passive), cpu_ms=100).outcome is Outcome.CPU_LIMIT
+    beyond = wasm(command("", extra='(data (i32.const 65530) "0123456789")'))
+    assert beyond.outcome is Outcome.SCRIPT_ERROR
+    assert beyond.error is not None
+    assert "out of bounds memory access" in beyond.error.message
+
+
+def test_wall_time_of_a_sleeper(wasm: Commands) -> None:
+    sleep = (
+        "(i32.store (i32.const 116) (i32.const 1)) (i64.store (i32.const 124) (i64.const -1))"
+        "(drop (call $poll_oneoff (i32.const 100) (i32.const 200) (i32.const 1) (i32.const 300)))"
+    )
+    report = wasm(command(sleep), wall_ms=100)
+    assert report.outcome is Outcome.WALL_LIMIT
+    assert 100 <= report.usage.wall_ms < 2000
+
+
+def test_fuel_is_a_deterministic_ceiling(wasm: Commands) -> None:
+    work = command(
+        "(loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000)))) (call $say (local.get $i))",
+        locals_="(local $i i32)",
+    )
+    low, high = 1, 100_000
+    assert wasm(work, fuel=high).result == "1000"
+    while low < high:
+        middle = (low + high) // 2
+        if wasm(work, fuel=middle).outcome is Outcome.OK:
+            high = middle
+        else:
+            low = middle + 1
+    assert 1000 < low < 100_000
+    for _ in range(10):
+        assert outcomes_of_fuel(wasm, work, low) == [Outcome.CPU_LIMIT, Outcome.OK, Outcome.OK]
+
+
+def outcomes_of_fuel(wasm: Commands, module: bytes, around: int) -> list[Outcome]:
+    return [wasm(module, fuel=around + step).outcome for step in (-1, 0, 1)]
+
+
+def grown(pages: int) -> bytes:
+    """Grows to so many pages, writes to the last, and says how many there are; unreachable when there is no room."""
+    return command(
+        f"(if (i32.eq (memory.grow (i32.const {pages - 1})) (i32.const -1)) (then unreachable))"
+        f"(i32.store (i32.const {pages * PAGE - 4}) (i32.const 1)) (call $say (memory.size))"
+    )
+
+
+def test_memory(wasm: Commands) -> None:
+    most = 16 * MIB
+    assert [wasm(grown(most // PAGE + step), memory_bytes=most).result for step in (-1, 0)] == ["255", "256"]
+    assert wasm(grown(most // PAGE + 1), memory_bytes=most).outcome is not Outcome.OK
+    assert wasm(grown(most // PAGE + 1), memory_bytes=most + PAGE).result == "257"
+
+
+def test_a_command_that_gives_up_with_its_memory_full(wasm: Commands) -> None:
+    greedy = "(loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1))))"
+    for end in ("unreachable", "(call $proc_exit (i32.const 134))"):
+        report = wasm(command(greedy + end), memory_bytes=16 * MIB)
+        assert report.outcome is Outcome.MEMORY_LIMIT
+        assert report.error is not None
+        assert "16 MiB" in report.error.message
+
+
+def test_touched_memory_is_bounded_by_the_kernels_figure(wasm: Commands) -> None:
+    touch = command(
+        """(loop $l (if (i32.ne (memory.grow (i32.const 16)) (i32.const -1)) (then
+             (memory.fill (i32.const 4096) (i32.const 7) (i32.sub (i32.mul (memory.size) (i32.const 65536)) (i32.const 4096)))
+             (br $l)))) (call $say (memory.size))"""
+    )
+    report = wasm(touch, cpu_ms=10_000)
+    assert report.outcome is Outcome.OK
+    assert 60 * MIB < report.usage.memory_peak_bytes <= (64 + 40) * MIB
+
+
+@pytest.mark.parametrize(("pages", "outcome"), [(255, Outcome.OK), (256, Outcome.OK), (257, Outcome.MEMORY_LIMIT)])
+def test_memory_at_the_start(wasm: Commands, pages: int, outcome: Outcome) -> None:
+    module = command("", memory=f'(memory (export "memory") {pages})')
+    assert wasm(module, memory_bytes=16 * MIB).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("elements", "outcome"), [(99_999, Outcome.OK), (100_000, Outcome.OK), (100_001, Outcome.MEMORY_LIMIT)]
+)
+def test_elements_of_a_table(wasm: Commands, elements: int, outcome: Outcome) -> None:
+    report = wasm(command("", extra=f"(table {elements} funcref)"))
+    assert report.outcome is outcome
+
+
+@pytest.mark.parametrize(("count", "outcome"), [(3, Outcome.OK), (4, Outcome.OK), (5, Outcome.MEMORY_LIMIT)])
+def test_number_of_tables(wasm: Commands, count: int, outcome: Outcome) -> None:
+    assert wasm(command("", extra="(table 1 funcref)" * count)).outcome is outcome
+
+
+def test_a_table_that_grows(wasm: Commands) -> None:
+    grow = "(call $say (i32.eq (i32.const -1) (table.grow $t (ref.null func) (i32.const {}))))"
+    found = [wasm(command(grow.format(n), extra="(table $t 0 funcref)")).result for n in (99_999, 100_000, 100_001, -1)]
+    assert found == ["0", "0", "1", "1"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["(call $f)", "(call_indirect (i32.const 0))", "(call $wide)"],
+    ids=["direct", "indirect", "wide frames"],
+)
+def test_stack(wasm: Commands, body: str) -> None:
+    many = "(local " + "i64 " * 2000 + ")"
+    extra = f"""(table 1 funcref) (elem (i32.const 0) $f) (func $f {body} {body})
+                (func $wide {many} (call $wide) (call $wide))"""
+    report = wasm(command(body, extra=extra))
+    assert report.outcome is Outcome.STACK_LIMIT
+    assert report.error is not None
+    assert "0xffff" not in report.error.stack
+
+
+def test_recursion_that_ends_is_no_mistake(wasm: Commands) -> None:
+    down = "(func $down (param $n i32) (if (local.get $n) (then (call $down (i32.sub (local.get $n) (i32.const 1))))))"
+    assert wasm(command("(call $down (i32.const 10000)) (call $say (i32.const 1))", extra=down)).result == "1"
+
+
+def test_the_bound_is_the_headers_number_and_no_other(wasm: Commands) -> None:
+    module = grown(4001)
+    assert wasm(module, memory_bytes=64 * MIB).result is None
+    assert wasm(module, memory_bytes=1024 * MIB).result == "4001"

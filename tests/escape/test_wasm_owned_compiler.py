@@ -1,0 +1,117 @@
+"""A compiler worker that a module has taken over: it says what it likes, and gains nothing beyond its own tenant's runs.
+
+The probe runtime stands in for it: the bytes sent as a module are Python in its own envelope.
+"""
+
+import asyncio
+import os
+
+import pytest
+from tests.escape.code_probe_runtime import FORTY_TWO
+from tests.escape.commands import HELLO, MIB, Commands
+from tests.escape.probing import PROBE, Echo
+
+from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report, compiler, said
+from lodger.sandbox.attempt import Attempt
+from lodger.sandbox.compiler import Compiler
+from lodger.sandbox.sealed import Sealed
+from lodger.sandbox.shelf import Shelf
+
+SEND = "send = lambda n: channel.send(23, b'x' * n)\n"
+
+
+def compile_by(code: str, **limits: int) -> Sealed | Report:
+    """What the parent makes of a compiler that runs ``code`` instead."""
+
+    async def go() -> Sealed | Report:
+        pool = Pool(runtime="wasm_compiler", settings={"runtime_path": PROBE}, size=1, profile="trusted")
+        shelf = Shelf()
+        await pool.start()
+        try:
+            wasm = said.bundle(Bundle({"main.js": SEND + code}))
+            return await Compiler(pool, shelf, Limits(**limits)).code(Job(Bundle({}, wasm=wasm)))
+        finally:
+            await pool.stop()
+            shelf.close()
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "done('0')",
+        "done('null')",
+        "send(10); done('11')",
+        "send(10); done('9')",
+        "send(10); done('10' + ' ' * 9)",
+        "log('hello')",
+        "ask(1, 'mail.send', '[]')",
+        "channel.send(22, bytes(4))",
+        "channel.send(24, b'')",
+        "channel.send(16, b'')",
+        "fail('ok')",
+        "fail('engine_fault')",
+        "fail('compile_error', 'no json')",
+    ],
+)
+def test_what_is_no_answer_is_a_protocol_error(code: str) -> None:
+    found = compile_by(code)
+    assert isinstance(found, Report)
+    assert found.outcome is Outcome.PROTOCOL_ERROR
+
+
+def test_whole_code_is_taken() -> None:
+    found = compile_by("send(10); send(5); done('15')")
+    assert isinstance(found, Sealed)
+    assert found.content() == b"x" * 15
+    found.close()
+
+
+def test_endless_code_stops_at_the_bound_and_the_parent_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "MOST_CODE_BYTES", 16 * MIB)
+    before = _resident()
+    found = compile_by("while True: send(1 << 20)")
+    assert isinstance(found, Report)
+    assert found.outcome is Outcome.SOURCE_TOO_LARGE
+    assert _resident() - before < 8 * MIB
+
+
+def test_a_frame_that_is_too_large_is_not_waited_for() -> None:
+    found = compile_by("os.write(channel._descriptor, struct.pack('<IB', 1 << 30, 23)); time.sleep(60)")
+    assert isinstance(found, Report)
+    assert found.outcome is Outcome.PROTOCOL_ERROR
+
+
+def test_nothing_but_a_compiler_may_send_code() -> None:
+    async def go() -> Report:
+        pool = Pool(settings={"runtime_path": PROBE}, size=1, profile="trusted")
+        await pool.start()
+        try:
+            job = Job(Bundle({"main.js": SEND + "send(10); done('10')"}))
+            return await pool.attempt(lambda worker, around: Attempt(worker, job, Echo(), around))
+        finally:
+            await pool.stop()
+
+    assert asyncio.run(go()).outcome is Outcome.PROTOCOL_ERROR
+
+
+@pytest.mark.parametrize("code", [b"", b"x" * 5000, b"\x7fELF" + bytes(5000), FORTY_TWO * 1000], ids=len)
+def test_forged_code_does_not_load_and_is_thrown_away(code: bytes) -> None:
+    wasm = Commands()
+    try:
+        shelf = wasm.pool._shelf
+        binding = Shelf.binding("acme", HELLO, fuel=False)
+        sealing = shelf.begin(binding)
+        sealing.write(code or b"\0")
+        shelf.keep(binding, sealing.finish()).close()
+        assert wasm(HELLO).outcome is Outcome.WORKER_LOST
+        assert wasm(HELLO).outcome is Outcome.OK
+        assert wasm.pool.compiler.compiled == 1
+    finally:
+        wasm.close()
+
+
+def _resident() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
