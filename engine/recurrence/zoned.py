@@ -14,9 +14,11 @@ from lodger.engine.recurrence.zones import FAR, Segment, Zone
 
 
 class Zoned:
-    """Recurrence of a LocalSequence in a zone."""
+    """Recurrence of a LocalSequence in a zone; ``last`` is the UTC second after which it has no slot."""
 
-    def __init__(self, local: LocalSequence, zone: Zone, dst: DstPolicy | None = None) -> None:
+    def __init__(
+        self, local: LocalSequence, zone: Zone, dst: DstPolicy | None = None, *, last: int | None = None
+    ) -> None:
         default = local.default_dst()
         dst = dst or DstPolicy()
         self.local = local
@@ -25,7 +27,8 @@ class Zoned:
         self.fold = dst.fold or default.fold or Fold.FIRST
         self._here = zone.segment(0)
         # What was proved once stays true: no slot from / up to this second, and none between a question and its answer.
-        self._none_from = MAX_LOCAL + 1
+        self._ends_at = last
+        self._none_from = MAX_LOCAL + 1 if last is None else last + 1
         self._none_to = MIN_LOCAL - 1
         self._known = (1, 0)
 
@@ -56,6 +59,8 @@ class Zoned:
         words = self.local.text()
         if self.zone.key != "UTC":
             words += f" ({self.zone.key})"
+        if self._ends_at is not None:
+            words += f", none after {instant_of(self._ends_at):%Y-%m-%dT%H:%M:%SZ}"
         if self.gap is not default.gap:
             words += f", times skipped by DST: {_GAP_WORDS[self.gap]}"
         if self.fold is not default.fold:
@@ -97,7 +102,8 @@ class Zoned:
         if asked <= utc <= answer:
             return answer
         found = self._search_next(utc)
-        if found is None:
+        if found is None or (self._ends_at is not None and found > self._ends_at):
+            found = None
             self._none_from = utc
         else:
             self._known = (utc, found)
@@ -129,7 +135,7 @@ class Zoned:
         """Like previous_before, on UTC seconds."""
         if not inclusive:
             utc -= 1
-        utc = min(utc, MAX_LOCAL)
+        utc = min(utc, MAX_LOCAL if self._ends_at is None else self._ends_at)
         if utc <= self._none_to:
             return None
         found = self._search_previous(utc)

@@ -82,7 +82,9 @@ class Boot:
 
     def after_loading(self, launcher: int, outer: "tuple[str, ...]") -> None:
         """Everything that a fork inherits, when nothing needs to be read any more."""
-        if "seccomp" not in self._without:  # its filter lets nothing become executable; what is already must not be writable
+        if (
+            "seccomp" not in self._without
+        ):  # its filter lets nothing become executable; what is already must not be writable
             process.seal_code()
         self._data_before = _data_bytes()
         self._enter_namespaces(launcher, outer)
@@ -162,6 +164,8 @@ class Boot:
         )
         copies += 2 * self._code_bytes  # of compiled code: its own copy and the tables made of it
         self._lower(limits["cpu_ms"], self._data_before + limits["memory_bytes"] + copies + rlimits.DATA_SLACK_BYTES)
+        if "rlimits" not in self._without:
+            rlimits.bound_signals()
         if self.filter_b is not None:
             self.filter_b.install()
 

@@ -106,6 +106,7 @@ _INNER = (
     Layer("host_names", "a way from the script's global scope to the host's functions", _realm("host_names")),
     Layer("removed_globals", "shared memory and fine clocks", _realm("all_globals")),
     Layer("coarse_clock", "timing finer than a millisecond", _worker("fine_clock")),
+    Layer("glue_lists", "setters on shared prototypes: the glue never writes by an ordinary assignment", None),
     Layer("written_once", "a value that changes between check and use", _realm("written_twice")),
     Layer("reseed", "the same random numbers in every fork", _worker("same_seed")),
     Layer("loader", "modules that are not part of the script", _worker("open_loader")),

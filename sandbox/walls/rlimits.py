@@ -23,7 +23,6 @@ def bound_for_all(data_bytes: int, stack_bytes: int) -> None:
     lower(resource.RLIMIT_FSIZE, 0)
     lower(resource.RLIMIT_MEMLOCK, 0)
     lower(resource.RLIMIT_MSGQUEUE, 0)
-    lower(resource.RLIMIT_SIGPENDING, 64)
     lower(resource.RLIMIT_STACK, stack_bytes)
     lower(resource.RLIMIT_DATA, data_bytes)
 
@@ -45,3 +44,11 @@ def bound_job(cpu_seconds: int, data_bytes: int) -> None:
     """In a worker: the maxima, then this job's numbers, which are lower. Raises ValueError for what would raise a limit."""
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     resource.setrlimit(resource.RLIMIT_DATA, (data_bytes, data_bytes))
+
+
+def bound_signals() -> None:
+    """In an armed worker: no more queued signals.
+
+    Not earlier: each worker's CPU timer counts against what all processes of its uid may have pending together.
+    """
+    resource.setrlimit(resource.RLIMIT_SIGPENDING, (0, 0))

@@ -57,11 +57,6 @@ _POISONS = (
         "const real = String.prototype.toWellFormed; String.prototype.toWellFormed = function () { STEAL return real.apply(this); };",
     ),
     (
-        "array-push",
-        "Array.prototype.push replaced",
-        "const real = Array.prototype.push; Array.prototype.push = function (...a) { STEAL return real.apply(this, a); };",
-    ),
-    (
         "array-join",
         "Array.prototype.join replaced",
         "const real = Array.prototype.join; Array.prototype.join = function (...a) { STEAL return real.apply(this, a); };",
@@ -116,11 +111,11 @@ _TRAPS = (
 )
 
 
-def _poisoned(rows: tuple[tuple[str, str, str], ...], klass: int, mark: str) -> list[Case]:
+def _poisoned(rows: tuple[tuple[str, str, str], ...], klass: int, mark: str, wall: str = "primordials") -> list[Case]:
     return [
         Case(
             f"A{klass}-{mark}-{name}",
-            "primordials",
+            wall,
             mechanism,
             _WORK.replace("POISON", poison.replace("STEAL", _STOLEN)),
             seen=answers(0),
@@ -228,7 +223,7 @@ _RESULTS = (
 
 CASES = [
     *_poisoned(_POISONS, 5, "poison"),
-    *_poisoned(_TRAPS, 6, "trap"),
+    *_poisoned(_TRAPS, 6, "trap", "glue_lists"),
     *(
         Case(
             f"A5-result-{name}",

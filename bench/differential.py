@@ -1,0 +1,90 @@
+"""Hundreds of thousands of random rules against python-dateutil and cronsim; the suite takes a bounded slice of them.
+
+    PYTHONPATH=.dev:. python bench/differential.py [rrules] [crons] [first seed]
+
+Prints how many rules were compared, how many the oracle could not say (too slow, or refused), and every difference;
+ends with 1 when there is one. The generator and the declared disputes are those of the suite.
+"""
+
+import sys
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from random import Random
+from time import process_time
+
+from cronsim import CronSim, CronSimError
+from tests.unit.recurrence.test_rrule_dateutil import FIRST, LAST, rule_kwargs, slots_of
+
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.parse import parse_rule
+from lodger.engine.recurrence.rrule import from_dateutil
+from lodger.engine.recurrence.rule import RuleSpec
+
+_SLOTS = 12
+_FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+
+
+def rrule_differs(seed: int) -> bool | None:
+    """Compare one rule; None when dateutil cannot say."""
+    kwargs = rule_kwargs(Random(seed))
+    answer = slots_of(kwargs, _SLOTS)
+    if answer is None:
+        return None
+    theirs, slots, until = answer
+    try:
+        rule = parse_rule(from_dateutil(theirs))
+    except RuleInvalid:
+        return bool(slots)
+    expected = [slot.replace(tzinfo=UTC) for slot in slots]
+    end = LAST if until is None else until.replace(tzinfo=UTC) + timedelta(seconds=1)
+    if list(islice(rule.between(FIRST, end), len(expected) + 2)) != expected:
+        return True
+    back = [rule.previous_before(slot, inclusive=True) for slot in expected]
+    return back != expected
+
+
+def _term(dice: Random, low: int, high: int) -> str:
+    first, last = sorted((dice.randint(low, high), dice.randint(low, high)))
+    span = dice.choice(["*", f"{first}", f"{first}-{last}"])
+    return f"{span}/{dice.randint(1, 9)}" if dice.random() < 0.3 and span != f"{first}" and first < last else span
+
+
+def cron_differs(seed: int) -> bool | None:
+    """Compare one cron expression; None when cronsim refuses it."""
+    dice = Random(seed)
+    fields = [
+        ",".join(_term(dice, *span) for _ in range(dice.choice([1, 1, 2]))) if dice.random() < 0.6 else "*"
+        for span in _FIELDS
+    ]
+    text = " ".join(fields)
+    start = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(seconds=dice.randrange(10 * 365 * 86_400))
+    try:
+        expected = list(islice(CronSim(text, start), _SLOTS))
+    except CronSimError:
+        return None
+    rule, slot, found = parse_rule(RuleSpec(text)), start, []
+    while len(found) < len(expected) and (slot := rule.next_after(slot)) is not None:
+        found.append(slot)
+    return found != expected
+
+
+def main() -> int:
+    """Run both; give the exit code."""
+    rrules, crons, first = (int(given) for given in (*sys.argv[1:], *("200000", "200000", "0")[len(sys.argv) - 1 :]))
+    differing = 0
+    for name, compare, many in (("dateutil", rrule_differs, rrules), ("cronsim", cron_differs, crons)):
+        begin, unsaid = process_time(), 0
+        for seed in range(first, first + many):
+            differs = compare(seed)
+            unsaid += differs is None
+            if differs:
+                differing += 1
+                print(f"{name}: seed {seed} differs")
+        print(
+            f"{name}: {many - unsaid} of {many} rules compared, {unsaid} unsaid, {process_time() - begin:.0f} s of CPU"
+        )
+    return int(differing > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

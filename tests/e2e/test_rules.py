@@ -1,0 +1,49 @@
+"""``lodger next`` and ``lodger bench rules`` as a user runs them."""
+
+import json
+import os
+import subprocess
+import sys
+from time import perf_counter
+
+NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
+
+
+def ran(*arguments: str) -> tuple[str, float]:
+    begin = perf_counter()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "lodger.engine.cli", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env=environment,
+    )
+    return done.stdout, perf_counter() - begin
+
+
+def test_an_impossible_rule_is_answered_with_its_reason_at_once() -> None:
+    """The answer costs no more than a rule that fires: what is left is the start of Python and of the command."""
+    told, took = ran("next", NEVER, "--json")
+    body = json.loads(told)
+    assert body["never"] is True
+    assert "400-year" in body["reason"]
+    _, usual = min((ran("next", "FREQ=DAILY", "--json") for _ in range(2)), key=lambda pair: pair[1])
+    assert took < usual * 20
+
+
+def test_what_next_says_for_people() -> None:
+    told, _ = ran("next", "30 2 * * *", "--tz", "Europe/Berlin", "--after", "2027-03-27T12:00", "-n", "2")
+    for part in ("At 02:30, every day", "CEST", "DST", "Before that", "At most 1 a day", "It never ends"):
+        assert part in told
+    told, _ = ran("next", "DTSTART:20300101T000000\nRRULE:FREQ=DAILY;COUNT=3")
+    assert "the last is 2030-01-03T00:00:00Z" in told
+
+
+def test_the_bench_has_the_others_beside_it() -> None:
+    rows = json.loads(ran("bench", "rules", "--json")[0])["rules"]
+    for other in ("dateutil", "cronsim"):
+        beside = [row for row in rows if row[other] is not None]
+        assert beside
+        assert all(row["lodger"] < row[other] for row in beside)
