@@ -127,7 +127,11 @@ def test_a_service_goes_on_when_nobody_reads_its_lines_any_more(tmp_path: Path) 
     (tmp_path / "s.js").write_text("export default () => 1")
     lodger("tenant", "create", "acme", "--db", place)
     lodger("script", "put", "acme", "s", tmp_path / "s.js", "--db", place)
-    lodger("schedule", "create", "acme", "x", "--script", "s", "--rule", "every 1s", "--db", place)
+    made = lodger(
+        *("schedule", "create", "acme", "x", "--script", "s", "--rule", "every 1s", "--db", place),
+        LODGER_MIN_INTERVAL_S="1",
+    )
+    assert made.code == 0, made.err
     said = _shell(f"timeout -s INT 8 {RUN} up --db {place} | head -n 1")
     assert "is up" in said.stdout
     assert "Traceback" not in said.stderr
