@@ -82,6 +82,7 @@ def claim(books: Books, connection: Connection, lease: Lease, free: int, now_us:
     """
     if free <= 0 or not holds(connection, lease):
         return []
+    # The tenants' locks: what another transaction works on is passed by.
     waiting = connection.execute(_queue, {"now": now_us, "free": free}).all()
     taken: list[Any] = []
     limits: dict[str, str] = {}

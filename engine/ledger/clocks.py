@@ -17,6 +17,7 @@ from lodger.engine.ledger.insertion import insert_absent
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules, scripts, tenants
+from lodger.engine.ledger.schema.scheduling import turns as turn_rows
 from lodger.engine.ledger.serial import Unfinished
 from lodger.engine.ledger.stops import stop_running
 from lodger.engine.policy.overlap import Overlap
@@ -49,16 +50,18 @@ clocks = (
 
 _due = (
     clocks.join(tenants, tenants.c.id == _clock.tenant_id)
+    .join(turn_rows, turn_rows.c.tenant_id == _clock.tenant_id)
     .where(_clock.next_at <= bindparam("now"), tenants.c.state == "active")
     .order_by(_clock.next_at)
     .limit(bindparam("most"))
-    .with_for_update(skip_locked=True, of=schedule_clock)
+    .with_for_update(skip_locked=True, of=[schedule_clock, turn_rows])
 )
 _awake = (
     clocks.join(tenants, tenants.c.id == _clock.tenant_id)
+    .join(turn_rows, turn_rows.c.tenant_id == _clock.tenant_id)
     .where(_clock.wake_at <= bindparam("now"), tenants.c.state == "active")
     .limit(bindparam("most"))
-    .with_for_update(skip_locked=True, of=schedule_clock)
+    .with_for_update(skip_locked=True, of=[schedule_clock, turn_rows])
 )
 _move = (
     update(schedule_clock)
@@ -68,7 +71,10 @@ _move = (
 
 
 def tick(books: Books, connection: Connection, now_us: int, most: int | None = None) -> list[Ticked]:
-    """Account every clock that is due at ``now_us``, at most ``most`` of them, oldest first."""
+    """Account every clock that is due at ``now_us``, at most ``most`` of them, oldest first.
+
+    Never waits: clocks of a tenant whose lock another transaction holds stay due for the next tick.
+    """
     values = {"now": now_us, "most": most or books.settings.tick_batch}
     rested = connection.execute(_awake, values).all()
     for row in rested:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, bindparam, select
 
 from lodger.engine.effects.errors import NotApplied
+from lodger.engine.ledger import turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.endings import Ending, Settled, settle
@@ -50,6 +51,7 @@ def commit(
     The fence: the action still runs, under this node and epoch, and it is this very attempt. Whoever takes an action
     away (rescue, cancellation, suspension) changes one of the three in its own transaction.
     """
+    turns.lock(connection, (claim.tenant_id for claim, _finished in batch))
     held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch})}
     endings, lost = [], []
     for claim, finished in batch:

@@ -67,7 +67,7 @@ class Rescuer(Service):
         """Look once; write only when there is something to take."""
         node = self._node
         now = self.clock.now_us()
-        if await node.pen.read(partial(leases.overdue, now_us=now)):
+        if await node.pen.read(partial(leases.overdue, node.books, now_us=now)):
             node.told_rescue(await node.pen.write(partial(leases.rescue, node.books, now_us=now)))
         return node.settings.lease_s / 4
 
