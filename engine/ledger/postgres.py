@@ -35,6 +35,8 @@ _SESSION = "; ".join((
     f"SET LOCAL idle_in_transaction_session_timeout = {LOCK_TIMEOUT_MS}",
     # Compiling a statement of a millisecond costs a hundred.
     "SET LOCAL jit = off",
+    # A zone east of Greenwich would show instants of the year 9999 as the year 10000, which Python does not have.
+    "SET LOCAL timezone = 'UTC'",
 ))  # fmt: skip
 #: Any number that no other program on the database takes: the bytes "lodger".
 _UPGRADE_LOCK = int.from_bytes(b"lodger")

@@ -12,11 +12,9 @@ from tests.unit.data.shop import Shop, order, orders
 
 
 @pytest.fixture
-def shop() -> Iterator[Shop]:
-    made = Shop()
-    made.add(orders, *(order("one", number, total="1.50", note=f"n{number % 3}") for number in range(1, 8)))
-    yield made
-    made.close()
+def shop(shop: Shop) -> Shop:
+    shop.add(orders, *(order("one", number, total="1.50", note=f"n{number % 3}") for number in range(1, 8)))
+    return shop
 
 
 def ask(shop: Shop, name: str, **arguments: Any) -> tuple[bool, Any]:

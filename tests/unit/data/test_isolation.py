@@ -25,13 +25,6 @@ LEAKS_WITHIN = 100
 BIG = {"rows_written": 10**6, "queries": 10**6, "rows_read": 10**9}
 
 
-@pytest.fixture
-def shop() -> Iterator[Shop]:
-    made = Shop()
-    yield made
-    made.close()
-
-
 async def settle_in(shop: Shop, asker: Asker) -> None:
     """Give three tenants rows that look alike; those of two and three say so in every text column that tells nothing else."""
     for tenant in ("one", "two", "three"):

@@ -22,13 +22,6 @@ from lodger.engine.node.attempt import Attempt
 QUERIES = 80
 
 
-@pytest.fixture
-def shop() -> Iterator[Shop]:
-    made = Shop()
-    yield made
-    made.close()
-
-
 class Refused(Exception):
     """The question breaks a rule of the language."""
 

@@ -27,8 +27,8 @@ class Cut(Exception):
 class Book:
     """A ledger file with the platform's tables in it."""
 
-    def __init__(self, path: Path) -> None:
-        self.database = Database(str(path))
+    def __init__(self, url: str) -> None:
+        self.database = Database(url)
         with self.database.write() as connection:
             platform.create_all(connection)
             connection.execute(customers.insert().values(id=1, org_id="one", email="a@one.example"))
@@ -62,8 +62,8 @@ class Book:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
-    made = Book(tmp_path / "ledger.db")
+def book(url: str) -> Iterator[Book]:
+    made = Book(url)
     yield made
     made.database.close()
 
