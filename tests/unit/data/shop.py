@@ -85,9 +85,7 @@ class Shop:
         with self.engine.begin() as connection:
             for row in rows:
                 connection.execute(table.insert().values(**row))
-            if connection.dialect.name == "postgresql":  # whose sequence has not seen the ids given here
-                last = f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), max(id)) FROM {table.name}"
-                connection.execute(sa.text(last))
+            count_on(connection, table)
 
     def rows(self, table: sa.Table, **where: Any) -> list[dict[str, Any]]:
         columns = [sa.type_coerce(c, sa.Float) if isinstance(c.type, sa.Numeric) else c for c in table.columns]
@@ -99,6 +97,13 @@ class Shop:
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+def count_on(connection: sa.Connection, table: sa.Table) -> None:
+    """Let the database's own keys begin behind those that were given."""
+    if connection.dialect.name == "postgresql":
+        last = f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), max(id)) FROM {table.name}"
+        connection.execute(sa.text(last))
 
 
 def order(tenant: str, number: int, **values: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.unit.data.shop import NOW_US, customers, orders, platform
+from tests.unit.data.shop import NOW_US, count_on, customers, orders, platform
 
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.memory import MemoryStore
@@ -34,6 +34,8 @@ class Book:
             connection.execute(customers.insert().values(id=1, org_id="one", email="a@one.example"))
             for number in (1, 2, 3):
                 connection.execute(orders.insert().values(id=number, org_id="one", state="open", items=number))
+            for table in (customers, orders):
+                count_on(connection, table)
         self.datasets = Datasets()
         self.datasets.expose(customers, tenant_column="org_id", write=["email"])
         self.datasets.expose(
