@@ -15,6 +15,7 @@ from lodger.engine.data.filters import And, Filter, In, Not, Op, Or, Order
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.paths import place
 from lodger.engine.data.stored import SQLITE, bound_type, column_of, floor_ceiling, stored
+
 Clause = ColumnElement[bool]
 
 
@@ -125,7 +126,9 @@ class Compiler:
         for rank in sorted({rank for rank, _ in values}):
             bound = [self._inner(rank, inner) for of, inner in values if of == rank]
             ways.append(
-                place(field, self.dialect).missing() if rank == NULL else self._within(field, rank, operator.methodcaller("in_", bound))
+                place(field, self.dialect).missing()
+                if rank == NULL
+                else self._within(field, rank, operator.methodcaller("in_", bound))
             )
         return or_(false(), *ways)
 

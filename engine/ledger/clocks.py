@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, select, update
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.ledger import serial, turns
 from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.insertion import insert_absent
+from lodger.engine.ledger.many import UpdateMany, insert_many
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules, scripts, tenants
@@ -63,10 +63,10 @@ _awake = (
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True, of=[schedule_clock, turn_rows])
 )
-_move = (
-    update(schedule_clock)
-    .where(_clock.tenant_id == bindparam("k_tenant"), _clock.schedule_id == bindparam("k_schedule"))
-    .values({name: bindparam(name) for name in ("state", "next_at", "accounted_us", "wake_at")})
+_move = UpdateMany(
+    schedule_clock,
+    {"k_tenant": "tenant_id", "k_schedule": "schedule_id"},
+    ("state", "next_at", "accounted_us", "wake_at"),
 )
 
 
@@ -135,9 +135,8 @@ def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> 
         connection.execute(
             _supersede, [{"schedule": schedule, "now": now_us} for _tenant, schedule in sheet.superseded]
         )
-    insert_absent(connection, actions, sheet.rows)
-    if sheet.moves:
-        connection.execute(_move, sheet.moves)
+    insert_many(connection, actions, sheet.rows, absent=True)
+    _move.run(connection, sheet.moves)
     serial.release(connection, sheet.superseded)
     turns.refresh(connection, sheet.touched)
 
@@ -202,8 +201,8 @@ def rest(
 ) -> list[Ticked]:
     """Account a clock up to now and take it off: paused, suspended or deleted, at once."""
     ticked = account(books, connection, [row], now_us) if row.state == "armed" else []
-    connection.execute(
-        _move,
+    _move.run(
+        connection,
         [_moved(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)],
     )
     return ticked
@@ -213,7 +212,7 @@ def owe(books: Books, connection: Connection, row: AnyRow, now_us: int, reason: 
     """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
-    insert_absent(connection, actions, [_row(books, row, step) for step in steps])
+    insert_many(connection, actions, [_row(books, row, step) for step in steps], absent=True)
 
 
 def arm(
@@ -229,7 +228,7 @@ def arm(
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     now = from_us(max(now_us, row.accounted_us))
     next_us = _next_us(revision, now)
-    connection.execute(_move, [_moved(row, "armed" if next_us is not None else "ended", next_us, to_us(now))])
+    _move.run(connection, [_moved(row, "armed" if next_us is not None else "ended", next_us, to_us(now))])
     return next_us
 
 

@@ -152,7 +152,9 @@ def _teaching(url: URL) -> Iterator[None]:
         yield
     except DBAPIError as error:
         place = str(url.database)
-        taught = postgres.explain(error, place) if url.drivername == postgres.DRIVER else explain(str(error.orig), place)
+        taught = (
+            postgres.explain(error, place) if url.drivername == postgres.DRIVER else explain(str(error.orig), place)
+        )
         if taught is None:
             raise
         raise taught from error

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, update
+from sqlalchemy import Connection
 
 from lodger.engine.ledger import serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import dialect_insert
+from lodger.engine.ledger.many import UpdateMany, insert_many
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, usage_days
 from lodger.engine.policy.retry import Retry, Tries, again
@@ -79,10 +80,9 @@ def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_
         )
     if not endings:
         return []
-    connection.execute(_move_on, moved)
-    connection.execute(insert(attempts), tried)
-    if logged:
-        connection.execute(insert(attempt_logs), logged)
+    _move_on.run(connection, moved)
+    insert_many(connection, attempts, tried)
+    insert_many(connection, attempt_logs, logged)
     _charge(connection, used)
     serial.release(connection, over)
     turns.refresh(connection, {ending.row.tenant_id for ending in endings})
@@ -143,12 +143,11 @@ def _move(ending: Ending, state: str, due: int | None, faults: Tries, now_us: in
     }
 
 
-_move_on = (
-    update(actions)
-    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
-    .values({name: bindparam(name) for name in (
-        "state", "due_at", "reason", "tenant_faults", "engine_faults", "conflicts", "finished_us", "outcome", "result", "error",
-    )} | {"node_id": None, "lease_epoch": None, "deadline_us": None})
+_move_on = UpdateMany(
+    actions,
+    {"k_tenant": "tenant_id", "k_id": "id"},
+    ("state", "due_at", "reason", "tenant_faults", "engine_faults", "conflicts", "finished_us", "outcome", "result", "error"),
+    {"node_id": None, "lease_epoch": None, "deadline_us": None},
 )  # fmt: skip
 
 
@@ -201,6 +200,7 @@ def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> N
         },
     )
     rows = [
-        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu} for (tenant, day), (runs, cpu) in used.items()
+        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu}
+        for (tenant, day), (runs, cpu) in sorted(used.items())
     ]
     connection.execute(statement, rows)

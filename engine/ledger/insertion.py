@@ -1,4 +1,4 @@
-"""INSERT that leaves a row alone which is already there, on either database."""
+"""The dialects' own INSERT, for ON CONFLICT."""
 
 from typing import Any
 
@@ -6,12 +6,6 @@ from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 _INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-
-
-def insert_absent(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    """Insert the rows whose unique keys are free; all rows have the same keys."""
-    if rows:
-        connection.execute(_INSERT[connection.dialect.name](table).on_conflict_do_nothing(), rows)
 
 
 def dialect_insert(connection: Connection, table: Table) -> Any:  # noqa: ANN401 - the two dialects share no type

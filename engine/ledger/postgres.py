@@ -81,7 +81,8 @@ def explain(error: DBAPIError, place: str) -> Unavailable | None:
         refused = "FATAL:" in str(error.orig)
         if not error.connection_invalidated and not refused and not _is_connecting(error):
             return None
-        code, what, fix = _REFUSED if refused and "starting up" not in str(error.orig) else _GONE
+        # Without an SQLSTATE, the words tell a server that is coming up or going down from one that refuses.
+        code, what, fix = _REFUSED if refused and "the database system is" not in str(error.orig) else _GONE
         return Unavailable(code, f"{place}: {what}", why=message, fix=fix)
     for sign, (code, what, fix) in _STATES.items():
         if state.startswith(sign):
@@ -103,7 +104,11 @@ _BUSY = ("database_busy", "another transaction kept a lock too long",
 _STATES = {
     "08": _GONE,
     "57P": _GONE,
-    "25P03": ("database_busy", "a transaction of ours stood still too long and was ended", "the engine goes on by itself"),
+    "25P03": (
+        "database_busy",
+        "a transaction of ours stood still too long and was ended",
+        "the engine goes on by itself",
+    ),
     "40": _BUSY,
     "55P03": _BUSY,
     "53100": ("disk_full", "the server's disk is full", "free some space; the engine goes on by itself"),
@@ -111,5 +116,9 @@ _STATES = {
     "28": _REFUSED,
     "3D000": _REFUSED,
     "25006": ("database_read_only", "the server may only be read", "give the address of the primary, not of a standby"),
-    "42501": ("database_refused", "this user may not do that", "make the user the owner of Lodger's tables and their schema"),
+    "42501": (
+        "database_refused",
+        "this user may not do that",
+        "make the user the owner of Lodger's tables and their schema",
+    ),
 }

@@ -58,7 +58,9 @@ def create(
         try:
             connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
         except IntegrityError:  # another transaction made it just now
-            raise Conflict("tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id") from None
+            raise Conflict(
+                "tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id"
+            ) from None
     else:
         connection.execute(
             update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values)

@@ -24,11 +24,9 @@ _earliest = (
 ).scalar_subquery()
 _active = select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
 
-_refresh = (
-    update(turns)
-    .where(turns.c.tenant_id == bindparam("tenant"))
-    .values(startable_at=case((and_(_active, _running < turns.c.cap), _earliest), else_=None))
-)
+_derived = update(turns).values(startable_at=case((and_(_active, _running < turns.c.cap), _earliest), else_=None))
+_refresh = _derived.where(turns.c.tenant_id == bindparam("tenant"))
+_refresh_all = _derived.where(turns.c.tenant_id.in_(bindparam("tenants", expanding=True)))
 
 
 def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
@@ -48,9 +46,11 @@ _lock = (
 
 def refresh(connection: Connection, tenant_ids: Iterable[str]) -> None:
     """Derive the turns of these tenants anew; the last statement of every transaction that touched their actions."""
-    touched = [{"tenant": tenant} for tenant in sorted(set(tenant_ids))]
-    if touched:
-        connection.execute(_refresh, touched)
+    touched = sorted(set(tenant_ids))
+    if touched and connection.dialect.name == "sqlite":
+        connection.execute(_refresh, [{"tenant": tenant} for tenant in touched])
+    elif touched:
+        connection.execute(_refresh_all, {"tenants": touched})
 
 
 def served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> None:

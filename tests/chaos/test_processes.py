@@ -24,11 +24,16 @@ Start = Callable[[str, str], subprocess.Popen[str]]
 @pytest.fixture
 def engine(url: str) -> Iterator[Engine]:
     with Engine.open(url, settings=engine_process.SETTINGS) as engine:
-        engine.tenants.create("acme", limits={"concurrent_runs": 1000})
-        engine.scripts.put("acme", "job", "export default () => 1")
-        with engine.books.database.write() as connection:
-            connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT, name TEXT)")
+        furnish(engine)
         yield engine
+
+
+def furnish(engine: Engine) -> None:
+    """Give it a tenant, a script and the table in which every effect leaves a row."""
+    engine.tenants.create("acme", limits={"concurrent_runs": 1000})
+    engine.scripts.put("acme", "job", "export default () => 1")
+    with engine.books.database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT, name TEXT)")
 
 
 @pytest.fixture

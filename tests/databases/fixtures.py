@@ -6,7 +6,6 @@ outside of any test.
 
 from collections.abc import Iterator
 from pathlib import Path
-
 from typing import TYPE_CHECKING
 
 import pytest

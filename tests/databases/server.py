@@ -66,6 +66,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._account = _account()
         self._templates: set[str] = set()
+        self.settings = dict(SETTINGS)
         if self._account is not None:
             os.chown(folder, self._account.pw_uid, self._account.pw_gid)
         self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
@@ -86,7 +87,7 @@ class Server:
         """Start, and wait until it answers."""
         assert self._bin is not None
         assert self._process is None
-        settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        settings = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [str(self._bin / "postgres"), "-D", str(self._data), "-k", str(self._folder), *settings],

@@ -50,9 +50,7 @@ class Bench:
     def lease(self, node: str = "n1") -> Lease:
         if node not in self.nodes:
             with self.engine.books.database.write() as connection:
-                self.nodes[node] = leases.register(
-                    self.engine.books, connection, node_id(node), node, self.clock.us
-                )
+                self.nodes[node] = leases.register(self.engine.books, connection, node_id(node), node, self.clock.us)
         return self.nodes[node]
 
     def renew(self, node: str = "n1") -> bool:

@@ -22,7 +22,9 @@ def test_autogenerate_finds_nothing(url: str) -> None:
 
 def test_up_down_up(empty_url: str) -> None:
     told: list[tuple[str, int, int]] = []
-    database = Database(empty_url, progress=lambda revision, _sentence, number, total: told.append((revision, number, total)))
+    database = Database(
+        empty_url, progress=lambda revision, _sentence, number, total: told.append((revision, number, total))
+    )
     revisions = [script.revision for script in reversed(list(tree().walk_revisions()))]
     assert told == [(revision, number, len(revisions)) for number, revision in enumerate(revisions, 1)]
     for revision in [*reversed(revisions[:-1]), None]:

@@ -6,7 +6,6 @@ that proves that the test can see.
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest

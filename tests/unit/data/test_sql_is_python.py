@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
