@@ -13,7 +13,8 @@ from sqlalchemy import Connection, bindparam, select, update
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.ledger import serial, turns
 from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.many import UpdateMany, insert_many
+from lodger.engine.ledger.insertion import insert_absent
+from lodger.engine.ledger.many import UpdateMany
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules, scripts, tenants
@@ -135,7 +136,7 @@ def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> 
         connection.execute(
             _supersede, [{"schedule": schedule, "now": now_us} for _tenant, schedule in sheet.superseded]
         )
-    insert_many(connection, actions, sheet.rows, absent=True)
+    insert_absent(connection, actions, sheet.rows)
     _move.run(connection, sheet.moves)
     serial.release(connection, sheet.superseded)
     turns.refresh(connection, sheet.touched)
@@ -212,7 +213,7 @@ def owe(books: Books, connection: Connection, row: AnyRow, now_us: int, reason: 
     """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
-    insert_many(connection, actions, [_row(books, row, step) for step in steps], absent=True)
+    insert_absent(connection, actions, [_row(books, row, step) for step in steps])
 
 
 def arm(

@@ -27,7 +27,6 @@ from lodger.sandbox.job import LogLine, Reply, ScriptError
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
 
-
 T = TypeVar("T")
 
 

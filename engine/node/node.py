@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lodger.engine.events import Event
 from lodger.engine.ledger import claims, leases, retiming
+from lodger.engine.ledger.books import database_us
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
@@ -19,6 +20,7 @@ from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
 from lodger.engine.node.pen import Pen
 from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
+from lodger.engine.node.server_clock import ServerClock
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.ticker import Ticker
 
@@ -45,7 +47,7 @@ class Node:
     ) -> None:
         self.engine = engine
         self.books = engine.books
-        self.clock = engine.books.clock
+        self.clock = ServerClock(engine.books.clock)
         self.settings = engine.books.settings
         self.executor = executor
         self.apply_effects = apply_effects
@@ -105,6 +107,7 @@ class Node:
             partial(leases.register, self.books, node_id=self.id, name=self.name, now_us=now)
         )
         self.renewed_s = begun
+        await self.compare_clocks()
 
     async def _retime(self) -> None:
         """Bring the clocks to this process's zone data, and tell what that moved."""
@@ -118,6 +121,16 @@ class Node:
                           {"from_us": each.from_us, "next_us": each.to_us})
                 )  # fmt: skip
 
+    async def compare_clocks(self) -> None:
+        """Measure how far this machine's clock is from the database server's, and tell when it is too far."""
+        if not self.books.database_time:
+            return
+        before, asked = self.clock.skewed, self.clock.own_us()
+        server_us = await self.pen.read(database_us)
+        self.clock.measured(server_us, asked, self.clock.own_us())
+        if self.clock.skewed != before:
+            self.tell("clock_skew", offset_us=self.clock.offset_us, claims=not self.clock.skewed)
+
     def lose_lease(self, why: str) -> None:
         """Stop being a node until registered anew: its workers die, what they did is dropped."""
         self.lease = None
@@ -126,6 +139,8 @@ class Node:
 
     async def claim(self, lease: Lease, free: int) -> list[Claim]:
         """Claim for the free slots and tell what starts."""
+        if self.clock.skewed:
+            return []
         now = self.clock.now_us()
         claimed = await self.pen.write(partial(claims.claim, self.books, lease=lease, free=free, now_us=now))
         if self.engine.events.heard:

@@ -30,6 +30,7 @@ class Heartbeat(Service):
             await node.register()
         elif await node.pen.write(partial(leases.renew, node.books, lease=lease, now_us=now)):
             node.renewed_s = begun
+            await node.compare_clocks()
         else:
             node.lose_lease("another node has taken it")
             return 0.0

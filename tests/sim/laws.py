@@ -24,7 +24,7 @@ LAWS = {
         GROUP BY a.schedule_id HAVING count(*) > 1
     """,
     "turns are what the actions say": """
-        SELECT tenant_id, startable_at FROM lodger_turns t WHERE startable_at IS NOT CASE
+        SELECT tenant_id, startable_at FROM lodger_turns t WHERE startable_at IS DISTINCT FROM CASE
             WHEN (SELECT state FROM lodger_tenants WHERE id = t.tenant_id) = 'active'
              AND (SELECT count(*) FROM lodger_actions a WHERE a.tenant_id = t.tenant_id AND a.state = 'running') < cap
             THEN (SELECT min(due_at) FROM lodger_actions a

@@ -40,10 +40,12 @@ def upgrade() -> None:
     )
     for table in TABLES:
         op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
-        # For everyone who is not the tables' owner; a setting that is absent names nobody.
+        # A setting that is absent names nobody.
         op.execute(
             f"CREATE POLICY lodger_tenant ON {table} FOR SELECT USING (tenant_id = current_setting('lodger.tenant', true))"
         )
+        # An engine that is not the tables' owner goes by its grants, as on every other table.
+        op.execute(f"CREATE POLICY lodger_engine ON {table} USING (current_user <> 'lodger_script')")
 
 
 def downgrade() -> None:
@@ -51,6 +53,7 @@ def downgrade() -> None:
     if op.get_bind().dialect.name != "postgresql":
         return
     for table in TABLES:
+        op.execute(f"DROP POLICY lodger_engine ON {table}")
         op.execute(f"DROP POLICY lodger_tenant ON {table}")
         op.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
     op.execute(
