@@ -17,7 +17,8 @@ from lodger.engine.settings import Settings
 
 if TYPE_CHECKING:
     from lodger.engine.ledger.commits import ApplyEffects
-    from lodger.engine.node.executor import Executor
+    from lodger.engine.ledger.records import Json
+    from lodger.engine.node.executor import Executor, Finished
     from lodger.engine.node.node import Node
 
 #: Threads for the verbs; writes queue on the database's one writer lock, reads go side by side.
@@ -113,6 +114,8 @@ class Engine(Shell[sync.Engine]):
         self.scripts = Scripts(inner.scripts, self.threads)
         self.schedules = Schedules(inner.schedules, self.threads)
         self.actions = Actions(inner.actions, self.threads)
+        self.datasets = inner.datasets
+        self.expose = inner.expose
 
     run_at = Verb(sync.Engine.run_at)
     run_in = Verb(sync.Engine.run_in)
@@ -175,11 +178,23 @@ class Engine(Shell[sync.Engine]):
         finally:
             forget()
 
+    async def dry_run(
+        self, tenant_id: str, script: str, params: "Json" = None, *, version: int | None = None
+    ) -> "Finished":
+        """Run a script once without storing anything; see :meth:`lodger.engine.sync.Engine.dry_run`."""
+        from lodger.engine.node.rehearsal import rehearse
+
+        return await rehearse(self.inner, tenant_id, script, params, version)
+
     @asynccontextmanager
     async def node(
-        self, executor: "Executor", name: str | None = None, *, apply_effects: "ApplyEffects | None" = None
+        self,
+        executor: "Executor | None" = None,
+        name: str | None = None,
+        *,
+        apply_effects: "ApplyEffects | None" = None,
     ) -> AsyncIterator["Node"]:
-        """Run a node for as long as the block lasts: tick, dispatch, commit, rescue."""
+        """Run a node for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
         from lodger.engine.node.node import Node
 
         made = Node(self.inner, executor, name, apply_effects=apply_effects)

@@ -81,6 +81,12 @@ class Settings(BaseSettings):
         default=None, description="where the compiled guest is kept; none: lodger in the user's cache folder"
     )
 
+    mail_host: str | None = Field(
+        default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"
+    )
+    mail_port: int = Field(default=25, ge=1, le=65_535, description="port of the SMTP server")
+    mail_sender: str = Field(default="lodger@localhost", description="From of every mail; a script cannot choose it")
+
     @property
     def lease_us(self) -> int:
         """The lease in microseconds."""

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lodger.engine.clock import Clock, SystemClock, to_us
+from lodger.engine.data.dataset import TableDataset
+from lodger.engine.data.datasets import Datasets
 from lodger.engine.errors import InputError
 from lodger.engine.events import Event, Events
 from lodger.engine.identity import Identities
@@ -22,8 +24,10 @@ from lodger.engine.settings import Settings
 from lodger.engine.verbs import Actions, Schedules, Scripts, Tenants
 
 if TYPE_CHECKING:
+    from sqlalchemy import Column, Table
+
     from lodger.engine.ledger.commits import ApplyEffects
-    from lodger.engine.node.executor import Executor
+    from lodger.engine.node.executor import Executor, Finished
     from lodger.engine.node.node import Node
 
 
@@ -38,6 +42,8 @@ class Engine:
         self.scripts = Scripts(books, self.changed)
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
+        #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
+        self.datasets = Datasets()
 
     @classmethod
     def open(
@@ -79,6 +85,20 @@ class Engine:
     ) -> None:
         self.close()
 
+    def dry_run(self, tenant_id: str, script: str, params: Json = None, *, version: int | None = None) -> "Finished":
+        """Run a script once in real walls against the data of now; give its end and the effects it would have had.
+
+        Nothing is stored: no action, no effect, no mail.
+
+        Raises:
+            NotFound: no such tenant, script or version.
+        """
+        import asyncio
+
+        from lodger.engine.node.rehearsal import rehearse
+
+        return asyncio.run(rehearse(self, tenant_id, script, params, version))
+
     def run_at(
         self,
         tenant_id: str,
@@ -116,6 +136,19 @@ class Engine:
         self.changed()
         return asked
 
+    def expose(
+        self, source: "Table | type[Any]", *, tenant_column: "str | Column[Any]", **options: Any
+    ) -> TableDataset:
+        """Let scripts read, and where allowed write, a table of the platform's as ``db.NAME``.
+
+        Arguments are those of :func:`lodger.engine.data.expose.expose`: read, write, name, insert, delete, …
+
+        Raises:
+            InputError: the table cannot be exposed so; the reason is what one tenant could learn of another by it.
+            Conflict: the name is taken.
+        """
+        return self.datasets.expose(source, tenant_column=tenant_column, **options)
+
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
         return self.events.listen(listener)
@@ -132,9 +165,13 @@ class Engine:
 
     @contextmanager
     def node(
-        self, executor: "Executor", name: str | None = None, *, apply_effects: "ApplyEffects | None" = None
+        self,
+        executor: "Executor | None" = None,
+        name: str | None = None,
+        *,
+        apply_effects: "ApplyEffects | None" = None,
     ) -> Iterator["Node"]:
-        """Run a node in a thread of its own for as long as the block lasts."""
+        """Run a node in a thread of its own for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
         import asyncio
 
         from lodger.engine.node.node import Node

@@ -7,11 +7,6 @@ from pathlib import Path
 from sqlalchemy import Column, Integer, MetaData, String, Table, insert
 
 from lodger.engine import Engine
-from lodger.engine.data.datasets import Datasets
-from lodger.engine.data.reads import ThreadReads
-from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
-from lodger.sandbox import Pool
-from lodger.sandbox.runtimes.artefact import ensure
 
 lamps = Table(
     "lamps",
@@ -41,19 +36,14 @@ async def main(folder: Path) -> None:
         schedule = await engine.schedules.create("oak", "evening", script="light", rules="every 1s")
         print(schedule.text)  # noqa: T201 - an example talks
 
-        datasets = Datasets()
-        datasets.expose(lamps, tenant_column="house", write=["lit"], insert=False, delete=False)
-        books = engine.books
-        reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
-        executor = SandboxExecutor(Pool(settings=ensure().settings()), reads, datasets, books.clock)
+        engine.expose(lamps, tenant_column="house", write=["lit"], insert=False, delete=False)
         events = engine.events()
-        async with engine.node(executor, apply_effects=effects_applier(books.clock)):
+        async with engine.node():
             async for event in events:
                 if event.kind == "finished":
                     print(event.details["outcome"], event.details["finished"].result)  # noqa: T201 - an example talks
                     break
         await events.aclose()
-        reads.close()
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ class Pool:
         cores: how many may warm up at once.
         profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
         metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
+        cache: where the baked realm is kept; None for lodger in the user's cache folder.
         now_us: microseconds since 1970, for log lines.
     """
 
@@ -58,6 +59,7 @@ class Pool:
         cores: int | None = None,
         profile: str = "untrusted",
         metered: bool = False,
+        cache: Path | None = None,
         now_us: Callable[[], int] = _now_us,
     ) -> None:
         self._runtime = runtime
@@ -67,6 +69,7 @@ class Pool:
         self._size = size or 8 * self._cores
         self._profile = profile
         self._metered = metered
+        self._cache = cache
         self._now_us = now_us
         self._zygote: Zygote | None = None
         self._ending: Zygote | None = None
@@ -249,7 +252,9 @@ class Pool:
     async def _complete(self) -> dict[str, str]:
         if self._runtime != "quickjs" or "runtime_path" in self._told or "artefact" in self._told:
             return self._told
-        realm = await asyncio.to_thread(artefact.ensure, fuel=self._metered)  # seconds when it must be baked
+        realm = await asyncio.to_thread(
+            artefact.ensure, self._cache, fuel=self._metered
+        )  # seconds when it must be baked
         return {**realm.settings(), **self._told}
 
     async def _bring_up(self) -> None:

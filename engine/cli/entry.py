@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from lodger.engine.cli import action, config, db, demo, doctor, schedule, script, tenant, version
+from lodger.engine.cli import action, config, db, demo, doctor, schedule, script, tenant, up, version
 from lodger.engine.cli import exec as exec_verb
 from lodger.engine.cli import next as next_verb
 from lodger.engine.cli.failure import tell
@@ -29,6 +29,7 @@ def _everywhere(
 
 
 app.command("demo")(demo.demo)
+app.command("up")(up.up)
 app.command("exec")(exec_verb.execute)
 app.command("next")(next_verb.next_slots)
 app.command("doctor")(doctor.doctor)

@@ -43,13 +43,18 @@ def execute(
     if refused is not None:
         body = refused
     else:
-        from lodger.engine.cli.rehearsal import rehearse
+        from lodger.engine.cli.rehearsal import as_dict, rehearse
 
-        body = rehearse(source, params, limits, progress=_progress).as_dict()
+        body = as_dict(rehearse(source, params, limits, progress=_progress))
+    present(body, source, str(file), as_json=as_json)
+
+
+def present(body: dict[str, Any], source: str, name: str, *, as_json: bool) -> None:
+    """Show how a run ended (:func:`lodger.engine.cli.rehearsal.as_dict`); exit 1 unless it is ok."""
     if as_json:
         write_json(body)
     else:
-        _show(body, source, str(file))
+        _show(body, source, name)
     if body["outcome"] != "ok":
         raise typer.Exit(1)
 

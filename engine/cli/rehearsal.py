@@ -10,7 +10,7 @@ from lodger.engine.clock import SystemClock
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.memory import MemoryStore
 from lodger.engine.node.attempt import Attempt
-from lodger.engine.node.executor import Claim
+from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.settings_table import load
 from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.limits import Limits
@@ -29,32 +29,34 @@ class Rehearsed:
     report: Report
     effects: tuple[dict[str, Any], ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Give the object that ``lodger exec --json`` prints."""
-        report, error = self.report, self.report.error
-        return {
-            "outcome": self.outcome.value,
-            "result": None if report.result is None else json.loads(report.result),
-            "error": None
-            if error is None
-            else {
-                "name": error.name,
-                "message": error.message,
-                "stack": error.stack,
-                "file": error.file,
-                "line": error.line,
-                "column": error.column,
-            },
-            "logs": [{"level": line.level, "text": line.text} for line in report.logs],
-            "effects": list(self.effects),
-            "usage": {
-                "cpu_ms": round(report.usage.cpu_ms, 3),
-                "wall_ms": round(report.usage.wall_ms, 3),
-                "memory_peak_bytes": report.usage.memory_peak_bytes,
-                "host_calls": report.usage.host_calls,
-            },
-            "walls": report.walls,
-        }
+
+def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
+    """Give the object that ``--json`` prints of one attempt that left nothing behind."""
+    report = ended.report if isinstance(ended, Rehearsed) else ended
+    error = report.error
+    return {
+        "outcome": ended.outcome.value,
+        "result": None if report.result is None else json.loads(report.result),
+        "error": None
+        if error is None
+        else {
+            "name": error.name,
+            "message": error.message,
+            "stack": error.stack,
+            "file": error.file,
+            "line": error.line,
+            "column": error.column,
+        },
+        "logs": [{"level": line.level, "text": line.text} for line in report.logs],
+        "effects": list(ended.effects),
+        "usage": {
+            "cpu_ms": round(report.usage.cpu_ms, 3),
+            "wall_ms": round(report.usage.wall_ms, 3),
+            "memory_peak_bytes": report.usage.memory_peak_bytes,
+            "host_calls": report.usage.host_calls,
+        },
+        "walls": ended.report.walls if isinstance(ended, Rehearsed) else {},
+    }
 
 
 def rehearse(

@@ -32,6 +32,34 @@ def put(
         say(f"script {name} of {tenant}: version {made.version}")
 
 
+@app.command("dry-run")
+def dry_run(
+    tenant: Tenant,
+    name: Annotated[str, typer.Argument(help="The script's name.")],
+    input_json: Annotated[
+        str | None, typer.Option("--input", metavar="JSON", help="What it sees as action.input.")
+    ] = None,
+    expose: Annotated[
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: expose tables there.")
+    ] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a stored script once against the data of now; show what it would change, and change nothing."""
+    from lodger.engine.cli.exec import present
+    from lodger.engine.cli.rehearsal import as_dict
+    from lodger.engine.cli.up import named
+
+    params = given.value("--input", input_json)
+    prepare = named(expose) if expose else None
+    with opened(db) as engine:
+        if prepare is not None:
+            prepare(engine)
+        source = engine.scripts.get(tenant, name).modules["main.js"]
+        ended = engine.dry_run(tenant, name, params)
+    present(as_dict(ended), source, name, as_json=as_json)
+
+
 @app.command("list")
 def show_all(tenant: Tenant, db: Database = None, as_json: AsJson = False) -> None:
     """List a tenant's scripts."""

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Protocol
 
 from lodger.engine.clock import Clock, from_us
-from lodger.engine.data.datasets import Datasets
-from lodger.engine.data.reads import ThreadReads
 from lodger.engine.demo.cast import CAST, OFF_DAYS
 from lodger.engine.demo.feed import Feed
 from lodger.engine.demo.mailbox import Mailbox
@@ -22,10 +20,8 @@ from lodger.engine.demo.summary import Summary, summarise
 from lodger.engine.demo.tables import carts, customers, orders, products, tickets
 from lodger.engine.facade import Engine
 from lodger.engine.node.mailer import Mailer, MailServer
-from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
 from lodger.engine.settings import Settings
 from lodger.engine.settings_table import load
-from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes.artefact import ensure
 
 #: How often the viewer is drawn anew and the schedules are read.
@@ -59,15 +55,13 @@ class Plan:
     for_s: float | None
 
 
-def datasets() -> Datasets:
-    """What the shops' scripts see as ``db.NAME``, and what of it they may write."""
-    made = Datasets()
-    made.expose(customers, tenant_column="shop")
-    made.expose(products, tenant_column="shop", write=["sale_cents"], insert=False, delete=False)
-    made.expose(orders, tenant_column="shop", write=["state"], insert=False, delete=False)
-    made.expose(carts, tenant_column="shop", write=["state"], insert=False, delete=False)
-    made.expose(tickets, tenant_column="shop", write=["state", "answered"], insert=False, delete=False)
-    return made
+def expose(engine: Engine) -> None:
+    """Say what the shops' scripts see as ``db.NAME``, and what of it they may write."""
+    engine.expose(customers, tenant_column="shop")
+    engine.expose(products, tenant_column="shop", write=["sale_cents"], insert=False, delete=False)
+    engine.expose(orders, tenant_column="shop", write=["state"], insert=False, delete=False)
+    engine.expose(carts, tenant_column="shop", write=["state"], insert=False, delete=False)
+    engine.expose(tickets, tenant_column="shop", write=["state", "answered"], insert=False, delete=False)
 
 
 async def play(
@@ -87,7 +81,7 @@ async def play(
         return from_us(clock.now_us())
 
     settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S)
-    artefact = await asyncio.to_thread(ensure, settings.cache_dir, progress=say)
+    await asyncio.to_thread(ensure, settings.cache_dir, progress=say)
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(Engine.open(settings.database, clock=clock, settings=settings))
         story = Story(begun=now())
@@ -97,7 +91,7 @@ async def play(
         story.begun = now()
         story.ends = None if plan.for_s is None else story.begun + timedelta(seconds=plan.for_s)
         with viewer(story, now) as drawn:
-            async with _at_work(engine, story, mailbox, Pool(settings=artefact.settings()), settings) as feed:
+            async with _at_work(engine, story, mailbox, settings) as feed:
                 await _watch(feed, drawn, clock, plan.for_s)
         return await asyncio.to_thread(summarise, engine.inner, story.begun, now(), settings.missed_after_s)
 
@@ -110,19 +104,16 @@ def _prepared(stage: Stage, plan: Plan) -> str:
 
 
 @asynccontextmanager
-async def _at_work(
-    engine: Engine, story: Story, mailbox: Mailbox, pool: Pool, settings: Settings
-) -> AsyncIterator[Feed]:
+async def _at_work(engine: Engine, story: Story, mailbox: Mailbox, settings: Settings) -> AsyncIterator[Feed]:
     books = engine.books
-    reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
-    executor = SandboxExecutor(pool, reads, datasets(), books.clock)
+    expose(engine)
     mailer = Mailer(books.database, MailServer(mailbox.host, mailbox.port, sender=SENDER), books.clock, poll_s=MAIL_S)
     sources = {(part.shop, part.script): part.source() for part in CAST}
     feed = Feed(engine, story, sources, settings.missed_after_s)
     try:
         await feed.look()
         await mailer.start()
-        async with engine.node(executor, "demo", apply_effects=effects_applier(books.clock)):
+        async with engine.node(name="demo"):
             yield feed
         # What the last runs put into the outbox goes out before the curtain falls.
         while await mailer.round():
@@ -130,7 +121,6 @@ async def _at_work(
     finally:
         await mailer.stop()
         feed.stop()
-        reads.close()
 
 
 async def _watch(feed: Feed, drawn: Viewer, clock: Clock, for_s: float | None) -> None:

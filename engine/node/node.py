@@ -20,6 +20,7 @@ from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
 from lodger.engine.node.pen import Pen
 from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
+from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
 from lodger.engine.node.server_clock import ServerClock
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.ticker import Ticker
@@ -35,12 +36,17 @@ class Node:
 
     ``start`` and ``stop`` are safe to call twice. Everything it knows that matters stands in the ledger: a killed node
     loses nothing but time.
+
+    Args:
+        executor: what runs the attempts; None for locked workers that see what the engine exposes.
+        name: for people; None for host name and process id.
+        apply_effects: applies an attempt's journal in the commit's transaction; None for Lodger's own.
     """
 
     def __init__(
         self,
         engine: "Engine",
-        executor: Executor,
+        executor: Executor | None = None,
         name: str | None = None,
         *,
         apply_effects: ApplyEffects | None = None,
@@ -49,8 +55,8 @@ class Node:
         self.books = engine.books
         self.clock = ServerClock(engine.books.clock)
         self.settings = engine.books.settings
-        self.executor = executor
-        self.apply_effects = apply_effects
+        self.executor = executor or SandboxExecutor.of(engine)
+        self.apply_effects = apply_effects or effects_applier(self.clock)
         self.id = self.books.ids.new()
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self.lease: Lease | None = None

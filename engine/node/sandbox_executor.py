@@ -2,18 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.session import Reads
 from lodger.engine.clock import Clock
 from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.reads import ThreadReads
 from lodger.engine.effects import commit
 from lodger.engine.node.attempt import Attempt, anyone
 from lodger.engine.node.executor import Claim, Finished
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
+
+if TYPE_CHECKING:
+    from lodger.engine.sync import Engine
 
 
 class SandboxExecutor:
@@ -48,13 +53,25 @@ class SandboxExecutor:
         self._mail_allowed = mail_allowed
         self._on_log = on_log
 
+    @classmethod
+    def of(cls, engine: "Engine", *, workers: int | None = None) -> Self:
+        """Make the one that an engine's node uses by itself: a warm pool, its own threads for reads, what was exposed.
+
+        ``workers``: how many are kept warm; None for the pool's own default.
+        """
+        books = engine.books
+        reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
+        return cls(Pool(size=workers, cache=books.settings.cache_dir), reads, engine.datasets, books.clock)
+
     async def start(self) -> None:
         """Make the pool ready; safe to call twice."""
         await self.pool.start()
 
     async def stop(self) -> None:
-        """End what runs and let go of the pool; safe to call twice."""
+        """End what runs, let go of the pool and of the threads for reads; safe to call twice."""
         await self.pool.stop()
+        if isinstance(self._read, ThreadReads):
+            self._read.close()
 
     async def execute(self, claim: Claim) -> Finished:
         """Run one attempt to its end."""

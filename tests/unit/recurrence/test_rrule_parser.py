@@ -99,7 +99,7 @@ def test_mistakes(text: str, code: str, index: int) -> None:
 
 
 def slots(text: str, many: int = 3, **options: str) -> list[str]:
-    rule = parse(text, **options)  # type: ignore[arg-type] - only text options are given
+    rule = parse(text, **options)
     found, slot = [], rule.next_after(FIRST, inclusive=True)
     while slot is not None and len(found) < many:
         found.append(slot.strftime("%Y%m%dT%H%M%SZ"))

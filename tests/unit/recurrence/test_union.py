@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lodger.engine.recurrence.compile import MOST_RULES, compile_firing, compile_schedule
+from lodger.engine.recurrence.difference import difference
 from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, Recurrence, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.union import ExclusionsTooDense
@@ -19,7 +20,7 @@ NOV = datetime(2026, 11, 20, tzinfo=UTC)
 
 def schedule(*texts: str, without: tuple[str, ...] = (), **options: object) -> ScheduleRules:
     rules = tuple(RuleSpec(text) for text in texts)
-    return ScheduleRules(rules, tuple(RuleSpec(text) for text in without), **options)  # type: ignore[arg-type] - options of the dataclass
+    return ScheduleRules(rules, tuple(RuleSpec(text) for text in without), **options)
 
 
 RULES = [
@@ -162,4 +163,16 @@ def test_words_ends_and_shifts() -> None:
     assert compile_schedule(schedule("FREQ=DAILY", end=NOV)).ends()
     assert compile_schedule(rules) is union
     assert compile_schedule(ScheduleRules((RuleSpec("FREQ=DAILY", Kind.RRULE),))).next_after(NOV) is not None
-    assert date(2026, 11, 21) == compile_schedule(schedule("FREQ=DAILY")).next_after(NOV).date()  # type: ignore[union-attr] - it fires
+    assert date(2026, 11, 21) == compile_schedule(schedule("FREQ=DAILY")).next_after(NOV).date()
+
+
+def test_what_an_edit_would_change() -> None:
+    old = compile_schedule(schedule("FREQ=DAILY;BYHOUR=9"))
+    new = compile_schedule(schedule("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9", "at 2026-11-21T12:00Z"))
+    changed = difference(old, new, NOV, NOV + timedelta(days=7))
+    assert [slot.day for slot in changed.dropped] == [21, 22]
+    assert changed.added == (datetime(2026, 11, 21, 12, tzinfo=UTC),)
+    assert changed.complete_to == NOV + timedelta(days=7)
+    assert difference(old, old, NOV, NOV + timedelta(days=99)).dropped == ()
+    cut = difference(old, new, NOV, NOV + timedelta(days=99), at_most=3)
+    assert cut.complete_to == datetime(2026, 11, 22, 9, tzinfo=UTC)

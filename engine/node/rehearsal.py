@@ -1,0 +1,58 @@
+"""One attempt of a stored script that leaves nothing behind: real walls, the data of now, the effects shown."""
+
+from typing import TYPE_CHECKING
+
+from lodger.engine.identity import Identities
+from lodger.engine.ledger import scripts, tenants
+from lodger.engine.ledger.records import Json
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.sandbox_executor import SandboxExecutor
+
+if TYPE_CHECKING:
+    from lodger.engine.sync import Engine
+
+
+async def rehearse(
+    engine: "Engine", tenant_id: str, script: str, params: Json = None, version: int | None = None
+) -> Finished:
+    """Run a script once; give its end with the effects it asked for. Nothing is stored, nothing is sent.
+
+    Raises:
+        NotFound: no such tenant, script or version.
+        SandboxError: the host cannot raise the walls.
+    """
+    books = engine.books
+    with books.database.read() as connection:
+        tenant = tenants.get(connection, tenant_id)
+        found = scripts.get(connection, tenant_id, script, version)
+    now_us = books.clock.now_us()
+    claim = Claim(
+        action_id=Identities(books.clock.now_us).new(),
+        tenant_id=tenant_id,
+        schedule_id=None,
+        script_name=found.name,
+        script_version=found.version,
+        modules=found.modules,
+        attempt=1,
+        step=0,
+        lease_epoch=0,
+        origin="run_now",
+        slot_us=None,
+        due_us=now_us,
+        started_us=now_us,
+        params=params,
+        limits=books.sources.limits(_text(tenant.limits), None),
+        dry_run=True,
+    )
+    executor = SandboxExecutor.of(engine, workers=1)
+    try:
+        await executor.start()
+        return await executor.execute(claim)
+    finally:
+        await executor.stop()
+
+
+def _text(limits: dict[str, Json]) -> str:
+    import json
+
+    return json.dumps(limits, sort_keys=True)

@@ -1,0 +1,98 @@
+"""The service and the dry run as a platform engineer meets them: real processes, real walls, a table of the platform's."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.e2e.command import ROOT, lodger
+
+SHOP = """
+from sqlalchemy import Column, Integer, MetaData, String, Table
+
+lamps = Table("lamps", MetaData(), Column("id", Integer, primary_key=True),
+              Column("house", String, nullable=False), Column("lit", Integer, nullable=False))
+
+
+def expose(engine):
+    engine.expose(lamps, tenant_column="house", write=["lit"], insert=False, delete=False)
+"""
+LIGHT = """
+export default async function ({ db, kv }) {
+  const dark = await db.lamps.find({ lit: 0 });
+  for (const lamp of dark) await db.lamps.update(lamp.id, { lit: 1 });
+  await kv.add("rounds", 1);
+  return { lit: dark.length };
+}
+"""
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A folder with a ledger, a table of the platform's, a tenant and its script."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / "light.js").write_text(LIGHT)
+    place = str(tmp_path / "ledger.db")
+    assert lodger("tenant", "create", "oak", "--db", place).code == 0
+    assert lodger("script", "put", "oak", "light", str(tmp_path / "light.js"), "--db", place).code == 0
+    with sqlite3.connect(place) as connection:
+        connection.execute("create table lamps (id integer primary key, house text not null, lit integer not null)")
+        connection.executemany("insert into lamps (house, lit) values (?, 0)", [("oak",), ("oak",), ("elm",)])
+    connection.close()
+    return tmp_path
+
+
+def lit(house: Path) -> list[tuple[str, int]]:
+    connection = sqlite3.connect(house / "ledger.db")
+    try:
+        return connection.execute("select house, lit from lamps order by id").fetchall()
+    finally:
+        connection.close()
+
+
+def test_a_dry_run_shows_and_changes_nothing(house: Path) -> None:
+    place = str(house / "ledger.db")
+    ran = lodger("script", "dry-run", "oak", "light", "--expose", "shop:expose", "--db", place, "--json", cwd=house)
+    assert ran.code == 0, ran.err
+    body = json.loads(ran.out)
+    assert body["result"] == {"lit": 2}
+    assert [effect["effect"] for effect in body["effects"]] == ["update", "update", "kv.add"]
+    assert lit(house) == [("oak", 0), ("oak", 0), ("elm", 0)]
+    assert json.loads(lodger("action", "list", "oak", "--db", place, "--json").out)["actions"] == []
+
+
+def test_a_dry_run_for_people(house: Path) -> None:
+    ran = lodger("script", "dry-run", "oak", "light", "--expose", "shop:expose", "--db", "ledger.db", cwd=house)
+    assert "~ lamps 1" in ran.out
+    assert "lit: 0 → 1" in ran.out
+
+
+def test_up_runs_what_is_due_and_stops_when_told(house: Path) -> None:
+    place = str(house / "ledger.db")
+    made = lodger("schedule", "create", "oak", "evening", "--script", "light", "--rule", "every 1s", "--db", place)
+    assert made.code == 0, made.err
+    command = [sys.executable, "-m", "lodger.engine.cli", "up", "--expose", "shop:expose", "--db", place, "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
+    with subprocess.Popen(command, cwd=house, env=environment, stdout=subprocess.PIPE, text=True) as node:
+        try:
+            assert node.stdout is not None
+            finished = next(body for body in map(json.loads, node.stdout) if body["kind"] == "finished")
+            node.send_signal(signal.SIGTERM)
+            node.stdout.read()
+            assert node.wait(30) == 0
+        finally:
+            node.kill()
+    assert finished["tenant_id"] == "oak"
+    assert finished["outcome"] == "ok"
+    assert lit(house) == [("oak", 1), ("oak", 1), ("elm", 0)]
+
+
+@pytest.mark.parametrize("place", ["nothere:expose", "shop", "shop:nothing", ":", "shop:SHOP"])
+def test_what_is_no_function_is_said(house: Path, place: str) -> None:
+    ran = lodger("up", "--expose", place, "--db", "ledger.db", "--json", cwd=house)
+    assert ran.code == 2
+    assert json.loads(ran.out)["error"]["code"] == "expose_unknown"
