@@ -51,15 +51,15 @@ def inspected(place: str) -> Inspection:
         if parsed.drivername in {"postgresql", "postgres"}:
             parsed = parsed.set(drivername=postgres.DRIVER)
         engine = create_engine(parsed)
+        place = parsed.render_as_string() if "://" in place else place  # hides the password
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise InputError("database_url", f"{place!r} names no database that Lodger can open", why=str(error)) from None
     try:
         with engine.connect() as connection:
             revision = current(connection)
     except DBAPIError as error:
-        shown = parsed.render_as_string()  # hides the password
         of_server = parsed.drivername == postgres.DRIVER
-        taught = postgres.explain(error, shown) if of_server else explain(str(error.orig), place)
+        taught = postgres.explain(error, place) if of_server else explain(str(error.orig), place)
         if taught is None:
             raise
         raise taught from None
