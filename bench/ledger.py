@@ -21,7 +21,7 @@ from lodger.engine.events import Event
 from lodger.engine.ledger import schedules
 from lodger.engine.ledger.schema.scheduling import actions
 from lodger.engine.node.executor import Claim, Finished
-from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule import Density, RuleSpec, ScheduleRules
 from lodger.engine.settings import Settings
 from lodger.sandbox.outcome import Outcome
 
@@ -56,6 +56,9 @@ class Hourly:
         us = to_us(instant) - (not inclusive)
         return from_us(us // 3_600_000_000 * 3_600_000_000)
 
+    def density(self) -> Density:
+        return Density(3600.0, 24)
+
     def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
         slot = self.next_after(start, inclusive=True)
         while slot is not None and slot < end:
@@ -84,7 +87,7 @@ async def measure(path: str, number: int, batch: int, synchronous: str, ticking:
     settings = Settings(slots=batch, commit_batch=batch, tick_batch=batch, sqlite_synchronous=synchronous, lease_s=60)
     async with Engine.open(path, settings=settings, compile_schedule=compile_hourly) as engine:
         for tenant in range(10):
-            await engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000})
+            await engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000, "schedules": 10_000_000})
             await engine.scripts.put(f"t{tenant}", "job", "export default () => null")
         if ticking:
             _schedule(engine, number)

@@ -12,7 +12,9 @@ class Event:
 
     Attributes:
         kind: ``ticked``, ``skipped`` (a slot or a gap), ``started``, ``finished``, ``lost`` (a commit that came too late),
-            ``rescued``, ``node_lost``, ``lease_lost``, ``retimed`` (new zone data moved a next slot), ``fault``.
+            ``rescued``, ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``, ``lease_lost``, ``retimed`` (new
+            zone data moved a next slot), ``forgotten`` (history that
+            retention let go), ``fault``.
         at_us: the engine's clock, microseconds since 1970.
         details: what belongs to the kind: ``state``, ``outcome``, ``slot_us``, ``slot_to_us``, ``reason``, ``lateness_ms``,
             ``next_us``, ``attempt``, and for ``finished`` the executor's ``finished`` itself.

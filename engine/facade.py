@@ -90,6 +90,7 @@ class Schedules(Shell[verbs.Schedules]):
     delete = Verb(verbs.Schedules.delete)
     get = Verb(verbs.Schedules.get)
     list = Verb(verbs.Schedules.list)
+    last_run = Verb(verbs.Schedules.last_run)
     preview = Verb(verbs.Schedules.preview)
 
 
@@ -101,6 +102,8 @@ class Actions(Shell[verbs.Actions]):
     attempts = Verb(verbs.Actions.attempts)
     logs = Verb(verbs.Actions.logs)
     run_now = Verb(verbs.Actions.run_now)
+    backfill = Verb(verbs.Actions.backfill)
+    replay = Verb(verbs.Actions.replay)
     cancel = Verb(verbs.Actions.cancel)
 
 

@@ -18,6 +18,11 @@ class Settings(BaseSettings):
         le=100_000,
         description="attempts that a node runs at once",
     )
+    memory_budget_bytes: int | None = Field(
+        default=None,
+        ge=64 * 1024 * 1024,
+        description="memory that a node reserves for its attempts, each by its limit; none: three quarters of the machine's",
+    )
     lease_s: float = Field(
         default=6.0,
         gt=0,
@@ -67,6 +72,42 @@ class Settings(BaseSettings):
     concurrent_runs: int = Field(
         default=2, ge=1, le=100_000, description="attempts of one tenant at once, when its limits do not say"
     )
+    schedules_per_tenant: int = Field(
+        default=100, ge=0, le=10_000_000, description="schedules of one tenant, when its limits do not say"
+    )
+    min_interval_s: int = Field(
+        default=60,
+        ge=1,
+        le=86_400 * 366,
+        description="least distance of two slots of one schedule, when the tenant's limits do not say",
+    )
+    runs_per_day: int | None = Field(
+        default=None,
+        ge=0,
+        description="attempts of one tenant in a UTC day, when its limits do not say; none: any number",
+    )
+    cpu_s_per_day: int | None = Field(
+        default=None,
+        ge=0,
+        description="CPU seconds of one tenant in a UTC day, when its limits do not say; none: any number",
+    )
+    mails_per_day: int | None = Field(
+        default=1000,
+        ge=0,
+        description="recipients of one tenant's mails in a UTC day, when its limits do not say; none: any number",
+    )
+    retention_days: int = Field(
+        default=30,
+        ge=1,
+        le=36_500,
+        description="how long actions that are over are kept, when the tenant's limits do not say",
+    )
+    retention_runs: int = Field(
+        default=1000,
+        ge=1,
+        le=100_000_000,
+        description="how many actions that are over are kept of each schedule, when the tenant's limits do not say",
+    )
     sqlite_synchronous: str = Field(
         default="FULL",
         pattern="^(FULL|NORMAL)$",
@@ -91,6 +132,13 @@ class Settings(BaseSettings):
     def lease_us(self) -> int:
         """The lease in microseconds."""
         return int(self.lease_s * 1_000_000)
+
+    @property
+    def memory_reserved_bytes(self) -> int:
+        """The memory budget in bytes."""
+        if self.memory_budget_bytes is not None:
+            return self.memory_budget_bytes
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 * 3
 
     @property
     def renewal_s(self) -> float:

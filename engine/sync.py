@@ -71,7 +71,9 @@ class Engine:
         database = Database(str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress)
         ids = ids or Identities(clock.now_us)
         of_server = database.dialect == "postgresql" and not injected
-        return cls(Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(), settings, of_server))
+        return cls(
+            Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(settings), settings, of_server)
+        )
 
     def close(self) -> None:
         """Let go of the database; safe to call twice."""

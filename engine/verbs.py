@@ -1,61 +1,29 @@
 """The verbs of the engine by noun, synchronous: each is one transaction. The async facade is a shell around these."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
+from lodger.engine.action_verbs import Actions
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.errors import InputError
-from lodger.engine.ledger import actions, schedules, scripts, tenants
-from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.records import Action, Attempt, Json, Preview, Schedule, Script, ScriptVersion, Tenant
+from lodger.engine.ledger import last_runs, schedules, scripts, tenants
+from lodger.engine.ledger.records import Json, LastRun, Preview, Schedule, Script, ScriptVersion, Tenant
 from lodger.engine.ledger.schedules import Wish
-from lodger.engine.policy.defaults import word
+from lodger.engine.policy.conduct import Conduct
+from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
-from lodger.engine.recurrence.rule import DstPolicy, RuleSpec, ScheduleRules
-from lodger.sandbox.job import LogLine
+from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
+from lodger.engine.verb import UNCHANGED, RuleWish, StepWish, Verbs, aware, specs
 
-#: A rule as people give it: a text, a RuleSpec, or several of them.
-RuleWish = str | RuleSpec | Sequence[str | RuleSpec]
+__all__ = ["UNCHANGED", "Actions", "RuleWish", "Schedules", "Scripts", "Tenants", "Verbs", "specs"]
 
-
-T = TypeVar("T")
 # Inside the nouns the word ``list`` is a verb.
 TenantList = list[Tenant]
 ScriptList = list[Script]
 VersionList = list[ScriptVersion]
 ScheduleList = list[Schedule]
-ActionList = list[Action]
-AttemptList = list[Attempt]
-LineList = list[LogLine]
 SlotList = list[datetime]
-
-
-class _Unset:
-    """Says that an argument of ``edit`` was not given, where None has a meaning."""
-
-    def __repr__(self) -> str:
-        return "unchanged"
-
-
-UNCHANGED: Any = _Unset()
-
-
-@dataclass(frozen=True, slots=True)
-class Verbs:
-    """What the nouns share. ``changed`` is called after every write, so that a node in this process looks at once."""
-
-    books: Books
-    changed: Callable[[], None]
-
-    @property
-    def _now_us(self) -> int:
-        return self.books.clock.now_us()
-
-    def _done(self, answer: T) -> T:
-        self.changed()
-        return answer
 
 
 class Tenants(Verbs):
@@ -144,7 +112,7 @@ class Schedules(Verbs):
         tenant_id: str,
         name: str,
         *,
-        script: str,
+        script: StepWish,
         rules: RuleWish,
         exclusions: RuleWish = (),
         tz: str | None = None,
@@ -156,24 +124,38 @@ class Schedules(Verbs):
         params: Json = None,
         limits: Mapping[str, Any] | None = None,
         retry: Retry | Mapping[str, Any] | int | None = None,
+        jitter_s: float = number("jitter_s"),
+        expires_s: float = number("expires_s"),
+        priority: str = word("priority"),
+        pause_after: int = whole("pause_after"),
         first_after: datetime | None = None,
     ) -> Schedule:
         """Bind a script to rules.
 
         Args:
+            script: its name; or several, the steps of every action in order, each a name or ``{"script", "limits"}``. The
+                first one's input are the params, every other one's the result of the step before.
             rules: texts or RuleSpecs, united; ``exclusions`` take slots away again.
             first_after: instant from which slots are owed, itself included; default now.
             missed: skip, latest, all, ``within:10m``.
             overlap: skip, queue_one, queue_all, cancel_running, allow.
+            jitter_s: due up to so much after the slot, the same for every slot, never as late as the next one.
+            expires_s: what has not started so long after it was due expires; 0: never.
+            priority: high, normal, low, among the tenant's own actions.
+            pause_after: paused after so many failed actions in a row; 0: never.
 
         Raises:
+            InputError: rule_too_frequent, when two slots are closer than the tenant's ``min_interval_s``.
+            Conflict: schedules_full.
             RuleInvalid: a rule is not one; ``index`` is where.
             RuleNeverFires: no slot is left from ``first_after`` on.
             InputError, NotFound, Conflict: whatever else is wrong.
         """
-        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), _aware(start), _aware(end))
-        wish = Wish(script, wished, missed, overlap, retry, limits, params)
-        owed = _aware(first_after)
+        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
+        conduct = Conduct(jitter_s, expires_s, priority, pause_after)
+        wish = Wish(script, wished, missed, overlap, retry, limits, params, conduct)
+        owed = aware(first_after)
+        gap_s = self.books.rulebook.smallest_gap_s(wished, from_us(self._now_us))
         with self.books.database.write() as connection:
             made = schedules.create(
                 self.books,
@@ -183,6 +165,7 @@ class Schedules(Verbs):
                 wish,
                 self._now_us,
                 None if owed is None else to_us(owed),
+                gap_s,
             )
         return self._done(made)
 
@@ -191,7 +174,7 @@ class Schedules(Verbs):
         tenant_id: str,
         schedule: str,
         *,
-        script: str = UNCHANGED,
+        script: StepWish = UNCHANGED,
         rules: RuleWish = UNCHANGED,
         exclusions: RuleWish = UNCHANGED,
         tz: str | None = UNCHANGED,
@@ -203,6 +186,10 @@ class Schedules(Verbs):
         params: Json = UNCHANGED,
         limits: Mapping[str, Any] | None = UNCHANGED,
         retry: Retry | Mapping[str, Any] | int | None = UNCHANGED,
+        jitter_s: float = UNCHANGED,
+        expires_s: float = UNCHANGED,
+        priority: str = UNCHANGED,
+        pause_after: int = UNCHANGED,
     ) -> Schedule:
         """Change what is given, as a new revision; the old one is accounted up to now in the same transaction."""
         named: dict[str, Any] = {
@@ -210,8 +197,8 @@ class Schedules(Verbs):
             "exclusions": exclusions if exclusions is UNCHANGED else specs(exclusions),
             "tz": tz,
             "dst": dst,
-            "start": start if start is UNCHANGED else _aware(start),
-            "end": end if end is UNCHANGED else _aware(end),
+            "start": start if start is UNCHANGED else aware(start),
+            "end": end if end is UNCHANGED else aware(end),
         }
         change = {
             "script": script,
@@ -221,20 +208,34 @@ class Schedules(Verbs):
             "limits": limits,
             "retry": retry,
         }
-        named = {name: value for name, value in named.items() if value is not UNCHANGED}
-        change = {name: value for name, value in change.items() if value is not UNCHANGED}
+        conduct = {
+            "jitter_s": jitter_s,
+            "expires_s": expires_s,
+            "priority": priority,
+            "pause_after": pause_after,
+        }
+        named, change, conduct = (
+            {name: value for name, value in given.items() if value is not UNCHANGED}
+            for given in (named, change, conduct)
+        )
+        if conduct:
+            change["conduct"] = conduct
+        book, now = self.books.rulebook, from_us(self._now_us)
+        wished = replace(self.get(tenant_id, schedule).rules, **named) if named else None
+        gap_s = book.smallest_gap_s(wished, now) if wished is not None else None
         with self.books.database.write() as connection:
             if named:
-                before = schedules.get(self.books, connection, tenant_id, schedule)
-                change["rules"] = replace(before.rules, **named)
-            edited = schedules.edit(self.books, connection, tenant_id, schedule, change, self._now_us)
+                change["rules"] = replace(schedules.get(self.books, connection, tenant_id, schedule).rules, **named)
+                if change["rules"] != wished:  # somebody else has edited it in between
+                    gap_s = book.smallest_gap_s(change["rules"], now)
+            edited = schedules.edit(self.books, connection, tenant_id, schedule, change, self._now_us, gap_s)
         return self._done(edited)
 
     def pause(
         self, tenant_id: str, schedule: str, *, note: str | None = None, until: datetime | None = None
     ) -> Schedule:
         """Take it off at once, for ever or until an instant; its slots become one gap row with reason paused."""
-        wake = _aware(until)
+        wake = aware(until)
         with self.books.database.write() as connection:
             paused = schedules.pause(
                 self.books,
@@ -269,6 +270,12 @@ class Schedules(Verbs):
         with self.books.database.read() as connection:
             return schedules.list_all(self.books, connection, tenant_id)
 
+    def last_run(self, tenant_id: str, schedule: str) -> LastRun | None:
+        """Give the run that started last, whatever became of it: slot, actual start, node. None when nothing ever ran."""
+        with self.books.database.read() as connection:
+            found = schedules.get(self.books, connection, tenant_id, schedule)
+            return last_runs.last_run(connection, tenant_id, found.id)
+
     def preview(
         self,
         rules: RuleWish,
@@ -286,8 +293,8 @@ class Schedules(Verbs):
         Raises:
             RuleInvalid, RuleNeverFires.
         """
-        begin = _aware(after) or from_us(self._now_us)
-        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), _aware(start), _aware(end))
+        begin = aware(after) or from_us(self._now_us)
+        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         recurrence = self.books.rulebook.compiled(wished, begin)
         slots: SlotList = []
         slot = recurrence.next_after(begin)
@@ -296,81 +303,3 @@ class Schedules(Verbs):
             slot = recurrence.next_after(slot)
         shifted = tuple(each for each in slots if recurrence.shifted(each))
         return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends())
-
-
-class Actions(Verbs):
-    """What happened, happens and will: slots, gaps and requests."""
-
-    __slots__ = ()
-
-    def list(
-        self,
-        tenant_id: str | None = None,
-        schedule_id: str | None = None,
-        state: str | None = None,
-        *,
-        limit: int = 100,
-        before: str | None = None,
-    ) -> ActionList:
-        """Give actions, newest first; ``before`` is the last id of the page before."""
-        with self.books.database.read() as connection:
-            return actions.list_some(connection, tenant_id, schedule_id, state, limit=limit, before=before)
-
-    def get(self, action_id: str, tenant_id: str | None = None) -> Action:
-        """Give one action; raises NotFound."""
-        with self.books.database.read() as connection:
-            return actions.get(connection, action_id, tenant_id)
-
-    def attempts(self, action_id: str, tenant_id: str | None = None) -> AttemptList:
-        """Give every try at an action, the running one included."""
-        with self.books.database.read() as connection:
-            return actions.attempts(connection, action_id, tenant_id)
-
-    def logs(self, action_id: str, tenant_id: str | None = None) -> LineList:
-        """Give what the action's finished attempts logged, in order."""
-        with self.books.database.read() as connection:
-            return actions.logs(connection, action_id, tenant_id)
-
-    def run_now(
-        self,
-        schedule: Schedule | str,
-        tenant_id: str | None = None,
-        *,
-        params: Json = None,
-        request_key: str | None = None,
-    ) -> Action:
-        """Run a schedule's script now; by a Schedule, or by tenant and name or id."""
-        tenant_id, name = (schedule.tenant_id, schedule.id) if isinstance(schedule, Schedule) else (tenant_id, schedule)
-        if tenant_id is None:
-            raise InputError(
-                "tenant_missing",
-                "a schedule's name alone does not say whose it is",
-                fix="give the tenant too",
-            )
-        with self.books.database.write() as connection:
-            asked = actions.run_now(self.books, connection, tenant_id, name, params, request_key, self._now_us)
-        return self._done(asked)
-
-    def cancel(self, action_id: str, tenant_id: str | None = None) -> Action:
-        """Cancel an action that is not over: queued, waiting or running; raises Conflict when it is over."""
-        with self.books.database.write() as connection:
-            cancelled = actions.cancel(connection, action_id, tenant_id, self._now_us)
-        return self._done(cancelled)
-
-
-def specs(rules: RuleWish) -> tuple[RuleSpec, ...]:
-    """Give rules as RuleSpecs."""
-    if isinstance(rules, str | RuleSpec):
-        rules = (rules,)
-    return tuple(RuleSpec(rule) if isinstance(rule, str) else rule for rule in rules)
-
-
-def _aware(instant: datetime | None) -> datetime | None:
-    if instant is not None and instant.tzinfo is None:
-        raise InputError(
-            "instant_naive",
-            f"{instant.isoformat()} is not an instant",
-            why="it has no time zone",
-            fix="give an aware datetime, such as datetime(2027, 1, 1, tzinfo=UTC)",
-        )
-    return instant

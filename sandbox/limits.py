@@ -1,6 +1,6 @@
 """The limits of one process, from one declaration: enforcement, error text, documentation and tests read this table."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lodger.sandbox.errors import LimitInvalid
@@ -110,4 +110,5 @@ class Limits:
                 fix="one of: " + ", ".join(spec.name for spec in LIMITS),
             )
         asked = Limits(**wishes)
-        return Limits(**{name: min(getattr(self, name), getattr(asked, name)) for name in _BY_NAME})
+        # What is not wished for stays as allowed, which may be more than the default.
+        return replace(self, **{name: min(getattr(self, name), getattr(asked, name)) for name in wishes})

@@ -80,7 +80,7 @@ async def play(
     def now() -> datetime:
         return from_us(clock.now_us())
 
-    settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S)
+    settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S, min_interval_s=1)
     await asyncio.to_thread(ensure, settings.cache_dir, progress=say)
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(Engine.open(settings.database, clock=clock, settings=settings))

@@ -13,9 +13,12 @@ from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import is_id
 from lodger.engine.ledger import schedules, scripts, serial, tenants, turns
 from lodger.engine.ledger.books import Books, dumped, loaded
-from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json
+from lodger.engine.ledger.pins import pinned
+from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json, Schedule
+from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.ledger.stops import cancel_where
+from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.overlap import Overlap
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
@@ -47,11 +50,11 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
     tenants.demand_active(connection, tenant_id)
     if not 0 <= request.at_us <= LATEST_US:
         raise InputError("instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another")
-    before = _asked(connection, tenant_id, request.request_key)
+    before = asked(connection, tenant_id, request.request_key)
     if before is not None:
         return before
     script = scripts.get(connection, tenant_id, request.script)
-    return _store(
+    return store(
         books,
         connection,
         {
@@ -78,13 +81,13 @@ def run_now(
 ) -> Action:
     """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``."""
     tenants.demand_active(connection, tenant_id)
-    before = _asked(connection, tenant_id, request_key)
+    before = asked(connection, tenant_id, request_key)
     if before is not None:
         return before
     found = schedules.get(books, connection, tenant_id, schedule)
     script = scripts.get(connection, tenant_id, found.script)
     busy = serial.unfinished(connection, [found.id]).get(found.id)
-    return _store(
+    return store(
         books,
         connection,
         {
@@ -93,16 +96,27 @@ def run_now(
             "revision": found.revision,
             "origin": "run_now",
             "due_at": now_us,
+            "priority": parse_priority(found.conduct["priority"]),
             "held": int(busy is not None and found.overlap != Overlap.ALLOW),
             "script_id": script.script_id,
             "script_version": script.version,
+            "steps": pinned(connection, tenant_id, _revision(books, connection, found).steps),
             "params": _input(params),
             "request_key": request_key,
         },
     )
 
 
-def _asked(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
+def _revision(books: Books, connection: Connection, schedule: Schedule) -> Revision:
+    return books.rulebook.revision(connection, schedule.tenant_id, schedule.id, schedule.revision)
+
+
+def asked(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
+    """Give the action that was asked for with this key before.
+
+    Raises:
+        InputError: request_key_invalid.
+    """
     if request_key is None:
         return None
     if not 1 <= len(request_key) <= 200:
@@ -111,7 +125,8 @@ def _asked(connection: Connection, tenant_id: str, request_key: str | None) -> A
     return rows[0] if rows else None
 
 
-def _store(books: Books, connection: Connection, values: dict[str, Any]) -> Action:
+def store(books: Books, connection: Connection, values: dict[str, Any]) -> Action:
+    """Store a request that may start when it is due."""
     action_id = books.ids.new()
     connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
     turns.refresh(connection, [values["tenant_id"]])
@@ -231,6 +246,8 @@ def _action(row: AnyRow) -> Action:
         error=_error(row.error),
         params=loaded(row.params),
         request_key=row.request_key,
+        step=row.step,
+        replay_of=row.replay_of,
     )
 
 

@@ -4,25 +4,36 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, union_all, update
 
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.ledger import turns as turn
 from lodger.engine.ledger.books import Books, loaded
+from lodger.engine.ledger.budgets import DAY_US, end_waiting
+from lodger.engine.ledger.expiry import expire
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import (
     actions,
+    attempts,
     is_running,
     is_startable,
     nodes,
     schedule_clock,
     tenants,
     turns,
+    usage_days,
 )
 from lodger.engine.node.executor import Claim
+from lodger.engine.policy.allowance import Used, exhausted
+from lodger.engine.policy.conduct import Priority
+from lodger.engine.policy.placement import LONG_MS, Room, unbounded
+from lodger.sandbox.limits import Limits
 
 #: Slots that a script is told about ahead.
 UPCOMING = 3
+#: How many more waiting actions, and tenants, a node looks at when it cannot take the first.
+LOOKED = 64
+_LONG = Limits(wall_ms=LONG_MS + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +45,49 @@ class Lease:
 
 
 _queue = (
-    select(turns.c.tenant_id, turns.c.cap, tenants.c.limits)
+    select(
+        turns.c.tenant_id, turns.c.cap, tenants.c.limits,
+        func.coalesce(usage_days.c.runs, 0), func.coalesce(usage_days.c.cpu_us, 0), func.coalesce(usage_days.c.mails, 0),
+    )
     .join_from(turns, tenants, tenants.c.id == turns.c.tenant_id)
+    .outerjoin(usage_days, (usage_days.c.tenant_id == turns.c.tenant_id) & (usage_days.c.day == bindparam("day")))
     .where(turns.c.startable_at <= bindparam("now"))
     .order_by(turns.c.served_us, turns.c.tenant_id)
     .limit(bindparam("free"))
     .with_for_update(skip_locked=True, of=turns)
-)
+)  # fmt: skip
 _running = select(func.count()).select_from(actions).where(actions.c.tenant_id == bindparam("tenant"), is_running)
-_earliest = (
-    select(actions.c.id)
-    .where(actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.due_at <= bindparam("now"))
-    .order_by(actions.c.due_at, actions.c.id)
+
+
+def _of(rank: int) -> Select[Any]:
+    # One short look at the index per priority, instead of a sort over all that waits.
+    due = (
+        select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
+        .where(
+            actions.c.tenant_id == bindparam("tenant"),
+            is_startable,
+            actions.c.priority == literal_column(str(rank)),
+            actions.c.due_at <= bindparam("now"),
+        )
+        .order_by(actions.c.due_at, actions.c.id)
+        .limit(bindparam("room"))
+        .subquery()
+    )
+    return select(due)
+
+
+_ranked = union_all(*(_of(int(rank)) for rank in Priority)).subquery()
+_earliest = select(_ranked.c.id).order_by(_ranked.c.rank, _ranked.c.due_at, _ranked.c.id).limit(bindparam("room"))
+_candidates = (
+    select(
+        actions.c.id, actions.c.tenant_id, actions.c.schedule_id, actions.c.revision, actions.c.step, actions.c.reason
+    )
+    .join_from(_ranked, actions, (actions.c.tenant_id == bindparam("tenant")) & (actions.c.id == _ranked.c.id))
+    .order_by(_ranked.c.rank, _ranked.c.due_at, _ranked.c.id)
     .limit(bindparam("room"))
 )
-_take = (
+_taking = (
     update(actions)
-    .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id.in_(_earliest))
     .values(
         state="running",
         node_id=bindparam("node"),
@@ -62,8 +99,18 @@ _take = (
     .returning(
         actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.origin, actions.c.slot,
         actions.c.due_at, actions.c.script_id, actions.c.script_version, actions.c.params, actions.c.attempt, actions.c.step,
+        actions.c.handed, actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts,
     )
 )  # fmt: skip
+_take = _taking.where(actions.c.tenant_id == bindparam("tenant"), actions.c.id.in_(_earliest))
+_take_these = _taking.where(
+    actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.id.in_(bindparam("chosen", expanding=True))
+)
+_tell_why = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
+    .values(reason=bindparam("why"))
+)
 
 
 _held = select(nodes.c.epoch, nodes.c.state).where(nodes.c.id == bindparam("node")).with_for_update(read=True)
@@ -75,34 +122,97 @@ def holds(connection: Connection, lease: Lease) -> bool:
     return row is not None and row.epoch == lease.epoch and row.state == "alive"
 
 
-def claim(books: Books, connection: Connection, lease: Lease, free: int, now_us: int) -> list[Claim]:
+def claim(
+    books: Books, connection: Connection, lease: Lease, free: int, now_us: int, room: Room | None = None
+) -> list[Claim]:
     """Start up to ``free`` actions under this node's lease; none when it holds the lease no more.
 
     Tenants share what is free evenly; what one leaves, the next may take.
+
+    Args:
+        room: what of the node is free beside slots; what does not fit waits and says why.
     """
     if free <= 0 or not holds(connection, lease):
         return []
+    expire(connection, now_us)
+    room = room or unbounded(free)
+    # A node that refuses some looks at more tenants, because those in front may have nothing that fits.
+    looked = free + LOOKED if room.refuses(_LONG) else free
     # The tenants' locks: what another transaction works on is passed by.
-    waiting = connection.execute(_queue, {"now": now_us, "free": free}).all()
+    waiting = connection.execute(_queue, {"now": now_us, "free": looked, "day": now_us // DAY_US}).all()
     taken: list[Any] = []
-    limits: dict[str, str] = {}
+    looked_at: dict[str, str] = {}
     left = len(waiting)
-    for tenant, cap, tenant_limits in waiting:
-        room = min(-(-free // left), cap - (connection.scalar(_running, {"tenant": tenant}) or 0))
+    for tenant, cap, tenant_limits, runs, cpu_us, mails in waiting:
+        looked_at[tenant] = tenant_limits
+        share = -(-free // left)
         left -= 1
-        if room <= 0:
+        allowed, used = books.sources.allowance(tenant_limits), Used(runs, cpu_us, mails)
+        reason = exhausted(allowed, used)
+        if reason is not None:
+            end_waiting(connection, tenant, reason, now_us)
             continue
-        limits[tenant] = tenant_limits
-        values = {"tenant": tenant, "now": now_us, "room": room, "node": lease.node_id, "epoch": lease.epoch,
+        running = connection.scalar(_running, {"tenant": tenant}) or 0
+        most = min(share, cap - running)
+        if allowed.runs_per_day is not None:
+            # What runs now may count too: what is over the budget by it waits until it is known.
+            most = min(most, allowed.runs_per_day - used.runs - running)
+        if most <= 0:
+            continue
+        values = {"tenant": tenant, "now": now_us, "room": most, "node": lease.node_id, "epoch": lease.epoch,
                   "deadline": now_us + _patience_us(books, tenant_limits)}  # fmt: skip
-        rows = connection.execute(_take, values).all()
+        # No schedule may have more than its tenant: when that fits, whatever is taken fits.
+        if room.takes(most, books.sources.limits(tenant_limits, None)):
+            rows = connection.execute(_take, values).all()
+            for limits in _limits(books, connection, rows, tenant_limits):
+                room = room.without(1, limits)
+        else:
+            rows, room = _fitting(books, connection, values, tenant_limits, room)
         free -= len(rows)
         taken += sorted(rows, key=lambda row: (row.due_at, row.id))
         if free <= 0:
             break
-    turn.served(connection, limits, now_us)
-    turn.refresh(connection, {tenant for tenant, _cap, _limits in waiting})
-    return _described(books, connection, lease, taken, limits, now_us)
+    turn.served(connection, looked_at, now_us)
+    turn.refresh(connection, looked_at)
+    return _described(books, connection, lease, taken, looked_at, now_us)
+
+
+def _fitting(
+    books: Books, connection: Connection, values: dict[str, Any], tenant_limits: str, room: Room
+) -> tuple[Sequence[Any], Room]:
+    """Take what fits of the first that wait; what does not says why. Give what was taken and the room that is left."""
+    most = values["room"]
+    found = connection.execute(_candidates, values | {"room": most + LOOKED}).all()
+    chosen, told = [], []
+    for row, limits in zip(found, _limits(books, connection, found, tenant_limits), strict=True):
+        why = room.refuses(limits)
+        if why is None:
+            chosen.append(row.id)
+            room = room.without(1, limits)
+            if len(chosen) == most:
+                break
+        elif row.reason != why:
+            told.append({"k_tenant": row.tenant_id, "k_id": row.id, "why": why})
+    if told:
+        connection.execute(_tell_why, told)
+    if not chosen:
+        return [], room
+    return connection.execute(_take_these, values | {"chosen": chosen}).all(), room
+
+
+def _limits(books: Books, connection: Connection, rows: Sequence[Any], tenant_limits: str) -> list[Limits]:
+    """Give the limits of each of these actions of one tenant."""
+    bound = {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
+    books.rulebook.revisions(connection, bound)
+    found = []
+    for row in rows:
+        wishes = None
+        if row.revision is not None:
+            wishes = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision).limits_of(
+                row.step
+            )
+        found.append(books.sources.limits(tenant_limits, wishes))
+    return found
 
 
 def _patience_us(books: Books, tenant_limits: str) -> int:
@@ -117,21 +227,23 @@ def _described(
     limits: dict[str, str],
     now_us: int,
 ) -> list[Claim]:
-    revisions = books.rulebook.revisions(
-        connection,
-        {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None},
-    )
+    bound = {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
+    books.rulebook.revisions(connection, bound)
     told = _told(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
     sources = books.sources.versions(connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows})
     upcoming: dict[str, tuple[int, ...]] = {}
     claims = []
     for row in rows:
-        revision = revisions.get(row.schedule_id)
+        key = (row.tenant_id, row.schedule_id, row.revision)
+        revision = books.rulebook.revision(connection, *key) if row.revision is not None else None
         last = told.get(row.schedule_id, _NOTHING_TOLD)
         if revision is not None and row.schedule_id not in upcoming:
             upcoming[row.schedule_id] = _upcoming(revision, last[0])
         name, modules = sources[row.tenant_id, row.script_id, row.script_version]
         params = row.params if row.params is not None or revision is None else revision.params
+        if row.step > 0:
+            params = row.handed
+        wishes = revision.limits_of(row.step) if revision else None
         claims.append(
             Claim(
                 action_id=row.id,
@@ -152,7 +264,10 @@ def _described(
                 previous_slot_us=last[1],
                 upcoming_us=upcoming.get(row.schedule_id, ()),
                 last_result=loaded(last[2]),
-                limits=books.sources.limits(limits[row.tenant_id], revision.limits if revision else None),
+                last_start_us=last[3],
+                last_node=last[4],
+                limits=books.sources.limits(limits[row.tenant_id], wishes),
+                tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,
             )
         )
     return claims
@@ -167,11 +282,20 @@ def _upcoming(revision: Revision, next_us: int | None) -> tuple[int, ...]:
     return tuple(slots)
 
 
-_NOTHING_TOLD: tuple[int | None, int | None, str | None] = (None, None, None)
+#: Next slot; slot, result, start and node of the last run that was done.
+Told = tuple[int | None, int | None, str | None, int | None, str | None]
+_NOTHING_TOLD: Told = (None, None, None, None, None)
 _done = actions.alias("done")
 _last = actions.alias("last")
 _told_by = (
-    select(schedule_clock.c.schedule_id, schedule_clock.c.next_at, _last.c.slot, _last.c.result)
+    select(
+        schedule_clock.c.schedule_id,
+        schedule_clock.c.next_at,
+        _last.c.slot,
+        _last.c.result,
+        _last.c.started_us,
+        nodes.c.name,
+    )
     .select_from(
         schedule_clock.outerjoin(
             _last,
@@ -191,17 +315,23 @@ _told_by = (
                 .scalar_subquery()
             ),
         )
+        .outerjoin(
+            attempts,
+            (attempts.c.tenant_id == _last.c.tenant_id)
+            & (attempts.c.action_id == _last.c.id)
+            & (attempts.c.step == _last.c.step)
+            & (attempts.c.n == _last.c.attempt),
+        )
+        .outerjoin(nodes, nodes.c.id == attempts.c.node_id)
     )
     .where(schedule_clock.c.schedule_id.in_(bindparam("schedules", expanding=True)))
 )
 
 
-def _told(
-    connection: Connection, schedule_ids: Iterable[str]
-) -> dict[str | None, tuple[int | None, int | None, str | None]]:
-    """Next slot, slot and result of the last run that was done, by schedule."""
+def _told(connection: Connection, schedule_ids: Iterable[str]) -> dict[str | None, Told]:
+    """What scripts are told about their schedules, by schedule."""
     wanted = sorted(set(schedule_ids))
     if not wanted:
         return {}
     rows = connection.execute(_told_by, {"schedules": wanted})
-    return {schedule: (next_us, slot, result) for schedule, next_us, slot, result in rows}
+    return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in rows}

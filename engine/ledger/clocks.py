@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.ledger import serial, turns
+from lodger.engine.ledger import budgets, failures, pins, serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import insert_absent
 from lodger.engine.ledger.many import UpdateMany
@@ -21,8 +21,9 @@ from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, sche
 from lodger.engine.ledger.schema.scheduling import turns as turn_rows
 from lodger.engine.ledger.serial import Unfinished
 from lodger.engine.ledger.stops import stop_running
+from lodger.engine.policy.jitter import delay
 from lodger.engine.policy.overlap import Overlap
-from lodger.engine.policy.plan import Run, Standing, Step, plan, stretch
+from lodger.engine.policy.plan import Run, Standing, Step, behind, plan, stretch
 
 _NOTHING = Unfinished(Standing(), 0)
 
@@ -43,7 +44,7 @@ _clock = schedule_clock.c
 clocks = (
     select(
         _clock.tenant_id, _clock.schedule_id, _clock.state, _clock.next_at, _clock.accounted_us, _clock.revision, _clock.wake_at,
-        schedules.c.script_id, scripts.c.version.label("script_version"),
+        schedules.c.script_id, schedules.c.failures, scripts.c.version.label("script_version"),
     )
     .join_from(schedule_clock, schedules, (schedules.c.tenant_id == _clock.tenant_id) & (schedules.c.id == _clock.schedule_id))
     .join(scripts, (scripts.c.tenant_id == schedules.c.tenant_id) & (scripts.c.id == schedules.c.script_id))
@@ -80,7 +81,31 @@ def tick(books: Books, connection: Connection, now_us: int, most: int | None = N
     rested = connection.execute(_awake, values).all()
     for row in rested:
         arm(books, connection, row, now_us, owed_reason="paused")
-    return account(books, connection, connection.execute(_due, values).all(), now_us)
+    due = connection.execute(_due, values).all()
+    halted = {row.schedule_id for row in due if row.failures and _halted(books, connection, row)}
+    return account(books, connection, [row for row in due if row.schedule_id not in halted], now_us)
+
+
+def halt_failing(books: Books, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
+    """Pause a schedule that has failed too often in a row; whether it was.
+
+    A clock that somebody holds is left to the tick, which looks before it names the next slot.
+    """
+    which = clocks.where(_clock.tenant_id == tenant_id, _clock.schedule_id == schedule_id, _clock.state == "armed")
+    row = connection.execute(which.with_for_update(skip_locked=True, of=schedule_clock)).first()
+    return row is not None and _halted(books, connection, row)
+
+
+def _halted(books: Books, connection: Connection, row: AnyRow) -> bool:
+    conduct = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision).conduct
+    if not conduct.stops(row.failures):
+        return False
+    # What is due and not accounted yet belongs to the pause.
+    connection.execute(_move, [_moved(row, "paused", None, row.accounted_us)])
+    note = f"paused after {row.failures} failed actions in a row"
+    mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
+    connection.execute(update(schedules).where(*mine).values(note=note))
+    return True
 
 
 @dataclass(slots=True)
@@ -91,6 +116,7 @@ class _Sheet:
     moves: list[dict[str, Any]] = field(default_factory=list)
     cancelled: list[tuple[str, str]] = field(default_factory=list)
     superseded: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[tuple[str, str, bool]] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
 
 
@@ -100,17 +126,26 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
         return []
     revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
     open_of = serial.unfinished(connection, [row.schedule_id for row in rows])
+    spent = budgets.used_up(books, connection, (row.tenant_id for row in rows), now_us)
     sheet, ticked = _Sheet(), []
     for row in rows:
         revision, unfinished = revisions[row.schedule_id], open_of.get(row.schedule_id, _NOTHING)
         now, after = from_us(now_us), from_us(row.accounted_us)
-        steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now)
+        if row.tenant_id in spent:
+            steps = stretch(revision.recurrence, after, now, spent[row.tenant_id])
+        else:
+            steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now)
+        if unfinished.backfilling and revision.terms.overlap is not Overlap.ALLOW:
+            steps = [behind(step) for step in steps]
         runs = [step for step in steps if isinstance(step, Run)]
         if any(run.cancels for run in runs):
             sheet.cancelled.append((row.tenant_id, row.schedule_id))
         elif runs and unfinished.retrying and revision.terms.overlap is not Overlap.ALLOW:
             sheet.superseded.append((row.tenant_id, row.schedule_id))
-        written = [_row(books, row, step) for step in steps]
+            if revision.conduct.pause_after:
+                sheet.failed.append((row.tenant_id, row.schedule_id, True))
+        pinned = pins.pinned(connection, row.tenant_id, revision.steps) if runs else None
+        written = [_row(books, row, step, revision, pinned) for step in steps]
         sheet.rows += written
         next_us = _next_us(revision, now)
         sheet.moves.append(_moved(row, "armed" if next_us is not None else "ended", next_us, now_us))
@@ -139,6 +174,7 @@ def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> 
     insert_absent(connection, actions, sheet.rows)
     _move.run(connection, sheet.moves)
     serial.release(connection, sheet.superseded)
+    failures.count(connection, sheet.failed)
     turns.refresh(connection, sheet.touched)
 
 
@@ -149,9 +185,13 @@ _supersede = (
 )
 
 
-def _row(books: Books, row: AnyRow, step: Step) -> dict[str, Any]:
-    run = isinstance(step, Run)
+def _row(books: Books, row: AnyRow, step: Step, revision: Revision, pinned: str | None = None) -> dict[str, Any]:
+    run, conduct = isinstance(step, Run), revision.conduct
     slot = to_us(step.slot)
+    due = slot
+    if run and conduct.jitter_s:
+        following = revision.recurrence.next_after(step.slot)
+        due = to_us(step.slot + delay(row.schedule_id, conduct.jitter, step.slot, following))
     slot_to = getattr(step, "slot_to", None)
     return {
         "tenant_id": row.tenant_id,
@@ -161,12 +201,15 @@ def _row(books: Books, row: AnyRow, step: Step) -> dict[str, Any]:
         "origin": "slot",
         "slot": slot,
         "slot_to": to_us(slot_to) if slot_to is not None else None,
-        "due_at": slot,
+        "due_at": due,
+        "priority": conduct.rank,
+        "expires_at": due + conduct.expiry_us if run and conduct.expiry_us is not None else None,
         "state": "ready" if run else "skipped",
         "held": int(isinstance(step, Run) and step.held),
         "reason": step.reason,
         "script_id": row.script_id if run else None,
         "script_version": row.script_version if run else None,
+        "steps": pinned if run else None,
     }
 
 
@@ -213,7 +256,7 @@ def owe(books: Books, connection: Connection, row: AnyRow, now_us: int, reason: 
     """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
-    insert_absent(connection, actions, [_row(books, row, step) for step in steps])
+    insert_absent(connection, actions, [_row(books, row, step, revision) for step in steps])
 
 
 def arm(

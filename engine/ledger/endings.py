@@ -3,22 +3,22 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection
 
-from lodger.engine.ledger import serial, turns
+from lodger.engine.ledger import clocks, failures, serial, turns
 from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.budgets import DAY_US
 from lodger.engine.ledger.insertion import dialect_insert
 from lodger.engine.ledger.many import UpdateMany, insert_many
+from lodger.engine.ledger.pins import next_step
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, usage_days
 from lodger.engine.policy.retry import Retry, Tries, again
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Blame, Outcome
-
-DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Ending:
 
     Attributes:
         row: the running action: tenant_id, id, schedule_id, revision, step, attempt, node_id, lease_epoch, started_us,
-            tenant_faults, engine_faults, conflicts.
+            tenant_faults, engine_faults, conflicts, steps.
         reason: a word for the action row when the outcome alone does not tell (suspended, superseded).
     """
 
@@ -43,7 +43,13 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of an action: its new state and, when it is tried again, from when."""
+    """What became of an action: its new state and, when it is tried again, from when.
+
+    Attributes:
+        state: ``ready`` when the next step may start.
+        step: the one whose attempt has ended.
+        paused: its schedule was paused by this end.
+    """
 
     tenant_id: str
     action_id: str
@@ -52,56 +58,77 @@ class Settled:
     state: str
     outcome: Outcome
     retry_at_us: int | None = None
+    step: int = 0
+    paused: bool = False
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """What one transaction writes."""
+
+    moved: list[dict[str, Any]] = field(default_factory=list)
+    stepped: list[dict[str, Any]] = field(default_factory=list)
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    logged: list[dict[str, Any]] = field(default_factory=list)
+    over: set[tuple[str, str]] = field(default_factory=set)
+    counted: list[tuple[str, str, bool]] = field(default_factory=list)
+    used: dict[tuple[str, int], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0]))
 
 
 def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_us: int) -> list[Settled]:
     """Store the ends of attempts and move their actions on; the caller has checked that it may (lease, state)."""
     endings = list(endings)
-    retries = _retries(books, connection, endings)
-    moved, tried, logged, answers = [], [], [], []
-    over: set[tuple[str, str]] = set()
-    used: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
-    for ending in endings:
-        row = ending.row
-        faults, wait = _weighed(ending, retries.get(row.schedule_id, _DEFAULT))
-        state, due = _next_state(ending.outcome, wait, now_us)
-        moved.append(_move(ending, state, due, faults, now_us))
-        tried.append(_attempt(ending, now_us))
-        if ending.logs:
-            logged.append(_key(row) | {"lines": json.dumps([[line.level, line.text, line.us] for line in ending.logs])})
-        if ending.outcome.blames is not Blame.ENGINE:
-            day = used[row.tenant_id, now_us // DAY_US]
-            day[0] += 1
-            day[1] += int(ending.usage.cpu_ms * 1000)
-        if row.schedule_id is not None and due is None:
-            over.add((row.tenant_id, row.schedule_id))
-        answers.append(
-            Settled(row.tenant_id, row.id, row.schedule_id, row.attempt, state, ending.outcome, retry_at_us=due)
-        )
     if not endings:
         return []
-    _move_on.run(connection, moved)
-    insert_many(connection, attempts, tried)
-    insert_many(connection, attempt_logs, logged)
-    _charge(connection, used)
-    serial.release(connection, over)
+    bound = [end.row for end in endings if end.row.schedule_id is not None]
+    books.rulebook.revisions(connection, {(row.tenant_id, row.schedule_id, row.revision) for row in bound})
+    sheet = _Sheet()
+    settled = [_settled(books, connection, sheet, ending, now_us) for ending in endings]
+    _move_on.run(connection, sheet.moved)
+    if sheet.stepped:
+        connection.execute(_step_on, sheet.stepped)
+    insert_many(connection, attempts, sheet.tried)
+    insert_many(connection, attempt_logs, sheet.logged)
+    _charge(connection, sheet.used)
+    serial.release(connection, sheet.over)
+    failed = failures.count(connection, sheet.counted)
+    halted = {schedule for tenant, schedule in failed if clocks.halt_failing(books, connection, tenant, schedule)}
     turns.refresh(connection, {ending.row.tenant_id for ending in endings})
-    return answers
+    return [replace(each, paused=True) if each.schedule_id in halted else each for each in settled]
+
+
+def _settled(books: Books, connection: Connection, sheet: _Sheet, ending: Ending, now_us: int) -> Settled:
+    row, outcome = ending.row, ending.outcome
+    schedule: str | None = row.schedule_id
+    revision = books.rulebook.revision(connection, row.tenant_id, schedule, row.revision) if schedule else None
+    faults, wait = _weighed(ending, revision.retry if revision else _DEFAULT)
+    state, due = _next_state(outcome, wait, now_us)
+    following = next_step(row.steps, row.step) if outcome is Outcome.OK else None
+    if following is not None:
+        state, due = "ready", now_us
+        script, version = following
+        sheet.stepped.append(_key_of(row) | {"script": script, "version": version, "given": ending.result})
+        ending = replace(ending, result=None)
+    sheet.moved.append(_move(ending, state, due, faults, now_us))
+    sheet.tried.append(_attempt(ending, now_us))
+    if ending.logs:
+        lines = json.dumps([[line.level, line.text, line.us] for line in ending.logs])
+        sheet.logged.append(_key(row) | {"lines": lines})
+    if outcome.blames is not Blame.ENGINE:
+        day = sheet.used[row.tenant_id, now_us // DAY_US]
+        day[0] += 1
+        day[1] += int(ending.usage.cpu_ms * 1000)
+        day[2] += _mails(ending)
+    if schedule is not None and due is None:
+        sheet.over.add((row.tenant_id, schedule))
+        counts = revision is not None and revision.conduct.pause_after and outcome.blames is not Blame.ENGINE
+        if counts and state in {"done", "failed"}:
+            sheet.counted.append((row.tenant_id, schedule, state == "failed"))
+    retry_at = due if following is None else None
+    return Settled(row.tenant_id, row.id, schedule, row.attempt, state, outcome, retry_at_us=retry_at, step=row.step)
 
 
 _DEFAULT = Retry()
-
-
-def _retries(books: Books, connection: Connection, endings: list[Ending]) -> dict[str | None, Retry]:
-    """Retry policies by schedule, read only when something failed."""
-    failed = {
-        (end.row.tenant_id, end.row.schedule_id, end.row.revision)
-        for end in endings
-        if end.row.schedule_id is not None and end.outcome not in {Outcome.OK, Outcome.CANCELLED}
-    }
-    if not failed:
-        return {}
-    return {schedule: found.retry for schedule, found in books.rulebook.revisions(connection, failed).items()}
 
 
 def _weighed(ending: Ending, retry: Retry) -> tuple[Tries, float | None]:
@@ -151,6 +178,26 @@ _move_on = UpdateMany(
 )  # fmt: skip
 
 
+_step_on = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
+    .values(
+        step=actions.c.step + 1,
+        script_id=bindparam("script"),
+        script_version=bindparam("version"),
+        handed=bindparam("given"),
+        # Each step has its own tries; attempt numbers go on, because they are part of the fence.
+        tenant_faults=0,
+        engine_faults=0,
+        conflicts=0,
+    )
+)
+
+
+def _key_of(row: AnyRow) -> dict[str, Any]:
+    return {"k_tenant": row.tenant_id, "k_id": row.id}
+
+
 def _error_text(error: ScriptError | None) -> str | None:
     if error is None:
         return None
@@ -188,6 +235,13 @@ def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
     }
 
 
+def _mails(ending: Ending) -> int:
+    """Recipients of the mails that this attempt put into the outbox."""
+    if ending.outcome is not Outcome.OK:
+        return 0
+    return sum(len(effect["to"]) for effect in ending.effects if effect.get("effect") == "mail")
+
+
 def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> None:
     if not used:
         return
@@ -197,10 +251,11 @@ def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> N
         set_={
             "runs": usage_days.c.runs + statement.excluded.runs,
             "cpu_us": usage_days.c.cpu_us + statement.excluded.cpu_us,
+            "mails": usage_days.c.mails + statement.excluded.mails,
         },
     )
     rows = [
-        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu}
-        for (tenant, day), (runs, cpu) in sorted(used.items())
+        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu, "mails": mails}
+        for (tenant, day), (runs, cpu, mails) in sorted(used.items())
     ]
     connection.execute(statement, rows)

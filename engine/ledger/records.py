@@ -59,6 +59,10 @@ class Schedule:
         next_at: next slot; None unless armed.
         wake_at: when a pause ends by itself.
         text: the rules as one English sentence.
+        script: the first step's script.
+        steps: {"script": name} of each step in order, with its own "limits" where it has some.
+        conduct: jitter_s, expires_s, priority, pause_after.
+        failures: failed actions in a row.
     """
 
     id: str
@@ -69,6 +73,7 @@ class Schedule:
     text: str
     revision: int
     script: str
+    steps: tuple[dict[str, Any], ...]
     missed: str
     overlap: str
     rules: ScheduleRules
@@ -76,6 +81,8 @@ class Schedule:
     retry: dict[str, Any]
     limits: dict[str, Any]
     params: Json
+    conduct: dict[str, Any]
+    failures: int
     note: str | None
     wake_at: datetime | None
     created_at: datetime
@@ -88,6 +95,9 @@ class Action:
     Attributes:
         slot, slot_to: the slot; with ``slot_to`` the row stands for every slot in [slot, slot_to].
         reason: why it was skipped, or why it ran other than on time.
+        script: of the present or last step.
+        step: 0-based number of the present or last step.
+        replay_of: the action that this one repeats.
         lateness_ms: start minus ``due_at``; None before the first start.
     """
 
@@ -111,6 +121,8 @@ class Action:
     error: ScriptError | None
     params: Json = None
     request_key: str | None = None
+    step: int = 0
+    replay_of: str | None = None
 
     @property
     def lateness_ms(self) -> float | None:
@@ -133,6 +145,25 @@ class Attempt:
     usage: Usage
     effects: tuple[dict[str, Any], ...] = ()
     logs: tuple[LogLine, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """The latest run of a schedule, whatever became of it: when it was to start, when it did, and on which node.
+
+    Attributes:
+        slot: None for a run that was asked for.
+        started_at: of its latest attempt; ``node`` ran that one.
+    """
+
+    action_id: str
+    slot: datetime | None
+    due_at: datetime
+    started_at: datetime
+    finished_at: datetime | None
+    state: str
+    outcome: Outcome | None
+    node: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,16 @@ from sqlalchemy import Connection, select
 from lodger.engine.clock import from_us
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import schedule_revisions
+from lodger.engine.policy.conduct import Conduct, parse_conduct
 from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import Overlap
 from lodger.engine.policy.plan import Terms
 from lodger.engine.policy.retry import Retry, parse_retry
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Measured, Recurrence, RuleSpec, ScheduleRules
 from lodger.engine.settings import Settings
 
 #: ``compile_schedule(rules, now=…)`` of :mod:`lodger.engine.recurrence.compile`.
-Compile = Callable[..., Recurrence]
+Compile = Callable[..., Measured]
 
 #: Revisions kept compiled; a node with a million schedules keeps the busiest.
 KEPT = 20_000
@@ -28,14 +29,24 @@ KEPT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One revision, ready for use. ``limits`` and ``params`` are as the caller gave them; params as JSON text."""
+    """One revision, ready for use.
+
+    ``limits`` and ``params`` are as the caller gave them; params as JSON text. ``steps`` is empty for a single script.
+    """
 
     recurrence: Recurrence
     terms: Terms
     retry: Retry
+    conduct: Conduct
     tz: str
     limits: str | None
     params: str | None
+    steps: tuple[dict[str, Any], ...] = ()
+
+    def limits_of(self, step: int) -> str | None:
+        """Give the limits that one step wishes, as JSON text: its own, else the schedule's."""
+        own = self.steps[step]["limits"] if step < len(self.steps) else None
+        return json.dumps(own, sort_keys=True) if own else self.limits
 
 
 class Rulebook:
@@ -46,12 +57,18 @@ class Rulebook:
         self._compile = compile_schedule
         self._kept: OrderedDict[tuple[str, int], Revision] = OrderedDict()
 
-    def compiled(self, rules: ScheduleRules, anchor: datetime) -> Recurrence:
+    def compiled(self, rules: ScheduleRules, anchor: datetime) -> Measured:
         """Compile rules; ``anchor`` is what a rule without one of its own counts from."""
         if self._compile is None:
             # Rules are read by those who have rules: a ledger of one-offs imports no language.
             self._compile = _compiler()
         return self._compile(rules, now=anchor)
+
+    def smallest_gap_s(self, rules: ScheduleRules, anchor: datetime) -> float | None:
+        """Least distance of two slots of the union, seconds; None when there is but one. Costs milliseconds: no transaction
+        should wait for it.
+        """
+        return self.compiled(rules, anchor).density().smallest_gap_s
 
     def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
         """Give the revisions (tenant, schedule, number) by schedule id, reading and compiling what is not kept."""
@@ -97,9 +114,11 @@ class Rulebook:
                 catch_up_max=self._settings.catch_up_max,
             ),
             retry=parse_retry(json.loads(row.retry) if row.retry else None),
+            conduct=parse_conduct(json.loads(row.conduct) if row.conduct else None),
             tz=zone_of(rules),
             limits=row.limits,
             params=row.params,
+            steps=tuple(json.loads(row.steps)) if row.steps else (),
         )
 
 

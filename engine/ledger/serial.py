@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, exists, func, select, text, update
+from sqlalchemy import Connection, bindparam, case, exists, func, select, text, update
 
 from lodger.engine.ledger.schema.scheduling import actions, is_open
 from lodger.engine.policy.plan import Standing
@@ -22,7 +22,8 @@ _next = (
             _ahead.c.held == 0,
         ),
     )
-    .order_by(actions.c.due_at, actions.c.id)
+    # A backfill goes behind every slot that came due meanwhile.
+    .order_by(case((actions.c.origin == "backfill", 1), else_=0), actions.c.due_at, actions.c.id)
     .limit(1)
 )
 _release = (
@@ -61,30 +62,39 @@ _with_held = (
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """What is unfinished of one schedule."""
+    """What is unfinished of one schedule.
+
+    Attributes:
+        standing: what the overlap policy sees; what a backfill made is not in it, because it may not cost a slot its run.
+        backfilling: actions of a backfill that run or may start at once.
+    """
 
     standing: Standing
     retrying: int
+    backfilling: int = 0
 
 
 def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[str, Unfinished]:
     """Count the unfinished actions of these schedules; a schedule without any is absent."""
     if not schedule_ids:
         return {}
+    key = (actions.c.schedule_id, actions.c.state, actions.c.held, actions.c.origin)
     rows = connection.execute(
-        select(actions.c.schedule_id, actions.c.state, actions.c.held, func.count())
-        .where(actions.c.schedule_id.in_(schedule_ids), is_open)
-        .group_by(actions.c.schedule_id, actions.c.state, actions.c.held)
+        select(*key, func.count()).where(actions.c.schedule_id.in_(schedule_ids), is_open).group_by(*key)
     )
     found: dict[str, Unfinished] = {}
-    for schedule, state, held, count in rows:
+    for schedule, state, held, origin, count in rows:
         before = found.get(schedule, _NOTHING)
-        retrying = count if state == "waiting_retry" else 0
-        waiting = count if held else 0
-        found[schedule] = Unfinished(
-            Standing(before.standing.busy + count - retrying - waiting, before.standing.waiting + waiting),
-            before.retrying + retrying,
-        )
+        standing, retrying, backfilling = before.standing, before.retrying, before.backfilling
+        if state == "waiting_retry":
+            retrying += count
+        elif origin == "backfill":
+            backfilling += 0 if held else count
+        elif held:
+            standing = Standing(standing.busy, standing.waiting + count)
+        else:
+            standing = Standing(standing.busy + count, standing.waiting)
+        found[schedule] = Unfinished(standing, retrying, backfilling)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Names and modules of script versions, and the limits of attempts: read once, because neither ever changes."""
+"""Names and modules of script versions, the limits of attempts, what tenants are allowed: read once, because none ever changes."""
 
 import json
 from collections import OrderedDict
@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, bindparam, select
 
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
+from lodger.engine.policy.allowance import Allowance
+from lodger.engine.settings import Settings
 from lodger.sandbox.limits import LIMITS, Limits
 
 #: Versions and limits kept.
@@ -35,7 +37,18 @@ _version = (
 class Sources:
     """A bounded cache."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings) -> None:
+        self._default = Allowance(
+            settings.concurrent_runs,
+            settings.schedules_per_tenant,
+            settings.min_interval_s,
+            settings.runs_per_day,
+            settings.cpu_s_per_day,
+            settings.mails_per_day,
+            settings.retention_days,
+            settings.retention_runs,
+        )
+        self._allowances: OrderedDict[str, Allowance] = OrderedDict()
         self._versions: OrderedDict[VersionKey, tuple[str, dict[str, str]]] = OrderedDict()
         self._limits: OrderedDict[tuple[str, str | None], Limits] = OrderedDict()
 
@@ -63,4 +76,17 @@ class Sources:
             kept = self._limits[key] = Limits(**given).lowered(json.loads(wishes) if wishes else {})
             while len(self._limits) > KEPT:
                 self._limits.popitem(last=False)
+        return kept
+
+    def allowance(self, tenant_limits: str) -> Allowance:
+        """Give what a tenant with these limits (JSON text) is allowed.
+
+        Raises:
+            InputError: limit_out_of_range.
+        """
+        kept = self._allowances.get(tenant_limits)
+        if kept is None:
+            kept = self._allowances[tenant_limits] = self._default.instead(json.loads(tenant_limits))
+            while len(self._allowances) > KEPT:
+                self._allowances.popitem(last=False)
         return kept

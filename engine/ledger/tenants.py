@@ -14,12 +14,12 @@ from lodger.engine.ledger.records import AnyRow, Tenant
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.ledger.schema.scheduling import actions, is_running, tenants
 from lodger.engine.ledger.schema.scheduling import turns as turn_rows
-from lodger.engine.ledger.sources import PROCESS_LIMITS
+from lodger.engine.ledger.sources import PROCESS_LIMITS, Sources
 from lodger.engine.ledger.stops import close_attempts
+from lodger.engine.policy.allowance import NAMES as ALLOWED
+from lodger.engine.policy.allowance import Allowance
 from lodger.sandbox.limits import Limits
 
-#: Budgets of a tenant that the ledger itself holds, beside the limits of a process.
-BUDGETS = frozenset({"concurrent_runs"})
 _SUSPENDED = "suspended"
 
 
@@ -44,7 +44,7 @@ def create(
             why="an id has 1 to 200 printable characters and no space around it",
             fix="use your own key of the customer, such as its id or slug",
         )
-    cap = _checked(limits or {}, books.settings.concurrent_runs)
+    cap = _checked(limits or {}, books.sources).concurrent_runs
     values = {
         "name": name or tenant_id,
         "state": "active",
@@ -69,24 +69,16 @@ def create(
     return get(connection, tenant_id)
 
 
-def _checked(limits: dict[str, Any], default_cap: int) -> int:
+def _checked(limits: dict[str, Any], sources: Sources) -> Allowance:
     Limits(**{name: value for name, value in limits.items() if name in PROCESS_LIMITS})
-    unknown = sorted(set(limits) - PROCESS_LIMITS - BUDGETS)
-    cap = limits.get("concurrent_runs", default_cap)
+    unknown = sorted(set(limits) - PROCESS_LIMITS - ALLOWED)
     if unknown:
         raise InputError(
             "limit_unknown",
             f"there is no limit {unknown[0]!r}",
-            fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | BUDGETS)),
+            fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | ALLOWED)),
         )
-    if not isinstance(cap, int) or isinstance(cap, bool) or not 1 <= cap <= 100_000:
-        raise InputError(
-            "limit_out_of_range",
-            f"limit concurrent_runs cannot be {cap!r}",
-            why="attempts of one tenant at once: a whole number from 1 to 100000",
-            fix="choose a value in that range",
-        )
-    return cap
+    return sources.allowance(json.dumps(limits))
 
 
 def _row(connection: Connection, tenant_id: str) -> AnyRow | None:

@@ -18,7 +18,8 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
     """Write the context of an attempt.
 
     ``{"action": {"id", "scheduleId", "slot", "localTime", "timezone", "previousSlot", "upcoming", "attempt", "lastResult",
-    "input"}, "now_us", "grants", "datasets": {name: {"key", "columns": {name: kind}}}, "offsets": [[from_us, seconds], ...]}``;
+    "lastRun": {"slot", "startedAt", "node"} or null, "input"}, "now_us", "grants",
+    "datasets": {name: {"key", "columns": {name: kind}}}, "offsets": [[from_us, seconds], ...]}``;
     slots are tagged instants. ``offsets`` are the zone's, some years around now: the script's side has no time zone data
     of its own. Before the first and after the last, the nearest holds.
     """
@@ -31,8 +32,9 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
         "timezone": claim.tz,
         "previousSlot": _tag(claim.previous_slot_us),
         "upcoming": [_tag(us) for us in claim.upcoming_us],
-        "attempt": claim.attempt,
+        "attempt": claim.tries,
         "lastResult": claim.last_result,
+        "lastRun": _last_run(claim),
         "input": claim.params,
     }
     return wire.dump(
@@ -86,6 +88,13 @@ def _zone(tz: str) -> ZoneInfo:
         return ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError):
         return ZoneInfo("UTC")
+
+
+def _last_run(claim: Claim) -> dict[str, Any] | None:
+    if claim.last_start_us is None:
+        return None
+    started = _tag(claim.last_start_us)
+    return {"slot": _tag(claim.previous_slot_us), "startedAt": started, "node": claim.last_node}
 
 
 def _tag(us: int | None) -> dict[str, str] | None:

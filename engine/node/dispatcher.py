@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from lodger.engine.ledger import turns
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.service import Service
+from lodger.engine.policy.placement import Room, long_slots
 from lodger.sandbox.job import ScriptError
+from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ class Dispatcher(Service):
         super().__init__(node.clock, node.failed)
         self._node = node
         self.running: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._limits: dict[tuple[str, int], Limits] = {}
+        self._vain = 0
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -43,15 +47,26 @@ class Dispatcher(Service):
             return node.settings.poll_s
         if upcoming > now:
             return min(node.settings.poll_s, (upcoming - now) / 1_000_000)
-        claimed = await node.claim(lease, free)
+        claimed = await node.claim(lease, self.room())
         for claim in claimed:
             self.begin(claim)
-        return 0.0 if len(claimed) == free else min(node.settings.poll_s, 0.0 if claimed else 0.01)
+        # Something is due that this node may not start: another node has it, or a budget or the node's memory.
+        self._vain = 0 if claimed else min(self._vain + 1, 10)
+        return min(node.settings.poll_s, 0.005 * 2**self._vain) if self._vain else 0.0
+
+    def room(self) -> Room:
+        """Give what of this node is free."""
+        settings = self._node.settings
+        room = Room(settings.slots, long_slots(settings.slots), settings.memory_reserved_bytes)
+        for limits in self._limits.values():
+            room = room.without(1, limits)
+        return room
 
     def begin(self, claim: Claim) -> None:
         """Start an attempt that this node has claimed."""
         key = (claim.action_id, claim.attempt)
         self._empty.clear()
+        self._limits[key] = claim.limits
         self.running[key] = asyncio.create_task(self._attempt(claim), name=f"lodger-attempt-{claim.action_id}")
 
     async def _attempt(self, claim: Claim) -> None:
@@ -68,6 +83,7 @@ class Dispatcher(Service):
     def forget(self, claim: Claim) -> None:
         """Free the slot of an attempt that is over."""
         self.running.pop((claim.action_id, claim.attempt), None)
+        self._limits.pop((claim.action_id, claim.attempt), None)
         if not self.running:
             self._empty.set()
         self.nudge()

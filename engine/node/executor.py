@@ -19,7 +19,9 @@ class Claim:
         slot_us: the slot, microseconds UTC; None for requests without one.
         due_us: when it should start, jitter included.
         params: the schedule's or request's input value (JSON-able).
-        previous_slot_us, upcoming_us, last_result: what the script is told about its schedule.
+        previous_slot_us, upcoming_us, last_result, last_start_us, last_node: what the script is told about its schedule.
+        attempt: number over all steps and tries of the action; part of the fence.
+        tries: which try of its step this is, from 1.
         dry_run: journal is shown, never applied.
     """
 
@@ -44,6 +46,9 @@ class Claim:
     grants: tuple[str, ...] = ("db", "kv", "mail")
     limits: Limits = field(default_factory=Limits)
     dry_run: bool = False
+    tries: int = 1
+    last_start_us: int | None = None
+    last_node: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lodger.engine.events import Event
 from lodger.engine.ledger import claims, leases, retiming
@@ -15,6 +16,7 @@ from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
 from lodger.engine.ledger.leases import Rescued
+from lodger.engine.node.archivist import Archivist
 from lodger.engine.node.committer import Committer
 from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
@@ -24,6 +26,7 @@ from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
 from lodger.engine.node.server_clock import ServerClock
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.ticker import Ticker
+from lodger.engine.policy.placement import Room
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -71,7 +74,7 @@ class Node:
         self.pen = Pen(self.books.database)
         self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
         self._services: list[Service] = [
-            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), self.dispatcher, self.ticker,
+            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.dispatcher, self.ticker,
         ]  # fmt: skip
         self._loop = asyncio.get_running_loop()
         self._forget = self.engine.watch(self._changed)
@@ -143,12 +146,14 @@ class Node:
         self.dispatcher.kill()
         self.tell("lease_lost", reason=why)
 
-    async def claim(self, lease: Lease, free: int) -> list[Claim]:
-        """Claim for the free slots and tell what starts."""
+    async def claim(self, lease: Lease, room: Room) -> list[Claim]:
+        """Claim for what is free and tell what starts."""
         if self.clock.skewed:
             return []
         now = self.clock.now_us()
-        claimed = await self.pen.write(partial(claims.claim, self.books, lease=lease, free=free, now_us=now))
+        claimed = await self.pen.write(
+            partial(claims.claim, self.books, lease=lease, free=room.slots, now_us=now, room=room)
+        )
         if self.engine.events.heard:
             for claim in claimed:
                 self._told_start(claim)
@@ -211,8 +216,11 @@ class Node:
                 self.tell("lost", whose, attempt=claim.attempt, finished=finished)
                 continue
             self.tell("finished", whose, script=claim.script_name, state=settled.state, outcome=settled.outcome,
-                      attempt=claim.attempt, slot_us=claim.slot_us, retry_at_us=settled.retry_at_us, finished=finished,
+                      attempt=claim.attempt, step=claim.step, slot_us=claim.slot_us, retry_at_us=settled.retry_at_us,
+                      finished=finished,
                       next_us=claim.upcoming_us[0] if claim.upcoming_us else None)  # fmt: skip
+            if settled.paused:
+                self.tell("paused", whose, reason="failures")
 
     def told_rescue(self, rescued: Rescued) -> None:
         """Tell what was taken from lost nodes, and let the dispatcher look."""
@@ -222,6 +230,11 @@ class Node:
         for each in rescued.actions:
             self.tell("rescued", (each.tenant_id, each.schedule_id, each.action_id), state=each.state)
 
+    def told_expiry(self, rows: Sequence[Any]) -> None:
+        """Tell what has waited too long."""
+        for row in rows:
+            self.tell("expired", (row.tenant_id, row.schedule_id, row.id))
+
     def _changed(self) -> None:
         """Look now; called from any thread."""
         with suppress(RuntimeError):  # the loop has closed
@@ -229,4 +242,5 @@ class Node:
 
     def _look(self) -> None:
         for service in self._services:
-            service.nudge()
+            if not isinstance(service, Archivist):
+                service.nudge()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from lodger.engine.ledger import leases
+from lodger.engine.ledger import expiry, leases
 from lodger.engine.node.service import Service
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Warden(Service):
 
 
 class Rescuer(Service):
-    """Takes back what lost nodes and silent attempts hold; it runs again."""
+    """Takes back what lost nodes and silent attempts hold, which runs again; ends what has waited too long."""
 
     name: ClassVar[str] = "rescuer"
 
@@ -70,6 +70,8 @@ class Rescuer(Service):
         now = self.clock.now_us()
         if await node.pen.read(partial(leases.overdue, node.books, now_us=now)):
             node.told_rescue(await node.pen.write(partial(leases.rescue, node.books, now_us=now)))
+        if await node.pen.read(partial(expiry.due, now_us=now)):
+            node.told_expiry(await node.pen.write(partial(expiry.expire, now_us=now)))
         return node.settings.lease_s / 4
 
 

@@ -28,6 +28,11 @@ POLICIES: tuple[PolicySpec, ...] = (
     PolicySpec("backoff_s", 10.0, "wait before the second try"),
     PolicySpec("backoff_factor", 2.0, "each further wait is this many times longer"),
     PolicySpec("backoff_max_s", 3600.0, "longest wait between two tries"),
+    PolicySpec("jitter_s", 0.0, "actions are due up to so much after their slot, never as late as the next slot"),
+    PolicySpec("expires_s", 0.0, "an action that has not started so long after it was due expires; 0: never"),
+    PolicySpec("priority", "normal", "which of a tenant's actions starts first: high, normal, low"),
+    PolicySpec("pause_after", 0, "the schedule is paused after so many failed actions in a row; 0: never"),
+    PolicySpec("backfill_max", 1000, "most slots that one backfill turns into actions"),
 )
 
 _BY_NAME = {spec.name: spec for spec in POLICIES}

@@ -5,7 +5,7 @@ with one decision and not with a flurry; the overlap policy speaks for slots tha
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lodger.engine.policy.defaults import whole, word
@@ -117,6 +117,11 @@ def stretch(recurrence: Recurrence, after: datetime, to: datetime, reason: str) 
         return []
     last = recurrence.previous_before(to, inclusive=True)
     return _stretch(first, last or first, reason)
+
+
+def behind(step: Step) -> Step:
+    """Let a run wait for what a backfill has at work, unless it cancels that."""
+    return replace(step, held=True) if isinstance(step, Run) and not step.cancels else step
 
 
 def _stretch(first: datetime, last: datetime, reason: str) -> list[Step]:

@@ -126,6 +126,15 @@ class Recurrence(Protocol):
         ...
 
 
+@runtime_checkable
+class Measured(Recurrence, Protocol):
+    """A whole schedule's recurrence, which also knows how often it fires."""
+
+    def density(self) -> Density:
+        """How often it fires at most. Costs milliseconds: it looks at hundreds of slots."""
+        ...
+
+
 class LocalSequence(Protocol):
     """A wall-clock rule without zone: an ascending set of naive local seconds."""
 

@@ -10,11 +10,13 @@ interface Action {
   readonly timezone: string;
   readonly previousSlot: Instant | null;
   readonly upcoming: Instant[];
-  /** 1 for the first try. */
+  /** 1 for the first try, of this step when there are several. */
   readonly attempt: number;
   /** What the last run that succeeded returned. */
   readonly lastResult: any;
-  /** The schedule's or the request's parameters. */
+  /** When the last run that succeeded was to start, when it did, and on which node; null before the first. */
+  readonly lastRun: { readonly slot: Instant; readonly startedAt: Instant; readonly node: string | null } | null;
+  /** The schedule's or the request's parameters; in a later step what the step before returned. */
   readonly input: any;
 }
 

@@ -15,7 +15,16 @@ from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.settings import Settings
 from lodger.sandbox.outcome import Outcome
 
-SETTINGS = Settings(slots=50, lease_s=1.0, poll_s=0.05, sqlite_synchronous="NORMAL", commit_batch=20, drain_s=0.2)
+SETTINGS = Settings(
+    slots=50,
+    min_interval_s=1,
+    schedules_per_tenant=10_000,
+    lease_s=1.0,
+    poll_s=0.05,
+    sqlite_synchronous="NORMAL",
+    commit_batch=20,
+    drain_s=0.2,
+)
 
 
 class Worker:

@@ -222,7 +222,7 @@ def test_events_can_be_read_as_they_come(tmp_path: Path) -> None:
 
 def test_the_synchronous_engine_runs_a_node_too(tmp_path: Path) -> None:
     script = Script()
-    settings = Settings(sqlite_synchronous="NORMAL", poll_s=0.05)
+    settings = Settings(sqlite_synchronous="NORMAL", poll_s=0.05, min_interval_s=1)
     with SyncEngine.open(str(tmp_path / "l.db"), settings=settings, compile_schedule=compile_intervals) as engine:
         engine.tenants.create("acme")
         engine.scripts.put("acme", "job", "1")
@@ -236,3 +236,24 @@ def test_the_synchronous_engine_runs_a_node_too(tmp_path: Path) -> None:
             while engine.actions.get(asked.id).state != "done":
                 pass
         assert "finished" in ended
+
+
+def test_long_runs_hold_half_of_the_slots_and_short_ones_the_rest(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        script = Script(hang=True)
+        async with working(tmp_path, script) as (engine, node, signals):
+            await engine.tenants.create("long", limits={"wall_ms": 60_000, "concurrent_runs": 100})
+            await engine.scripts.put("long", "job", "export default () => 1")
+            for _ in range(20):
+                await engine.run_in("long", "job", 0)
+            await signals.wait("started", 4)
+            for _ in range(4):
+                await engine.run_in("acme", "job", 0)
+            await signals.wait("started", 8)
+            assert [claim.tenant_id for claim in script.seen].count("long") == 4
+            assert node.dispatcher.room().slots == 0
+            assert node.dispatcher.room().long == 0
+            waiting = await engine.actions.list("long", state="ready")
+            assert {action.reason for action in waiting} == {"node_long"}
+
+    asyncio.run(scenario())

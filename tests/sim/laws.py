@@ -4,13 +4,30 @@ OPEN = "state IN ('ready', 'running', 'sealed', 'waiting_retry')"
 
 LAWS = {
     "at most one committed set of effects": """
-        SELECT id, count(*) FROM effects_seen GROUP BY id HAVING count(*) > 1
+        SELECT id, step, count(*) FROM effects_seen GROUP BY id, step HAVING count(*) > 1
     """,
-    "effects only of what is done": """
-        SELECT e.id, a.state FROM effects_seen e JOIN lodger_actions a ON a.id = e.id WHERE a.state <> 'done'
+    "effects only of steps that are done": """
+        SELECT e.id, e.step, a.state FROM effects_seen e JOIN lodger_actions a ON a.id = e.id
+        WHERE NOT (a.state = 'done' OR e.step < a.step)
     """,
-    "what is done has its effects": """
-        SELECT id FROM lodger_actions WHERE state = 'done' AND id NOT IN (SELECT id FROM effects_seen)
+    "what is done has the effects of every step": """
+        SELECT id FROM lodger_actions a WHERE state = 'done'
+        AND (SELECT count(*) FROM effects_seen e WHERE e.id = a.id) <> coalesce(json_array_length(steps), 1)
+    """,
+    "a step begins when the one before has its effects": """
+        SELECT id, step FROM lodger_actions a WHERE step > 0
+        AND (SELECT count(*) FROM effects_seen e WHERE e.id = a.id AND e.step < a.step) <> a.step
+    """,
+    "a slot is done at most once, replays apart": """
+        SELECT schedule_id, slot, count(*) FROM lodger_actions
+        WHERE origin IN ('slot', 'backfill') AND state = 'done' GROUP BY schedule_id, slot HAVING count(*) > 1
+    """,
+    "what has expired has not begun": """
+        SELECT a.id FROM lodger_actions a JOIN effects_seen e ON e.id = a.id WHERE a.state = 'expired'
+    """,
+    "nothing starts after it has expired": """
+        SELECT id FROM lodger_actions WHERE state = 'running' AND step = 0 AND started_us >= expires_at
+        AND tenant_faults + engine_faults + conflicts = 0
     """,
     "a held action has one ahead of it": f"""
         SELECT id FROM lodger_actions h WHERE held = 1 AND NOT EXISTS (

@@ -1,6 +1,7 @@
 """Seeded simulation on the real SQLite ledger: whatever is killed, every slot is accounted and happens at most once."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from tests.sim.world import Broken, World
 
 from lodger.engine.ledger import claims, clocks, commits, endings, leases, serial, stops
+from lodger.engine.ledger.schema.scheduling import actions
 
 SEEDS = range(12)
 STEPS = 250
@@ -69,8 +71,12 @@ PLANTED: dict[str, tuple[object, str, Callable[[Any], Any], int]] = {
     "a refused or lost effect is stored all the same": (commits, "_ended", careless, 4),
     "a step back of the clock is believed": (clocks, "_moved", moved_too_far, 12),
     "the caps of tenants are forgotten": (claims, "_running", lambda true: true.where(False), 12),
-    "cancelled attempts leave their actions running": (stops, "cancel_where", lambda _true: lambda *_a: 0, 4),
+    "cancelled attempts leave their actions running": (stops, "cancel_where", lambda _true: lambda *_a: 0, 12),
     "what lost nodes ran is not taken back": (leases, "_take_back", lambda _true: lambda *_a: [], 12),
+    "jitter goes past the next slot": (clocks, "delay", lambda _true: lambda *_a: timedelta(days=2), 4),
+    "what has expired is started": (claims, "expire", lambda _true: lambda *_a: [], 12),
+    "the steps after the first are forgotten": (endings, "next_step", lambda _true: lambda *_a: None, 4),
+    "a step is begun twice": (endings, "_step_on", lambda true: true.values(step=actions.c.step), 4),
     "held actions are not told from others": (serial, "unfinished", lambda _true: lambda *_a: {}, 4),
 }
 

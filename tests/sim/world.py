@@ -17,9 +17,11 @@ from tests.sim.laws import LAWS, OPEN
 from tests.store.bench import node_id
 from tests.store.intervals import VirtualClock, compile_intervals
 
+from lodger.engine.clock import from_us
 from lodger.engine.errors import InputError
 from lodger.engine.identity import Identities
 from lodger.engine.ledger import claims, clocks, commits, leases
+from lodger.engine.ledger.actions import OVER
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.settings import Settings
@@ -70,8 +72,13 @@ class World:
         self.chance = random.Random(seed)
         self.clock = VirtualClock()
         ids = Identities(self.clock.now_us, self.chance.randbytes)
+<<<<<<< HEAD
         settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=3, catch_up_max=20)
         path = url or str(folder / f"world-{seed}.db")
+=======
+        settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=3, catch_up_max=20, min_interval_s=1)
+        path = str(folder / f"world-{seed}.db")
+>>>>>>> policies
         self.engine = Engine.open(
             path, clock=self.clock, settings=settings, compile_schedule=compile_intervals, ids=ids
         )
@@ -83,8 +90,12 @@ class World:
         self.fuse: int | None = None
         event.listen(self.books.database.engine, "before_cursor_execute", self._burn)
         with self.books.database.write() as connection:
+<<<<<<< HEAD
             kind = "UUID" if self.books.database.dialect == "postgresql" else "TEXT"
             connection.exec_driver_sql(f"CREATE TABLE effects_seen (id {kind}, n INTEGER)")
+=======
+            connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT, step INTEGER, n INTEGER)")
+>>>>>>> policies
         for tenant in TENANTS:
             self._tenant(tenant)
 
@@ -106,6 +117,7 @@ class World:
     def _tenant(self, tenant: str) -> None:
         self.engine.tenants.create(tenant)
         self.engine.scripts.put(tenant, "job", "export default () => 1")
+        self.engine.scripts.put(tenant, "next", "export default () => 2")
 
     def run(self, steps: int) -> None:
         """Take random steps, each possibly cut short by a crash."""
@@ -113,7 +125,7 @@ class World:
             (24, self.advance), (24, self.tick), (24, self.claim), (20, self.commit), (6, self.rescue), (10, self.renew),
             (3, self.node_dies), (8, self.create), (4, self.edit), (6, self.pause), (8, self.resume), (2, self.delete),
             (4, self.run_now), (3, self.cancel), (1, self.suspend), (3, self.resume_tenant), (1, self.erase_tenant),
-            (4, self.step_back), (2, self.once),
+            (4, self.step_back), (2, self.once), (3, self.backfill), (3, self.replay),
         ]  # fmt: skip
         for _ in range(steps):
             verb = self.chance.choices([verb for _weight, verb in verbs], [weight for weight, _verb in verbs])[0]
@@ -194,8 +206,11 @@ class World:
         overlap = self.chance.choice(("skip", "queue_one", "queue_all", "cancel_running", "allow"))
         name = f"s{len(self.trace)}"
         made = self.engine.schedules.create(
-            tenant, name, script="job", rules=f"every {step}", overlap=overlap, missed=self._missed(),
+            tenant, name, script=self.chance.choice(("job", "job", ["job", "next"], ["job", "next", "job"])),
+            rules=f"every {step}", overlap=overlap, missed=self._missed(),
             retry=self.chance.choice((None, {"attempts": 3, "backoff_s": 30})),
+            jitter_s=self.chance.choice((0, 0, 4, 3600)), expires_s=self.chance.choice((0, 0, 15, 500)),
+            priority=self.chance.choice(("high", "normal", "low")), pause_after=self.chance.choice((0, 0, 2)),
         )  # fmt: skip
         self.owed[made.id] = Owed(tenant, name, overlap, [(step * 1_000_000, self.clock.us)])
         return f"{name} {step}s {overlap}"
@@ -242,6 +257,19 @@ class World:
     def once(self) -> str:
         self.engine.run_in(self.chance.choice(TENANTS), "job", self.chance.randrange(100_000))
         return ""
+
+    def backfill(self) -> str:
+        schedule, owed = self._schedule()
+        end = self.clock.us - self.chance.randrange(100) * 1_000_000
+        start = end - 10 * owed.segments[-1][0]
+        made = self.engine.actions.backfill(schedule, owed.tenant_id, start=from_us(start), end=from_us(end))
+        return f"{owed.name} {len(made.actions)}, {made.left_alone} left alone"
+
+    def replay(self) -> str:
+        over = [action for action in self.engine.actions.list(limit=30) if action.state in OVER]
+        if over:
+            self.engine.actions.replay(self.chance.choice(over).id, newest=self.chance.random() < 0.5)
+        return str(len(over))
 
     def cancel(self) -> str:
         waiting = [action for action in self.engine.actions.list(limit=30) if action.state in {"ready", "running"}]
@@ -290,6 +318,16 @@ class World:
                 text("SELECT slot, slot_to FROM lodger_actions WHERE schedule_id = :id AND origin = 'slot'"),
                 {"id": schedule},
             ).all()
+            untried = connection.execute(
+                text(
+                    "SELECT slot, due_at FROM lodger_actions WHERE schedule_id = :id AND origin = 'slot' AND attempt = 0"
+                ),
+                {"id": schedule},
+            ).all()
+        longest = max(step for step, _after in owed.segments)
+        for slot, due in untried:
+            if not slot <= due < slot + longest:
+                self.broken(f"{owed.name}: slot {slot} is due at {due}")
         expected = Counter(owed.slots(accounted))
         singles = {slot for slot, slot_to in rows if slot_to is None}
         stretches = [(slot, slot_to) for slot, slot_to in rows if slot_to is not None]
@@ -334,4 +372,5 @@ class World:
 
 
 def _seen(connection: Connection, claim: Claim, _finished: Finished) -> None:
-    connection.execute(text("INSERT INTO effects_seen VALUES (:id, :n)"), {"id": claim.action_id, "n": claim.attempt})
+    seen = {"id": claim.action_id, "step": claim.step, "n": claim.attempt}
+    connection.execute(text("INSERT INTO effects_seen VALUES (:id, :step, :n)"), seen)

@@ -16,6 +16,6 @@ __all__ = ["bench", "empty_url", "kind", "url"]
 @pytest.fixture
 def bench(url: str) -> Iterator[Bench]:
     clock = VirtualClock()
-    settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100)
+    settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1)
     with Engine.open(url, clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
         yield Bench(engine, clock)

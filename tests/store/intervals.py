@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.recurrence.errors import RuleInvalid
-from lodger.engine.recurrence.rule import ScheduleRules
+from lodger.engine.recurrence.rule import Density, ScheduleRules
 
 
 class Every:
@@ -44,6 +44,9 @@ class Every:
 
     def ends(self) -> bool:
         return self.last is not None
+
+    def density(self) -> Density:
+        return Density(self.step / 1e6, 86_400_000_000 // self.step)
 
     def shifted(self, slot: datetime) -> bool:
         return False

@@ -8,8 +8,10 @@ from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock
 
 from lodger.engine.clock import from_us, to_us
+from lodger.engine.errors import InputError
 from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.rule import Kind, RuleSpec
+from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
 
 
@@ -81,3 +83,16 @@ def test_a_rule_that_never_fires_is_refused_with_the_reason(real: Bench, rule: s
 def test_what_is_no_rule_is_refused(real: Bench, rule: str, tz: str | None) -> None:
     with pytest.raises(RuleInvalid):
         real.schedule(rule, tz=tz)
+
+
+def test_the_least_interval_is_measured_over_the_union_of_rules(url: str) -> None:
+    with Engine.open(url, settings=Settings(sqlite_synchronous="NORMAL")) as engine:
+        engine.tenants.create("acme")
+        engine.scripts.put("acme", "job", "export default () => 1")
+        hourly = ["FREQ=HOURLY;BYMINUTE=0;BYSECOND=0", "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=30"]
+        for number, rule in enumerate(hourly):
+            engine.schedules.create("acme", f"s{number}", script="job", rules=rule)
+        with pytest.raises(InputError) as refused:
+            engine.schedules.create("acme", "both", script="job", rules=hourly)
+        assert refused.value.details["smallest_gap_s"] == 30
+        engine.schedules.create("acme", "once", script="job", rules="2099-01-01T00:00:00Z")

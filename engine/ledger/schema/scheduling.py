@@ -101,6 +101,10 @@ schedules = Table(
     Column("revision", Integer, nullable=False),
     Column("note", Text),
     Column("created_us", Us, nullable=False),
+    # Failed actions in a row; here and not with the clock, so that a commit never waits for a tick.
+    Column("failures", Integer, nullable=False, server_default="0"),
+    # Actions of slots up to this one may have been forgotten by retention.
+    Column("forgotten_us", Us),
     # A deleted schedule keeps its row, because its actions point to it; its name is free again.
     Column("deleted_us", Us),
     ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
@@ -126,6 +130,9 @@ schedule_revisions = Table(
     Column("missed", String(40), nullable=False),
     Column("overlap", String(20), nullable=False),
     Column("retry", Text),
+    Column("conduct", Text),
+    # Scripts after the first, in order: JSON list of {"script_id", "limits"}.
+    Column("steps", Text),
     Column("limits", Text),
     Column("params", Text),
     # What "now" is for a rule that names no anchor of its own (every 90s, in 5m).
@@ -170,9 +177,10 @@ schedule_clock = Table(
 )
 
 #: Conditions of the partial indexes, as literals: SQLite matches a partial index with nothing else, no bound value.
-_SLOTTED = text("origin IN ('slot', 'backfill')")
+is_slotted = text("origin IN ('slot', 'backfill')")
 is_startable = text(f"held = 0 AND state IN ({_listed(STARTABLE)})")
 is_running = text("state = 'running'")
+is_expiring = text("expires_at IS NOT NULL AND state = 'ready' AND step = 0")
 is_open = text(f"state IN ({_listed(OPEN)})")
 
 actions = Table(
@@ -200,6 +208,13 @@ actions = Table(
     Column("node_id", Id),
     Column("lease_epoch", Integer),
     Column("step", SmallInteger, nullable=False, server_default="0"),
+    # Every step's script and version, JSON; None for a single one. script_id and script_version are the present step's.
+    Column("steps", Text),
+    # The result of the step before, which is the present step's input.
+    Column("handed", Text),
+    Column("priority", SmallInteger, nullable=False, server_default="0"),
+    # From when an action that has not begun may not begin any more.
+    Column("expires_at", Us),
     Column("attempt", Integer, nullable=False, server_default="0"),
     Column("tenant_faults", SmallInteger, nullable=False, server_default="0"),
     Column("engine_faults", SmallInteger, nullable=False, server_default="0"),
@@ -226,10 +241,11 @@ actions = Table(
         "uq_lodger_actions_slot",
         "schedule_id",
         "slot",
+        "origin",
         "node_key",
         unique=True,
-        sqlite_where=_SLOTTED,
-        postgresql_where=_SLOTTED,
+        sqlite_where=is_slotted,
+        postgresql_where=is_slotted,
     ),
     Index(
         "uq_lodger_actions_request",
@@ -242,11 +258,13 @@ actions = Table(
     Index(
         "ix_lodger_actions_startable",
         "tenant_id",
+        "priority",
         "due_at",
         "id",
         sqlite_where=is_startable,
         postgresql_where=is_startable,
     ),
+    Index("ix_lodger_actions_expiring", "expires_at", sqlite_where=is_expiring, postgresql_where=is_expiring),
     Index(
         "ix_lodger_actions_running",
         "tenant_id",
@@ -307,6 +325,7 @@ usage_days = Table(
     Column("day", Integer, primary_key=True),
     Column("runs", Integer, nullable=False),
     Column("cpu_us", BigInteger, nullable=False),
+    Column("mails", Integer, nullable=False, server_default="0"),
 )
 
 #: One lease per node, not per action. A node whose row is gone or whose epoch moved commits nothing.

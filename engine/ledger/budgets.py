@@ -1,0 +1,68 @@
+"""What tenants have used today, and the end of what waits when a budget of the day is used up."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, case, select, update
+
+from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.schema.scheduling import actions, is_startable, tenants, usage_days
+from lodger.engine.policy.allowance import Used, exhausted
+
+DAY_US = 86_400_000_000
+#: Most waiting actions that one claim ends for a tenant.
+MOST = 1000
+
+_spent = (
+    select(tenants.c.id, tenants.c.limits, usage_days.c.runs, usage_days.c.cpu_us, usage_days.c.mails)
+    .join_from(tenants, usage_days, usage_days.c.tenant_id == tenants.c.id)
+    .where(usage_days.c.day == bindparam("day"), tenants.c.id.in_(bindparam("tenants", expanding=True)))
+)
+
+
+def used_up(books: Books, connection: Connection, tenant_ids: Iterable[str], now_us: int) -> dict[str, str]:
+    """Give the reason for each of these tenants that may start nothing more on this UTC day."""
+    wanted = sorted(set(tenant_ids))
+    if not wanted:
+        return {}
+    rows = connection.execute(_spent, {"day": now_us // DAY_US, "tenants": wanted})
+    found = {}
+    for tenant, limits, runs, cpu_us, mails in rows:
+        reason = exhausted(books.sources.allowance(limits), Used(runs, cpu_us, mails))
+        if reason is not None:
+            found[tenant] = reason
+    return found
+
+
+_waiting = (
+    select(actions.c.id)
+    .where(actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.due_at <= bindparam("now"))
+    .limit(MOST)
+)
+_ended: dict[str, Any] = {
+    # What has begun, a retry or a later step, has failed; what has not was skipped.
+    "state": case(((actions.c.state == "ready") & (actions.c.step == 0), "skipped"), else_="failed"),
+    "reason": bindparam("why"),
+    "held": 0,
+    "finished_us": bindparam("now"),
+}
+_end = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id.in_(_waiting))
+    .values(_ended)
+    .returning(actions.c.schedule_id)
+)
+_end_behind = (
+    update(actions)
+    .where(actions.c.schedule_id == bindparam("schedule"), actions.c.state == "ready", actions.c.held == 1)
+    .values(_ended)
+)
+
+
+def end_waiting(connection: Connection, tenant_id: str, reason: str, now_us: int) -> None:
+    """End what of this tenant is due and waits, and what waits behind that; the caller derives its turn anew."""
+    told = {"why": reason, "now": now_us}
+    rows = connection.execute(_end, told | {"tenant": tenant_id}).all()
+    behind = [told | {"schedule": schedule} for schedule in sorted({row[0] for row in rows if row[0] is not None})]
+    if behind:
+        connection.execute(_end_behind, behind)

@@ -1,0 +1,31 @@
+"""Ends what has waited longer than its schedule allows: an action that has not begun by ``expires_at`` never begins."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from lodger.engine.ledger import serial, turns
+from lodger.engine.ledger.schema.scheduling import actions, is_expiring
+
+_expire = (
+    update(actions)
+    .where(is_expiring, actions.c.expires_at <= bindparam("now"))
+    .values(state="expired", reason="expired", held=0, finished_us=bindparam("now"))
+    .returning(actions.c.tenant_id, actions.c.schedule_id, actions.c.id)
+)
+_expiring = select(actions.c.id).where(is_expiring, actions.c.expires_at <= bindparam("now")).limit(1)
+
+
+def expire(connection: Connection, now_us: int) -> Sequence[Any]:
+    """End them; give (tenant_id, schedule_id, id) of each."""
+    rows = connection.execute(_expire, {"now": now_us}).all()
+    if rows:
+        serial.release(connection, {(row.tenant_id, row.schedule_id) for row in rows if row.schedule_id is not None})
+        turns.refresh(connection, {row.tenant_id for row in rows})
+    return rows
+
+
+def due(connection: Connection, now_us: int) -> bool:
+    """Whether anything has to expire; reads only."""
+    return connection.scalar(_expiring, {"now": now_us}) is not None

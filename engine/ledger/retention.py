@@ -1,0 +1,133 @@
+"""Forgets what is over and old: bounded deletes of history, away from every claim."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, case, delete, func, select, update
+
+from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.budgets import DAY_US
+from lodger.engine.ledger.records import AnyRow
+from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
+
+#: Rows that one transaction deletes at most: a tenant's backlog never holds the writer for long.
+MOST = 500
+#: Days for which usage is kept, whatever the tenant's retention: bills are made from it.
+USAGE_DAYS = 400
+
+_over = actions.c.state.in_(("done", "failed", "cancelled", "skipped", "expired"))
+_ended = case((actions.c.finished_us.is_not(None), actions.c.finished_us), else_=actions.c.due_at)
+# The last run that was done tells the next one what it returned, however long ago that was.
+_done = actions.alias("done")
+_last_done = (actions.c.state == "done") & (
+    actions.c.slot
+    == select(_done.c.slot)
+    .where(_done.c.schedule_id == actions.c.schedule_id, _done.c.state == "done", _done.c.slot.is_not(None))
+    .order_by(_done.c.slot.desc())
+    .limit(1)
+    .correlate(actions)
+    .scalar_subquery()
+)
+_columns = (actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.slot, actions.c.slot_to)
+_older = (
+    select(*_columns)
+    .where(
+        actions.c.tenant_id == bindparam("tenant"),
+        # Ids begin with the time they were made: what was made later cannot have ended before.
+        actions.c.id < bindparam("horizon"),
+        _over,
+        _ended < bindparam("before"),
+        ~func.coalesce(_last_done, False),
+    )
+    .limit(MOST)
+)
+_further = (
+    select(*_columns)
+    .where(
+        actions.c.schedule_id == bindparam("schedule"),
+        _over,
+        actions.c.id < bindparam("oldest"),
+        ~func.coalesce(_last_done, False),
+    )
+    .limit(MOST)
+)
+_oldest = (
+    select(actions.c.id)
+    .where(actions.c.schedule_id == bindparam("schedule"), _over)
+    .order_by(actions.c.id.desc())
+    .limit(1)
+    .offset(bindparam("skipped"))
+)
+
+
+def old(books: Books, connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
+    """Give up to :data:`MOST` actions of a tenant that are over and are kept no longer; reads only.
+
+    Of each schedule the newest ``retention_runs`` are kept, and of these what ended in the last ``retention_days``, and always
+    the last one that was done.
+    """
+    limits = connection.scalar(select(tenants.c.limits).where(tenants.c.id == tenant_id))
+    if limits is None:
+        return []
+    allowed = books.sources.allowance(limits)
+    before = now_us - allowed.retention_days * DAY_US
+    values: dict[str, Any] = {"tenant": tenant_id, "before": before, "horizon": first_id(before)}
+    found = list(connection.execute(_older, values).all())
+    seen = {row.id for row in found}
+    for (schedule,) in connection.execute(select(schedules.c.id).where(schedules.c.tenant_id == tenant_id)).all():
+        if len(found) >= MOST:
+            break
+        oldest = connection.scalar(_oldest, {"schedule": schedule, "skipped": allowed.retention_runs - 1})
+        if oldest is not None:
+            rows = connection.execute(_further, {"schedule": schedule, "oldest": oldest}).all()
+            found += [row for row in rows if row.id not in seen]
+    return found[:MOST]
+
+
+def first_id(us: int) -> str:
+    """Give the least id that an action made at this instant can have."""
+    milliseconds = f"{max(us, 0) // 1000:012x}"
+    return f"{milliseconds[:8]}-{milliseconds[8:]}-7000-8000-000000000000"
+
+
+def drop(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
+    """Delete these actions with their attempts and logs, and usage that is too old for any bill.
+
+    Slots that are forgotten can never be backfilled, because nobody knows any more whether they ran.
+    """
+    if not rows:
+        return
+    keys = [{"tenant": row.tenant_id, "action": row.id} for row in rows]
+    for table, column in ((attempt_logs, "action_id"), (attempts, "action_id"), (actions, "id")):
+        mine = (table.c.tenant_id == bindparam("tenant"), table.c[column] == bindparam("action"))
+        connection.execute(delete(table).where(*mine), keys)
+    latest: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if row.schedule_id is not None and row.slot is not None:
+            key = (row.tenant_id, row.schedule_id)
+            latest[key] = max(latest.get(key, 0), row.slot_to or row.slot)
+    if latest:
+        connection.execute(
+            _remember,
+            [{"k_tenant": tenant, "k_id": schedule, "slot": slot} for (tenant, schedule), slot in latest.items()],
+        )
+    day = now_us // DAY_US - USAGE_DAYS
+    for tenant in sorted({row.tenant_id for row in rows}):
+        connection.execute(delete(usage_days).where(usage_days.c.tenant_id == tenant, usage_days.c.day < day))
+
+
+_remember = (
+    update(schedules)
+    .where(
+        schedules.c.tenant_id == bindparam("k_tenant"),
+        schedules.c.id == bindparam("k_id"),
+        func.coalesce(schedules.c.forgotten_us, 0) < bindparam("slot"),
+    )
+    .values(forgotten_us=bindparam("slot"))
+)
+
+
+def tenants_after(connection: Connection, tenant_id: str, most: int = 100) -> list[str]:
+    """Give the next tenants by id, to go round all of them."""
+    found = select(tenants.c.id).where(tenants.c.id > tenant_id, tenants.c.state != "deleted")
+    return list(connection.scalars(found.order_by(tenants.c.id).limit(most)))

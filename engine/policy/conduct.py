@@ -1,0 +1,115 @@
+"""How a schedule's actions behave once they exist: when they are due, how long they may wait, who goes first, what ends them."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import timedelta
+from enum import IntEnum
+from typing import Any
+
+from lodger.engine.errors import InputError
+from lodger.engine.policy.defaults import number, whole, word
+
+#: Longest jitter and longest wait before an action expires, seconds.
+JITTER_MOST_S = 86_400.0
+EXPIRY_MOST_S = 366 * 86_400.0
+PAUSE_AFTER_MOST = 10_000
+
+
+class Priority(IntEnum):
+    """Who goes first inside a tenant. Between tenants priority means nothing: that is fairness's."""
+
+    HIGH = -1
+    NORMAL = 0
+    LOW = 1
+
+
+def parse_priority(text: str) -> Priority:
+    """Read ``high``, ``normal`` or ``low``.
+
+    Raises:
+        InputError: priority_invalid.
+    """
+    try:
+        return Priority[str(text).strip().upper()]
+    except KeyError:
+        raise InputError(
+            "priority_invalid",
+            f"there is no priority {text!r}",
+            why="it says which of a tenant's waiting actions starts first",
+            fix="one of: high, normal, low",
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """The policies of one schedule beside missed, overlap and retry; every field has its default in the policy table.
+
+    Attributes:
+        jitter_s: actions are due up to so much after their slot, see :mod:`lodger.engine.policy.jitter`.
+        expires_s: an action that has not started so long after it was due is ``expired``; 0 means never.
+        priority: high, normal or low.
+        pause_after: the schedule is paused after so many failed actions in a row; 0 means never.
+    """
+
+    jitter_s: float = number("jitter_s")
+    expires_s: float = number("expires_s")
+    priority: str = word("priority")
+    pause_after: int = whole("pause_after")
+
+    def __post_init__(self) -> None:
+        _within("jitter_s", self.jitter_s, JITTER_MOST_S)
+        _within("expires_s", self.expires_s, EXPIRY_MOST_S)
+        _within("pause_after", self.pause_after, PAUSE_AFTER_MOST)
+        if self.pause_after != int(self.pause_after):
+            raise _refused("pause_after", self.pause_after, "a whole number")
+        parse_priority(self.priority)
+
+    @property
+    def jitter(self) -> timedelta:
+        """The jitter as a duration."""
+        return timedelta(seconds=self.jitter_s)
+
+    @property
+    def expiry_us(self) -> int | None:
+        """Microseconds from due to expired; None when actions do not expire."""
+        return round(self.expires_s * 1_000_000) or None
+
+    @property
+    def rank(self) -> int:
+        """The priority as the number that actions are ordered by, ascending."""
+        return int(parse_priority(self.priority))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the policies as a JSON-able object."""
+        return asdict(self)
+
+    def stops(self, failures: int) -> bool:
+        """Whether a schedule with so many failed actions in a row is paused."""
+        return bool(self.pause_after) and failures >= self.pause_after
+
+
+def parse_conduct(wish: "Conduct | Mapping[str, Any] | None") -> Conduct:
+    """Read an object with some of the fields.
+
+    Raises:
+        InputError: policy_unknown, policy_invalid, priority_invalid.
+    """
+    if isinstance(wish, Conduct):
+        return wish
+    wish = wish or {}
+    names = [field.name for field in fields(Conduct)]
+    unknown = sorted(set(wish) - set(names))
+    if unknown:
+        raise InputError("policy_unknown", f"there is no policy {unknown[0]!r}", fix="one of: " + ", ".join(names))
+    return Conduct(**wish)
+
+
+def _within(name: str, value: object, most: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise _refused(name, value, f"a number from 0 to {most:g}")
+
+
+def _refused(name: str, value: object, rule: str) -> InputError:
+    return InputError(
+        "policy_invalid", f"{name} cannot be {value!r}", why=f"it is {rule}", fix="see the table in docs/policies.md"
+    )

@@ -1,0 +1,74 @@
+"""Jitter, the cap on schedules and the least interval, held on the ledger."""
+
+from datetime import timedelta
+
+import pytest
+from tests.store.bench import Bench
+
+from lodger.engine.errors import Conflict, InputError
+
+
+def test_an_action_is_due_after_its_slot_and_before_the_next(bench: Bench) -> None:
+    bench.tenant()
+    schedules = [bench.schedule("every 60", name=f"s{number}", jitter_s=3600, overlap="allow") for number in range(20)]
+    for _ in range(4):
+        bench.clock.advance(60)
+        bench.tick()
+    delays = set()
+    for schedule in schedules:
+        mine = {action.due_at - action.slot for action in bench.actions(schedule) if action.slot}
+        assert len(mine) == 1, "every slot of a schedule is put off by the same"
+        delays |= mine
+    assert min(delays) >= timedelta()
+    assert max(delays) < timedelta(seconds=60)
+    assert len(delays) == 20
+
+
+def test_a_jittered_action_does_not_start_before_it_is_due(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule("every 600", jitter_s=600)
+    bench.clock.advance(600)
+    bench.tick()
+    (action,) = bench.actions(schedule)
+    assert action.slot is not None
+    assert bench.claim() == []
+    bench.clock.us += (action.due_at - action.slot) // timedelta(microseconds=1) - 1
+    assert bench.claim() == []
+    bench.clock.us += 1
+    (claim,) = bench.claim()
+    assert claim.due_us == bench.clock.us
+
+
+def test_two_slots_closer_than_the_tenants_interval_are_refused(bench: Bench) -> None:
+    bench.tenant(min_interval_s=60)
+    bench.schedule("every 60")
+    with pytest.raises(InputError) as refused:
+        bench.schedule("every 59", name="fast")
+    assert refused.value.code == "rule_too_frequent"
+    assert refused.value.details["smallest_gap_s"] == 59
+    with pytest.raises(InputError, match="30 s apart"):
+        bench.engine.schedules.edit("acme", "s", rules="every 30")
+    assert bench.engine.schedules.get("acme", "s").revision == 1
+    assert bench.engine.schedules.edit("acme", "s", params=1).revision == 2
+    bench.tenant("fast", min_interval_s=1)
+    assert bench.schedule("every 1", tenant_id="fast").revision == 1
+
+
+def test_a_tenant_has_so_many_schedules_and_a_deleted_one_makes_room(bench: Bench) -> None:
+    bench.tenant(schedules=2)
+    bench.tenant("other")
+    bench.schedule(name="a")
+    bench.schedule(name="b")
+    bench.schedule(name="c", tenant_id="other")
+    with pytest.raises(Conflict) as refused:
+        bench.schedule(name="c")
+    assert refused.value.code == "schedules_full"
+    bench.engine.schedules.delete("acme", "a")
+    assert bench.schedule(name="c").name == "c"
+
+
+def test_an_edit_changes_one_policy_and_leaves_the_others(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(jitter_s=5, priority="low")
+    conduct = bench.engine.schedules.edit("acme", "s", jitter_s=7).conduct
+    assert (conduct["jitter_s"], conduct["priority"]) == (7, "low")

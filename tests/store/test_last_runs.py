@@ -1,0 +1,54 @@
+"""When a schedule last ran, and where: for programs that ask and for the script itself."""
+
+import json
+
+from tests.store.bench import THROWN, Bench
+
+from lodger.engine.clock import from_us
+from lodger.engine.data import wire
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.node.context import context_json
+from lodger.sandbox.outcome import Outcome
+
+
+def test_the_last_run_whatever_became_of_it(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule()
+    verbs = bench.engine.schedules
+    assert verbs.last_run("acme", "s") is None
+    bench.clock.advance(60)
+    bench.tick()
+    assert verbs.last_run("acme", "s") is None
+    bench.clock.advance(5)
+    (claim,) = bench.claim()
+    running = verbs.last_run("acme", "s")
+    assert running is not None
+    assert (running.state, running.node, running.finished_at) == ("running", "n1", None)
+    bench.clock.advance(2)
+    bench.commit(claim, finished=THROWN)
+    last = verbs.last_run("acme", "s")
+    assert last is not None
+    now = bench.clock.us
+    assert (last.slot, last.started_at, last.finished_at) == (
+        from_us(now - 7_000_000),
+        from_us(now - 2_000_000),
+        from_us(now),
+    )
+    assert (last.state, last.outcome, last.node) == ("failed", Outcome.SCRIPT_ERROR, "n1")
+
+
+def test_a_script_is_told_about_the_last_run_that_succeeded(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule()
+    told = []
+    for node in ("n1", "n2", "n1"):
+        bench.clock.advance(60)
+        bench.tick()
+        bench.clock.advance(1)
+        (claim,) = bench.claim(node=node)
+        told.append(json.loads(context_json(claim, Datasets(), bench.clock.us))["action"]["lastRun"])
+        bench.commit(claim, node=node)
+        bench.clock.advance(-1)
+    assert [each and each["node"] for each in told] == [None, "n1", "n2"]
+    started = wire.tag_instant(from_us(bench.clock.us - 60_000_000 + 1_000_000))
+    assert told[2]["startedAt"] == started

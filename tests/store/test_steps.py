@@ -1,0 +1,138 @@
+"""Several scripts in order: each step has its own try, limits and logs; what fails is resumed where it failed."""
+
+import json
+
+import pytest
+from tests.store.bench import THROWN, Bench
+
+from lodger.engine.errors import InputError, NotFound
+from lodger.engine.ledger.records import Schedule
+from lodger.engine.node.executor import Finished
+from lodger.sandbox.job import LogLine
+from lodger.sandbox.outcome import Outcome
+
+
+def said(result: object) -> Finished:
+    return Finished(Outcome.OK, result=json.dumps(result), logs=(LogLine("info", f"says {result}", 1),))
+
+
+def steps(bench: Bench, **terms: object) -> Schedule:
+    bench.tenant()
+    for name in ("fetch", "shape", "send"):
+        bench.engine.scripts.put("acme", name, f"export default () => '{name}'")
+    given = ["fetch", {"script": "shape", "limits": {"cpu_ms": 50}}, "send"]
+    made = bench.engine.schedules.create(
+        "acme",
+        "s",
+        script=given,
+        rules="every 3600",
+        params={"first": 1},
+        **terms,  # type: ignore[arg-type]  # forwarded
+    )
+    bench.clock.advance(3600)
+    bench.tick()
+    return made
+
+
+def test_each_step_has_its_script_input_limits_row_and_logs(bench: Bench) -> None:
+    schedule = steps(bench)
+    seen = []
+    for result in ([1], {"two": 2}, "three"):
+        (claim,) = bench.claim()
+        seen.append((claim.step, claim.script_name, claim.params, claim.limits.cpu_ms, claim.tries))
+        bench.commit(claim, finished=said(result))
+    assert seen == [
+        (0, "fetch", {"first": 1}, 1000, 1),
+        (1, "shape", [1], 50, 1),
+        (2, "send", {"two": 2}, 1000, 1),
+    ]
+    (action,) = bench.actions(schedule)
+    assert (action.state, action.result, action.step, action.script) == ("done", "three", 2, "send")
+    tries = bench.engine.actions.attempts(action.id)
+    assert [(each.step, each.outcome, each.logs[0].text) for each in tries] == [
+        (0, Outcome.OK, "says [1]"),
+        (1, Outcome.OK, "says {'two': 2}"),
+        (2, Outcome.OK, "says three"),
+    ]
+
+
+def test_a_failed_step_ends_the_action_and_the_later_ones_never_start(bench: Bench) -> None:
+    schedule = steps(bench)
+    bench.commit(*bench.claim(), finished=said(1))
+    bench.commit(*bench.claim(), finished=THROWN)
+    bench.clock.advance(100)
+    assert bench.claim() == []
+    (action,) = bench.actions(schedule)
+    assert (action.state, action.step, action.script, action.result) == ("failed", 1, "shape", None)
+
+
+def test_a_retry_resumes_at_the_failed_step_with_its_input_and_its_own_tries(bench: Bench) -> None:
+    schedule = steps(bench, retry={"attempts": 2, "backoff_s": 1})
+    applied: list[tuple[int, int]] = []
+    good = Finished(Outcome.OK, result="[7]", journal="effects")
+
+    def end(finished: Finished) -> None:
+        claimed = bench.claim()
+        bench.commit(
+            *claimed, finished=finished, apply_effects=lambda _c, claim, _f: applied.append((claim.step, claim.tries))
+        )
+        bench.clock.advance(5)
+
+    for finished in (THROWN, good, THROWN):
+        end(finished)
+    (claim,) = bench.claim()
+    assert (claim.step, claim.tries, claim.params, claim.attempt) == (1, 2, [7], 4)
+    bench.commit(claim, finished=good, apply_effects=lambda _c, claim, _f: applied.append((claim.step, claim.tries)))
+    end(THROWN)
+    end(good)
+    assert bench.states(schedule) == ["done"]
+    assert applied == [(0, 2), (1, 2), (2, 2)], "the effects of each step exactly once"
+
+
+def test_a_rescued_step_runs_again_and_a_late_commit_of_it_changes_nothing(bench: Bench) -> None:
+    steps(bench)
+    bench.commit(*bench.claim(), finished=said(1))
+    (late,) = bench.claim()
+    bench.clock.advance(60)
+    bench.rescue()
+    bench.renew()
+    assert bench.commit(late, finished=said(2)).lost == (late,)
+    bench.nodes.clear()
+    (again,) = bench.claim(node="n2")
+    assert (again.step, again.params) == (1, 1)
+
+
+def test_a_queued_action_keeps_the_versions_of_all_its_steps(bench: Bench) -> None:
+    steps(bench)
+    bench.engine.scripts.put("acme", "send", "export default () => 'newer'")
+    versions = []
+    for _ in range(3):
+        (claim,) = bench.claim()
+        versions.append((claim.script_name, claim.script_version))
+        bench.commit(claim, finished=said(None))
+    assert versions == [("fetch", 1), ("shape", 1), ("send", 1)]
+
+
+def test_cancelling_between_two_steps_ends_it(bench: Bench) -> None:
+    schedule = steps(bench)
+    bench.commit(*bench.claim(), finished=said(1))
+    bench.engine.actions.cancel(bench.actions(schedule)[0].id)
+    assert bench.claim() == []
+    assert bench.states(schedule) == ["cancelled"]
+
+
+def test_an_edit_keeps_the_steps_and_may_change_them(bench: Bench) -> None:
+    steps(bench)
+    kept = bench.engine.schedules.edit("acme", "s", params=2)
+    assert [step["script"] for step in kept.steps] == ["fetch", "shape", "send"]
+    assert kept.steps[1]["limits"] == {"cpu_ms": 50}
+    assert [step["script"] for step in bench.engine.schedules.edit("acme", "s", script="send").steps] == ["send"]
+
+
+def test_what_is_no_step_is_refused(bench: Bench) -> None:
+    bench.tenant()
+    for wish in ([], ["job"] * 21, [{"limits": {}}], [{"script": "job", "colour": 1}], [7]):
+        with pytest.raises(InputError, match="step"):
+            bench.engine.schedules.create("acme", "s", script=wish, rules="every 60")  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(NotFound):
+        bench.engine.schedules.create("acme", "s", script=["job", "absent"], rules="every 60")
