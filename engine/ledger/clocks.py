@@ -101,7 +101,7 @@ def _halted(books: Books, connection: Connection, row: AnyRow) -> bool:
     if not conduct.stops(row.failures):
         return False
     # What is due and not accounted yet belongs to the pause.
-    connection.execute(_move, [_moved(row, "paused", None, row.accounted_us)])
+    _move.run(connection, [_moved(row, "paused", None, row.accounted_us)])
     note = f"paused after {row.failures} failed actions in a row"
     mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
     connection.execute(update(schedules).where(*mine).values(note=note))

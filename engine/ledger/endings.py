@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, update
 
 from lodger.engine.ledger import clocks, failures, serial, turns
 from lodger.engine.ledger.books import Books

@@ -40,9 +40,11 @@ _firsts = union_all(*(_first(int(rank)) for rank in Priority)).subquery()
 _earliest = select(func.min(_firsts.c.due_at)).scalar_subquery()
 _active = select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
 
-_derived = update(turns).values(startable_at=case((and_(_active, _running < turns.c.cap), _earliest), else_=None))
-_refresh = _derived.where(turns.c.tenant_id == bindparam("tenant"))
-_refresh_all = _derived.where(turns.c.tenant_id.in_(bindparam("tenants", expanding=True)))
+_refresh = (
+    update(turns)
+    .where(turns.c.tenant_id == bindparam("tenant"))
+    .values(startable_at=case((and_(_active, _running < turns.c.cap), _earliest), else_=None))
+)
 
 
 def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
@@ -62,11 +64,9 @@ _lock = (
 
 def refresh(connection: Connection, tenant_ids: Iterable[str]) -> None:
     """Derive the turns of these tenants anew; the last statement of every transaction that touched their actions."""
-    touched = sorted(set(tenant_ids))
-    if touched and connection.dialect.name == "sqlite":
-        connection.execute(_refresh, [{"tenant": tenant} for tenant in touched])
-    elif touched:
-        connection.execute(_refresh_all, {"tenants": touched})
+    touched = [{"tenant": tenant} for tenant in sorted(set(tenant_ids))]
+    if touched:
+        connection.execute(_refresh, touched)
 
 
 def served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> None:

@@ -12,7 +12,7 @@ LAWS = {
     """,
     "what is done has the effects of every step": """
         SELECT id FROM lodger_actions a WHERE state = 'done'
-        AND (SELECT count(*) FROM effects_seen e WHERE e.id = a.id) <> coalesce(json_array_length(steps), 1)
+        AND (SELECT count(*) FROM effects_seen e WHERE e.id = a.id) <> coalesce(json_array_length(CAST(steps AS json)), 1)
     """,
     "a step begins when the one before has its effects": """
         SELECT id, step FROM lodger_actions a WHERE step > 0

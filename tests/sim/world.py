@@ -72,13 +72,8 @@ class World:
         self.chance = random.Random(seed)
         self.clock = VirtualClock()
         ids = Identities(self.clock.now_us, self.chance.randbytes)
-<<<<<<< HEAD
-        settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=3, catch_up_max=20)
-        path = url or str(folder / f"world-{seed}.db")
-=======
         settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=3, catch_up_max=20, min_interval_s=1)
-        path = str(folder / f"world-{seed}.db")
->>>>>>> policies
+        path = url or str(folder / f"world-{seed}.db")
         self.engine = Engine.open(
             path, clock=self.clock, settings=settings, compile_schedule=compile_intervals, ids=ids
         )
@@ -90,12 +85,8 @@ class World:
         self.fuse: int | None = None
         event.listen(self.books.database.engine, "before_cursor_execute", self._burn)
         with self.books.database.write() as connection:
-<<<<<<< HEAD
             kind = "UUID" if self.books.database.dialect == "postgresql" else "TEXT"
-            connection.exec_driver_sql(f"CREATE TABLE effects_seen (id {kind}, n INTEGER)")
-=======
-            connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT, step INTEGER, n INTEGER)")
->>>>>>> policies
+            connection.exec_driver_sql(f"CREATE TABLE effects_seen (id {kind}, step INTEGER, n INTEGER)")
         for tenant in TENANTS:
             self._tenant(tenant)
 

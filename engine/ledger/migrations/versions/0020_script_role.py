@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0020"
-down_revision = "0002"
+down_revision = "0010"
 branch_labels = None
 depends_on = None
 
