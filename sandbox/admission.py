@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""What is turned away before a worker is taken: too large, not JSON, not text."""
-=======
 """What of a job is refused before any worker hears of it: too large, no text, no JSON, names that cannot be ones."""
->>>>>>> lead
 
 from lodger.sandbox import prescan, verdict
 from lodger.sandbox.job import Job

@@ -12,7 +12,7 @@ LAWS = {
     """,
     "what is done has the effects of every step": """
         SELECT id FROM lodger_actions a WHERE state = 'done'
-        AND (SELECT count(*) FROM effects_seen e WHERE e.id = a.id) <> coalesce(json_array_length(steps), 1)
+        AND (SELECT count(*) FROM effects_seen e WHERE e.id = a.id) <> coalesce(json_array_length(CAST(steps AS json)), 1)
     """,
     "a step begins when the one before has its effects": """
         SELECT id, step FROM lodger_actions a WHERE step > 0
@@ -41,7 +41,7 @@ LAWS = {
         GROUP BY a.schedule_id HAVING count(*) > 1
     """,
     "turns are what the actions say": """
-        SELECT tenant_id, startable_at FROM lodger_turns t WHERE startable_at IS NOT CASE
+        SELECT tenant_id, startable_at FROM lodger_turns t WHERE startable_at IS DISTINCT FROM CASE
             WHEN (SELECT state FROM lodger_tenants WHERE id = t.tenant_id) = 'active'
              AND (SELECT count(*) FROM lodger_actions a WHERE a.tenant_id = t.tenant_id AND a.state = 'running') < cap
             THEN (SELECT min(due_at) FROM lodger_actions a
