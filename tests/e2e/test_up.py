@@ -73,7 +73,10 @@ def test_a_dry_run_for_people(house: Path) -> None:
 
 def test_up_runs_what_is_due_and_stops_when_told(house: Path) -> None:
     place = str(house / "ledger.db")
-    made = lodger("schedule", "create", "oak", "evening", "--script", "light", "--rule", "every 1s", "--db", place)
+    made = lodger(
+        "schedule", "create", "oak", "evening", "--script", "light", "--rule", "every 1s", "--db", place,
+        LODGER_MIN_INTERVAL_S="1",
+    )  # fmt: skip
     assert made.code == 0, made.err
     command = [sys.executable, "-m", "lodger.engine.cli", "up", "--expose", "shop:expose", "--db", place, "--json"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / ".dev")}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.sim.world import Broken, World
 
-from lodger.engine.ledger import claims, clocks, commits, endings, leases, serial, stops
+from lodger.engine.ledger import backfills, claims, clocks, commits, endings, leases, serial, stops
 from lodger.engine.ledger.schema.scheduling import actions
 
 SEEDS = range(12)
@@ -77,6 +77,13 @@ PLANTED: dict[str, tuple[object, str, Callable[[Any], Any], int]] = {
     "what has expired is started": (claims, "expire", lambda _true: lambda *_a: [], 12),
     "the steps after the first are forgotten": (endings, "next_step", lambda _true: lambda *_a: None, 4),
     "a step is begun twice": (endings, "_step_on", lambda true: true.values(step=actions.c.step), 4),
+    "a backfill runs what has run": (
+        backfills,
+        "chosen",
+        lambda true: lambda slots, _states, before: true(slots, {}, before),
+        12,
+    ),
+    "a slot starts beside a backfill": (clocks, "behind", lambda _true: lambda step: step, 12),
     "held actions are not told from others": (serial, "unfinished", lambda _true: lambda *_a: {}, 4),
 }
 
