@@ -12,6 +12,7 @@ from tests.store.intervals import compile_intervals
 from lodger.engine.clock import SystemClock, from_us
 from lodger.engine.node.node import Node
 from lodger.engine.node.server_clock import ServerClock
+from lodger.engine.policy.placement import unbounded
 from lodger.engine.sync import Engine
 
 __all__ = ["kind", "url"]
@@ -47,7 +48,7 @@ async def off(engine: Engine, seconds: float) -> tuple[int, list[str], list[str]
     try:
         engine.run_at("acme", "job", from_us(SystemClock().now_us()))
         assert node.lease is not None
-        claimed = await node.claim(node.lease, 1)
+        claimed = await node.claim(node.lease, unbounded(1))
         return (
             node.clock.now_us() - SystemClock().now_us(),
             told,
