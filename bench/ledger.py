@@ -1,10 +1,13 @@
-"""Actions per second through the ledger with an executor that does nothing, on SQLite.
+"""Actions per second through the ledger with an executor that does nothing, on SQLite and PostgreSQL.
 
 Two figures: *burn-down* (ready actions claimed, run by a real node, committed with outcome, attempt and usage), and
-*whole* (clocks ticked, then the same). Run: ``python bench/ledger.py [ACTIONS] [BATCH]``; wants a quiet machine.
+*whole* (clocks ticked, then the same). Run: ``python bench/ledger.py [ACTIONS] [BATCH] [sqlite|postgresql|URL]``; wants a
+quiet machine. PostgreSQL is a server of the bench's own, durability off (``fsync=off``), or on with LODGER_BENCH_FSYNC=1;
+a URL names an empty database of yours.
 """
 
 import asyncio
+import os
 import sys
 import tempfile
 import time
@@ -79,11 +82,10 @@ def compile_hourly(_rules: object, *, now: datetime) -> Hourly:
     return Hourly()
 
 
-async def measure(folder: Path, number: int, batch: int, synchronous: str, ticking: bool) -> float:
+async def measure(path: str, number: int, batch: int, synchronous: str, ticking: bool) -> float:
     """Seconds from the first moment of the node to the last commit."""
     settings = Settings(slots=batch, commit_batch=batch, tick_batch=batch, sqlite_synchronous=synchronous, lease_s=60)
-    path = folder / f"{synchronous}-{ticking}.db"
-    async with Engine.open(str(path), settings=settings, compile_schedule=compile_hourly) as engine:
+    async with Engine.open(path, settings=settings, compile_schedule=compile_hourly) as engine:
         for tenant in range(10):
             await engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000, "schedules": 10_000_000})
             await engine.scripts.put(f"t{tenant}", "job", "export default () => null")
@@ -132,16 +134,33 @@ def _fill(engine: Engine, number: int) -> None:
         connection.exec_driver_sql("UPDATE lodger_turns SET startable_at = 0")
 
 
+def places(wanted: str, folder: Path) -> Iterator[tuple[str, str, bool, str]]:
+    """Give (name, synchronous, ticking, place) of each measurement."""
+    if wanted in {"all", "sqlite"}:
+        for synchronous in ("NORMAL", "FULL"):
+            for ticking in (False, True):
+                yield f"SQLite {synchronous}", synchronous, ticking, str(folder / f"{synchronous}-{ticking}.db")
+    if "://" in wanted:
+        yield "PostgreSQL", "FULL", False, wanted
+    if wanted in {"all", "postgresql"}:
+        from tests.databases import server
+
+        if os.environ.get("LODGER_BENCH_FSYNC"):
+            server.SETTINGS |= {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+        for ticking in (False, True):
+            yield "PostgreSQL", "FULL", ticking, server.shared().url(server.shared().database())
+
+
 def main() -> None:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     batch = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    wanted = sys.argv[3] if len(sys.argv) > 3 else "all"
     with tempfile.TemporaryDirectory() as folder:
-        for synchronous in ("NORMAL", "FULL"):
-            for ticking in (False, True):
-                count = number // 4 if ticking else number
-                took = asyncio.run(measure(Path(folder), count, batch, synchronous, ticking))
-                what = "tick, claim, commit" if ticking else "claim, commit      "
-                print(f"SQLite {synchronous:6} {what} {count:7} actions, batches of {batch}: {count / took:8.0f}/s")
+        for name, synchronous, ticking, place in places(wanted, Path(folder)):
+            count = number // 4 if ticking else number
+            took = asyncio.run(measure(place, count, batch, synchronous, ticking))
+            what = "tick, claim, commit" if ticking else "claim, commit      "
+            print(f"{name:13} {what} {count:7} actions, batches of {batch}: {count / took:8.0f}/s", flush=True)
 
 
 if __name__ == "__main__":

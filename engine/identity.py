@@ -1,9 +1,11 @@
 """UUIDv7 ids: ordered by the time they were made, unique across nodes, with nothing of a tenant in them."""
 
 import os
+import re
 import threading
 from collections.abc import Callable
 
+_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _VERSION = 0x7
 _VARIANT = 0b10
 
@@ -35,6 +37,11 @@ class Identities:
         number = (stamp >> 12) << 80 | _VERSION << 76 | (stamp & 0xFFF) << 64 | _VARIANT << 62 | random
         text = f"{number:032x}"
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def is_id(text: str) -> bool:
+    """Whether a text could be an id at all; PostgreSQL compares ids with nothing else."""
+    return _TEXT.fullmatch(text) is not None
 
 
 def made_at_us(identity: str) -> int:

@@ -60,7 +60,7 @@ class Engine:
         """Open a ledger, making or upgrading it.
 
         Args:
-            url_or_path: a path of a SQLite file, or a SQLAlchemy URL.
+            url_or_path: a path of a SQLite file, or ``postgresql://user@host/name`` (extra ``postgres``).
             compile_schedule: replaces :func:`lodger.engine.recurrence.compile.compile_schedule`.
             ids: replaces the source of ids; simulations do.
             progress: told about each migration.
@@ -68,10 +68,13 @@ class Engine:
         Raises:
             Unavailable: the file is no database, may not be written, is of a later Lodger.
         """
-        clock, settings = clock or SystemClock(), settings or Settings()
+        injected, clock, settings = clock is not None, clock or SystemClock(), settings or Settings()
         database = Database(str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress)
         ids = ids or Identities(clock.now_us)
-        return cls(Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(settings), settings))
+        of_server = database.dialect == "postgresql" and not injected
+        return cls(
+            Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(settings), settings, of_server)
+        )
 
     def close(self) -> None:
         """Let go of the database; safe to call twice."""

@@ -68,6 +68,7 @@ async def _serve(
     from contextlib import AsyncExitStack, suppress
 
     from lodger.engine.facade import Engine
+    from lodger.engine.ledger.database import shown
     from lodger.engine.node.mailer import Mailer, MailServer
     from lodger.engine.settings_table import load
 
@@ -98,7 +99,7 @@ async def _serve(
             stack.push_async_callback(mailer.stop)
         node = await stack.enter_async_context(engine.node(name=name))
         if not as_json:
-            say(f"node {node.name} is up on {settings.database}; Ctrl-C stops it")
+            say(f"node {node.name} is up on {shown(settings.database)}; Ctrl-C stops it")
             sys.stdout.flush()
         await told.wait()
         if not as_json:

@@ -7,19 +7,16 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import String, and_, case, false, func, literal, not_, null, or_, true
+from sqlalchemy import Double, String, and_, false, func, literal, not_, null, or_, true
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data import wire
-from lodger.engine.data.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, ColumnField, PathField
+from lodger.engine.data.fields import NULL, OTHER, STRING, TIME, ColumnField, PathField
 from lodger.engine.data.filters import And, Filter, In, Not, Op, Or, Order
 from lodger.engine.data.kinds import Kind
+from lodger.engine.data.paths import place
 from lodger.engine.data.stored import SQLITE, bound_type, column_of, floor_ceiling, stored
-from lodger.engine.ledger.schema.data import documents
 
 Clause = ColumnElement[bool]
-#: SQLite's names of the JSON types of each class that values are compared within.
-_TYPES = {BOOLEAN: ("true", "false"), NUMBER: ("integer", "real"), STRING: ("text",), TIME: ("text",)}
 
 
 class Compiler:
@@ -64,7 +61,7 @@ class Compiler:
         """Give what a field is ordered and grouped by: the column, or a path's class and value."""
         if isinstance(field, ColumnField):
             return [column_of(field, self.dialect)]
-        return [self.rank(field), self.value(field)]
+        return [self.rank(field), *self.values(field)]
 
     def after(self, order: Sequence[Order], values: Sequence[Any]) -> Clause:
         """Give the condition of standing after a row whose terms are these."""
@@ -103,7 +100,7 @@ class Compiler:
         if isinstance(field, PathField):
             rank, inner = value
             if rank == NULL:
-                return self._missing(field)
+                return place(field, self.dialect).missing()
             if rank == OTHER:
                 alike: Clause = self.rank(field) == OTHER
                 return alike
@@ -129,7 +126,9 @@ class Compiler:
         for rank in sorted({rank for rank, _ in values}):
             bound = [self._inner(rank, inner) for of, inner in values if of == rank]
             ways.append(
-                self._missing(field) if rank == NULL else self._within(field, rank, operator.methodcaller("in_", bound))
+                place(field, self.dialect).missing()
+                if rank == NULL
+                else self._within(field, rank, operator.methodcaller("in_", bound))
             )
         return or_(false(), *ways)
 
@@ -171,50 +170,27 @@ class Compiler:
         compare = {Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge}[op]
         return self._within(field, rank, lambda held: compare(held, self._inner(rank, inner)))
 
-    def _missing(self, field: PathField) -> Clause:
-        kind = func.json_type(documents.c.body, _json_path(field))
-        return or_(kind.is_(None), kind == "null")
-
     def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
         """Ask something of a value, false when it is of another class: what :meth:`rank` says, for one class."""
-        path = _json_path(field)
-        if rank == TIME:
-            path = f'{path}."{wire.INSTANT}"'
-        kind = func.json_type(documents.c.body, path)
-        alike = kind == "text" if len(_TYPES[rank]) == 1 else kind.in_(_TYPES[rank])
-        return func.coalesce(and_(alike, asked(func.json_extract(documents.c.body, path))), false())
+        alike, held = place(field, self.dialect).held(rank)
+        return func.coalesce(and_(alike, asked(held)), false())
 
     def _inner(self, rank: int, inner: Any) -> ColumnElement[Any]:
-        return literal(inner, String()) if rank in (STRING, TIME) else literal(inner)
+        if rank in (STRING, TIME):
+            return literal(inner, String())
+        return literal(inner) if self.dialect == SQLITE else literal(float(inner), Double())
 
     def rank(self, field: PathField) -> ColumnElement[Any]:
         """Give the class of the value at a path: :mod:`lodger.engine.data.fields`."""
-        path = _json_path(field)
-        kind = func.json_type(documents.c.body, path)
-        time = func.json_type(documents.c.body, f'{path}."{wire.INSTANT}"')
-        return case(
-            (or_(kind.is_(None), kind == "null"), NULL),
-            (kind.in_(["true", "false"]), BOOLEAN),
-            (kind.in_(["integer", "real"]), NUMBER),
-            (kind == "text", STRING),
-            (and_(kind == "object", time == "text"), TIME),
-            else_=OTHER,
-        )
+        return place(field, self.dialect).rank()
 
-    def value(self, field: PathField) -> ColumnElement[Any]:
-        """Give what is compared within the class; NULL for lists, objects and missing values."""
-        path = _json_path(field)
-        kind = func.json_type(documents.c.body, path)
-        time = f'{path}."{wire.INSTANT}"'
-        return case(
-            (kind == "object", func.json_extract(documents.c.body, time)),
-            (kind == "array", null()),
-            else_=func.json_extract(documents.c.body, path),
-        )
+    def values(self, field: PathField) -> list[ColumnElement[Any]]:
+        """Give what is compared within the class, one form or several of which all but one are NULL."""
+        return place(field, self.dialect).values()
 
     def numbers(self, field: PathField) -> ColumnElement[Any]:
         """Give the numbers at a path as doubles, NULL for anything else."""
-        return case((self.rank(field) == NUMBER, self.value(field) * 1.0), else_=null())
+        return place(field, self.dialect).numbers()
 
 
 def _holds(field: ColumnField, value: Any) -> bool:
@@ -223,8 +199,3 @@ def _holds(field: ColumnField, value: Any) -> bool:
         return True
     low, high = floor_ceiling(value, field.scale)
     return low == high
-
-
-def _json_path(field: PathField) -> str:
-    """Write the path for SQLite; it is bound, and its parts are plain names."""
-    return "$." + ".".join(f'"{part}"' for part in field.parts)

@@ -5,15 +5,16 @@ from collections.abc import Collection as Many
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Integer, cast, func
+from sqlalchemy import Connection, Integer, Text, cast, collate, func
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql.elements import ColumnElement
 
+from lodger.engine.data import wire
 from lodger.engine.data.aggregate import MOST_GROUPS, Measure, Part, Parts, Wanted
 from lodger.engine.data.compiler import Compiler
 from lodger.engine.data.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.evaluator import Row
-from lodger.engine.data.fields import BOOLEAN, NULL, OTHER, ColumnField, PathField
+from lodger.engine.data.fields import NULL, OTHER, ColumnField, PathField
 from lodger.engine.data.filters import Filter, Order
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, bad_request
@@ -114,7 +115,7 @@ class Reader:
         for raw in found:
             if not raw[len(flat)] and not flat:
                 continue
-            key, part = _part(wanted, raw, len(flat), spans)
+            key, part = _part(wanted, raw, [len(parts) for parts in groups], spans)
             result[key] = part
         return result
 
@@ -129,7 +130,7 @@ class Reader:
         if isinstance(item, ColumnField):
             return self.compiler.parts(item)
         rank = self.compiler.rank(item)
-        return [func.nullif(func.nullif(rank, OTHER), NULL), self.compiler.value(item)]
+        return [func.nullif(func.nullif(rank, OTHER), NULL), *self.compiler.values(item)]
 
     def _measure(self, measure: Measure, item: ColumnField | PathField) -> list[ColumnElement[Any]]:
         if isinstance(item, PathField):
@@ -138,6 +139,9 @@ class Reader:
                 return [func.sum(numbers), func.count(numbers)]
             return [func.min(numbers) if measure is Measure.MIN else func.max(numbers)]
         column = column_of(item, self.dialect)
+        if self.dialect != SQLITE and item.kind in (Kind.UUID, Kind.BOOL):
+            # Has no extremes there, but its text has, and sorts alike.
+            column = collate(cast(column, Text()), "C") if item.kind is Kind.UUID else cast(column, Integer())
         if measure is Measure.MIN:
             return [func.min(column)]
         if measure is Measure.MAX:
@@ -164,19 +168,24 @@ def _row(rows: Dataset, raw: Any) -> Row:
     return {"id": raw[0]} | body
 
 
-def _part(wanted: Wanted, raw: Any, width: int, spans: list[int]) -> tuple[tuple[Any, ...], Part]:
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer() and abs(value) <= wire.SAFE_INTEGER
+
+
+def _part(wanted: Wanted, raw: Any, widths: list[int], spans: list[int]) -> tuple[tuple[Any, ...], Part]:
     key: list[Any] = []
     at = 0
-    for item in wanted.group:
+    for index, item in enumerate(wanted.group):
         if isinstance(item, ColumnField):
             key.append(canonical(item, raw[at]))
             at += 1
         else:
             rank = raw[at] if raw[at] is not None else NULL
-            key.append((rank, 0 if rank == NULL else raw[at + 1]) if rank != BOOLEAN else (rank, int(raw[at + 1])))
-            at += 2
-    part = Part(count=raw[width])
-    at = width + 1
+            inner = next((cell for cell in raw[at + 1 : at + widths[index]] if cell is not None), 0)
+            key.append((rank, 0 if rank == NULL else int(inner) if _is_whole(inner) else inner))
+            at += widths[index]
+    part = Part(count=raw[at])
+    at += 1
     for index, ((measure, item), span) in enumerate(zip(wanted.measures, spans, strict=True)):
         cells = raw[at : at + span]
         at += span

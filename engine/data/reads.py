@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
 from lodger.engine.data.refusal import CallRefused
@@ -17,6 +17,8 @@ T = TypeVar("T")
 #: A statement that takes longer is given up: a filter no index helps with may not hold a thread.
 STATEMENT_S = 5.0
 _STEPS = 20_000
+#: SQLSTATE of a statement that its time limit ended (PostgreSQL, Appendix A).
+_QUERY_CANCELED = "57014"
 
 
 class Readable(Protocol):
@@ -34,7 +36,7 @@ class ThreadReads:
         database: where the rows are.
         threads: how many questions are answered at once.
         elapsed_s: a clock that never steps.
-        statement_s: most seconds of one question, SQLite only.
+        statement_s: most seconds of one question on SQLite, of each statement of it on PostgreSQL.
     """
 
     def __init__(
@@ -56,8 +58,18 @@ class ThreadReads:
     def _answer(self, work: Callable[[Connection], T]) -> T:
         with self._database.read() as connection:
             if connection.dialect.name != SQLITE:
-                return work(connection)
+                return self._limited(connection, work)
             return self._bounded(connection, work)
+
+    def _limited(self, connection: Connection, work: Callable[[Connection], T]) -> T:
+        # The server's own limit, of each statement, which ends with the transaction.
+        connection.execute(text(f"SET LOCAL statement_timeout = {max(1, int(self._statement_s * 1000))}"))
+        try:
+            return work(connection)
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) == _QUERY_CANCELED:
+                raise CallRefused("too_slow", "the database took too long to answer; ask for less") from error
+            raise
 
     def _bounded(self, connection: Connection, work: Callable[[Connection], T]) -> T:
         raw = connection.connection.driver_connection

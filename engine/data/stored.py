@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from sqlalchemy import JSON, Enum, Float, String, Text, Uuid, cast, collate, type_coerce
+from sqlalchemy import JSON, BigInteger, Enum, Float, Numeric, String, Text, Uuid, cast, collate, type_coerce
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data.fields import ColumnField
@@ -56,8 +56,12 @@ def bound_type(field: ColumnField, dialect: str) -> Any:
     """Give the type by which a stored value is bound."""
     if field.kind is Kind.TEXT:
         return String()
-    if field.kind is Kind.DECIMAL and dialect == SQLITE:
-        return Float()
+    if field.kind is Kind.DECIMAL:
+        # A precision would round the value before it is compared.
+        return Float() if dialect == SQLITE else Numeric()
+    if field.kind in (Kind.INT, Kind.BIGINT) and dialect != SQLITE:
+        # Larger than the column can hold is no fault of a question: the answer is no.
+        return BigInteger()
     return field.column.type
 
 

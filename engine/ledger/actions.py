@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, insert, select
+from sqlalchemy import Connection, Select, false, insert, select
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.identity import is_id
 from lodger.engine.ledger import schedules, scripts, serial, tenants, turns
 from lodger.engine.ledger.books import Books, dumped, loaded
 from lodger.engine.ledger.pins import pinned
@@ -147,6 +148,7 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     Raises:
         Conflict: action_over, action_sealed.
     """
+    turns.lock(connection, [get(connection, action_id, tenant_id).tenant_id])
     action = get(connection, action_id, tenant_id)
     if action.state in OVER:
         raise Conflict("action_over", f"the action is {action.state} already", fix="there is nothing to cancel")
@@ -178,7 +180,9 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
     Raises:
         NotFound: action_unknown.
     """
-    rows = _read(connection, _select().where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id))
+    rows = []
+    if is_id(action_id):
+        rows = _read(connection, _select().where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id))
     if not rows:
         raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
     return rows[0]
@@ -208,11 +212,11 @@ def list_some(
     if tenant_id is not None:
         statement = statement.where(_a.tenant_id == tenant_id)
     if schedule_id is not None:
-        statement = statement.where(_a.schedule_id == schedule_id)
+        statement = statement.where(_a.schedule_id == schedule_id if is_id(schedule_id) else false())
     if state is not None:
         statement = statement.where(_a.state == state)
     if before is not None:
-        statement = statement.where(_a.id < before)
+        statement = statement.where(_a.id < before if is_id(before) else false())
     return _read(connection, statement)
 
 
@@ -257,9 +261,8 @@ def _error(text: str | None) -> ScriptError | None:
 
 def attempts(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[Attempt]:
     """Give every try at an action in order, the one that runs now included."""
-    action = connection.execute(
-        select(tables.actions).where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id)
-    ).first()
+    found_by = select(tables.actions).where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id)
+    action = connection.execute(found_by).first() if is_id(action_id) else None
     if action is None:
         raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
     t = tables.attempts.c

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, insert, select
 
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.identity import is_id
 from lodger.engine.ledger import actions, clocks, schedules, serial, tenants, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.pins import newest
@@ -142,7 +143,8 @@ def replay(
     before = actions.asked(connection, tenant_id, request_key)
     if before is not None:
         return before
-    row = connection.execute(select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)).first()
+    which = select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)
+    row = connection.execute(which).first() if is_id(action_id) else None
     if row is None:
         raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
     if row.state not in actions.OVER:

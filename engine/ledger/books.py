@@ -3,6 +3,8 @@
 import json
 from dataclasses import dataclass
 
+from sqlalchemy import Connection, text
+
 from lodger.engine.clock import Clock
 from lodger.engine.identity import Identities
 from lodger.engine.ledger.database import Database
@@ -22,6 +24,21 @@ class Books:
     rulebook: Rulebook
     sources: Sources
     settings: Settings
+    #: Whether leases go by the database's own clock; with a clock that was injected they go by that one.
+    database_time: bool = False
+
+    def lease_us(self, connection: Connection, now_us: int) -> int:
+        """Give the time that leases are kept by, microseconds since 1970; ``now_us`` is this process's."""
+        return database_us(connection) if self.database_time else now_us
+
+
+def database_us(connection: Connection) -> int:
+    """Ask PostgreSQL for its time, microseconds since 1970."""
+    return int(connection.execute(_NOW).scalar_one())
+
+
+#: Of the statement, not of the transaction: a transaction that waited for a lock began long ago.
+_NOW = text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 
 
 def dumped(value: Json) -> str | None:

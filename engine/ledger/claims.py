@@ -138,6 +138,7 @@ def claim(
     room = room or unbounded(free)
     # A node that refuses some looks at more tenants, because those in front may have nothing that fits.
     looked = free + LOOKED if room.refuses(_LONG) else free
+    # The tenants' locks: what another transaction works on is passed by.
     waiting = connection.execute(_queue, {"now": now_us, "free": looked, "day": now_us // DAY_US}).all()
     taken: list[Any] = []
     looked_at: dict[str, str] = {}

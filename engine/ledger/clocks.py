@@ -14,9 +14,11 @@ from lodger.engine.clock import from_us, to_us
 from lodger.engine.ledger import budgets, failures, pins, serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import insert_absent
+from lodger.engine.ledger.many import UpdateMany
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules, scripts, tenants
+from lodger.engine.ledger.schema.scheduling import turns as turn_rows
 from lodger.engine.ledger.serial import Unfinished
 from lodger.engine.ledger.stops import stop_running
 from lodger.engine.policy.jitter import delay
@@ -50,26 +52,31 @@ clocks = (
 
 _due = (
     clocks.join(tenants, tenants.c.id == _clock.tenant_id)
+    .join(turn_rows, turn_rows.c.tenant_id == _clock.tenant_id)
     .where(_clock.next_at <= bindparam("now"), tenants.c.state == "active")
     .order_by(_clock.next_at)
     .limit(bindparam("most"))
-    .with_for_update(skip_locked=True, of=schedule_clock)
+    .with_for_update(skip_locked=True, of=[schedule_clock, turn_rows])
 )
 _awake = (
     clocks.join(tenants, tenants.c.id == _clock.tenant_id)
+    .join(turn_rows, turn_rows.c.tenant_id == _clock.tenant_id)
     .where(_clock.wake_at <= bindparam("now"), tenants.c.state == "active")
     .limit(bindparam("most"))
-    .with_for_update(skip_locked=True, of=schedule_clock)
+    .with_for_update(skip_locked=True, of=[schedule_clock, turn_rows])
 )
-_move = (
-    update(schedule_clock)
-    .where(_clock.tenant_id == bindparam("k_tenant"), _clock.schedule_id == bindparam("k_schedule"))
-    .values({name: bindparam(name) for name in ("state", "next_at", "accounted_us", "wake_at")})
+_move = UpdateMany(
+    schedule_clock,
+    {"k_tenant": "tenant_id", "k_schedule": "schedule_id"},
+    ("state", "next_at", "accounted_us", "wake_at"),
 )
 
 
 def tick(books: Books, connection: Connection, now_us: int, most: int | None = None) -> list[Ticked]:
-    """Account every clock that is due at ``now_us``, at most ``most`` of them, oldest first."""
+    """Account every clock that is due at ``now_us``, at most ``most`` of them, oldest first.
+
+    Never waits: clocks of a tenant whose lock another transaction holds stay due for the next tick.
+    """
     values = {"now": now_us, "most": most or books.settings.tick_batch}
     rested = connection.execute(_awake, values).all()
     for row in rested:
@@ -94,7 +101,7 @@ def _halted(books: Books, connection: Connection, row: AnyRow) -> bool:
     if not conduct.stops(row.failures):
         return False
     # What is due and not accounted yet belongs to the pause.
-    connection.execute(_move, [_moved(row, "paused", None, row.accounted_us)])
+    _move.run(connection, [_moved(row, "paused", None, row.accounted_us)])
     note = f"paused after {row.failures} failed actions in a row"
     mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
     connection.execute(update(schedules).where(*mine).values(note=note))
@@ -154,7 +161,7 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
 
 def _set_aside(connection: Connection, row: AnyRow, fault: str) -> None:
     """Pause a clock whose rules cannot be read, with the reason; what it owes stays owed."""
-    connection.execute(_move, [_moved(row, "paused", None, row.accounted_us)])
+    _move.run(connection, [_moved(row, "paused", None, row.accounted_us)])
     mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
     connection.execute(update(schedules).where(*mine).values(note=fault))
 
@@ -175,8 +182,7 @@ def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> 
             _supersede, [{"schedule": schedule, "now": now_us} for _tenant, schedule in sheet.superseded]
         )
     insert_absent(connection, actions, sheet.rows)
-    if sheet.moves:
-        connection.execute(_move, sheet.moves)
+    _move.run(connection, sheet.moves)
     serial.release(connection, sheet.superseded)
     failures.count(connection, sheet.failed)
     turns.refresh(connection, sheet.touched)
@@ -249,8 +255,8 @@ def rest(
 ) -> list[Ticked]:
     """Account a clock up to now and take it off: paused, suspended or deleted, at once."""
     ticked = account(books, connection, [row], now_us) if row.state == "armed" else []
-    connection.execute(
-        _move,
+    _move.run(
+        connection,
         [_moved(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)],
     )
     return ticked
@@ -279,7 +285,7 @@ def arm(
     owe(books, connection, row, now_us, owed_reason)
     now = from_us(max(now_us, row.accounted_us))
     next_us = _next_us(revision, now)
-    connection.execute(_move, [_moved(row, "armed" if next_us is not None else "ended", next_us, to_us(now))])
+    _move.run(connection, [_moved(row, "armed" if next_us is not None else "ended", next_us, to_us(now))])
     return next_us
 
 

@@ -8,9 +8,10 @@ from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.effects.errors import NotApplied
 from lodger.engine.errors import Unavailable
+from lodger.engine.ledger import turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease
-from lodger.engine.ledger.database import explain
+from lodger.engine.ledger.database import told_of
 from lodger.engine.ledger.endings import Ending, Settled, settle
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, is_running
@@ -54,6 +55,7 @@ def commit(
     The fence: the action still runs, under this node and epoch, and it is this very attempt. Whoever takes an action
     away (rescue, cancellation, suspension) changes one of the three in its own transaction.
     """
+    turns.lock(connection, (claim.tenant_id for claim, _finished in batch))
     held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch})}
     endings, lost = [], []
     for claim, finished in batch:
@@ -93,7 +95,7 @@ def _applied(connection: Connection, claim: Claim, finished: Finished, apply_eff
     except NotApplied as refused:
         return replace(finished, outcome=refused.outcome, error=refused.as_error())
     except Exception as error:
-        if _about_the_host(error):
+        if _about_the_host(connection, error):
             raise
         # A table that the platform has dropped, a column type that raises: never a reason to hold up the neighbours.
         return our_fault(finished, error)
@@ -106,8 +108,10 @@ def our_fault(finished: Finished, error: Exception) -> Finished:
     return Finished(Outcome.ENGINE_FAULT, error=ScriptError("EngineFault", said), usage=finished.usage)
 
 
-def _about_the_host(error: Exception) -> bool:
+def _about_the_host(connection: Connection, error: Exception) -> bool:
     """Say whether the whole transaction is at stake: a full disk, a lock, a lost connection."""
     if isinstance(error, DBAPIError):
-        return error.connection_invalidated or explain(str(error.orig), "") is not None
+        told = told_of(error, "", of_server=connection.dialect.name != "sqlite")
+        # A table that the server refuses in the middle of a transaction is one attempt's matter.
+        return error.connection_invalidated or (told is not None and told.code != "database_refused")
     return isinstance(error, Unavailable)

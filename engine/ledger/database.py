@@ -1,12 +1,14 @@
 """Opens the ledger's database and hands out its two kinds of transaction: one that writes, one that only reads.
 
-SQLite: one writer at a time per process (a lock), ``BEGIN IMMEDIATE`` between processes. Everything above this module
-speaks SQLAlchemy Core and does not know which database it is.
+SQLite: one writer at a time per process (a lock), ``BEGIN IMMEDIATE`` between processes. PostgreSQL: as many writers as
+there are (:mod:`lodger.engine.ledger.turns` says who waits for whom); see :mod:`lodger.engine.ledger.postgres`. Everything
+above this module speaks SQLAlchemy Core and hardly knows which database it is.
 """
 
+import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from lodger.engine.errors import InputError, Unavailable
+from lodger.engine.ledger import postgres
 from lodger.engine.ledger.migrations.upgrade import Progress, silent, upgrade
 
 BUSY_TIMEOUT_MS = 10_000
@@ -22,29 +25,35 @@ BUSY_TIMEOUT_MS = 10_000
 SYNCHRONOUS = ("FULL", "NORMAL")
 
 _READ = {"lodger_read": True}
+_EXAMPLES = "sqlite:///path or postgresql://user@host/name"
 
 
 class Database:
     """The open ledger.
 
     Args:
-        url: ``sqlite:///path``, ``postgresql+psycopg://…`` or a plain path of a SQLite file; ``:memory:`` is refused
+        url: ``sqlite:///path``, ``postgresql://…`` or a plain path of a SQLite file; ``:memory:`` is refused
             because a second connection would see another database.
         synchronous: see :data:`SYNCHRONOUS`; SQLite only.
         progress: told about each migration.
 
     Raises:
-        Unavailable: not_a_database, database_unreadable, database_read_only, disk_full, database_newer, database_busy.
+        Unavailable: not_a_database, database_unreadable, database_read_only, disk_full, database_newer, database_busy; of a server also
+            database_unreachable, database_refused, database_encoding.
         InputError: database_url.
     """
 
     def __init__(self, url: str, *, synchronous: str = "FULL", progress: Progress = silent) -> None:
         self.url = _parsed(url)
         self._synchronous = synchronous
-        self._writer = threading.Lock()
-        self.engine = self._opened()
+        sqlite = self.url.get_backend_name() == "sqlite"
+        self._writer: AbstractContextManager[object] = threading.Lock() if sqlite else nullcontext()
+        self._reading: dict[str, Any] = _READ if sqlite else postgres.READ
+        self.engine = self._opened() if sqlite else postgres.opened(self.url)
         try:
             with self.write() as connection:
+                if not sqlite:
+                    postgres.prepare_upgrade(connection)
                 upgrade(connection, progress)
         except BaseException:
             self.close()
@@ -56,8 +65,6 @@ class Database:
         return self.engine.dialect.name
 
     def _opened(self) -> Engine:
-        if self.url.get_backend_name() != "sqlite":
-            return create_engine(self.url)
         engine = create_engine(self.url, connect_args={"check_same_thread": False}, pool_size=8, max_overflow=8)
         event.listen(engine, "connect", self._prepare)
         event.listen(engine, "begin", _begin)
@@ -92,7 +99,7 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """Give one consistent snapshot; never waits for the writer. Nothing may be written in it."""
         with _teaching(self.url), self.engine.connect() as connection:
-            connection = connection.execution_options(**_READ)
+            connection = connection.execution_options(**self._reading)
             with connection.begin():
                 yield connection
 
@@ -111,20 +118,22 @@ def _parsed(url: str) -> URL:
     try:
         # A path is no URL: ? and # are letters of a file's name.
         parsed = make_url(url) if "://" in url else URL.create("sqlite", database=_absolute(url))
-        parsed.get_dialect()
+        if parsed.drivername in {"postgresql", "postgres"}:
+            parsed = parsed.set(drivername=postgres.DRIVER)
+        parsed.get_dialect().import_dbapi()
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise InputError(
             "database_url",
-            f"{url!r} names no database that Lodger can open",
+            f"{shown(url)!r} names no database that Lodger can open",
             why=str(error),
-            fix="give a path, sqlite:///path or postgresql+psycopg://user@host/name",
+            fix="pip install 'lodger[postgres]'" if "psycopg" in str(error) else f"give a path, {_EXAMPLES}",
         ) from error
     if parsed.get_backend_name() not in {"sqlite", "postgresql"}:
         raise InputError(
             "database_url",
             f"Lodger keeps no ledger in {parsed.get_backend_name()}",
             why="its transactions were proved on SQLite and PostgreSQL",
-            fix="give a path, sqlite:///path or postgresql+psycopg://user@host/name",
+            fix=f"give a path, {_EXAMPLES}",
         )
     if parsed.get_backend_name() == "sqlite" and parsed.database in {None, "", ":memory:"}:
         raise InputError(
@@ -134,6 +143,15 @@ def _parsed(url: str) -> URL:
             fix="give a path; a temporary folder will do",
         )
     return parsed
+
+
+def shown(url: str) -> str:
+    """Give an address as people may read it: without its password, also when it is no address at all."""
+    return _PASSWORD.sub(r"\1\2***", url) if "://" in url else url
+
+
+#: Between a user's name and the last @, or named in the query, as libpq allows too.
+_PASSWORD = re.compile(r"(://[^:/@?]*:).*(?=@)|([?&]password=)[^&]*")
 
 
 def _absolute(path: str) -> str:
@@ -146,10 +164,15 @@ def _teaching(url: URL) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        taught = explain(str(error.orig), str(url.database))
+        taught = told_of(error, str(url.database), of_server=url.drivername == postgres.DRIVER)
         if taught is None:
             raise
         raise taught from error
+
+
+def told_of(error: DBAPIError, place: str, *, of_server: bool) -> Unavailable | None:
+    """Give the teaching error for a driver's error about the host, or None when it is about something else."""
+    return postgres.explain(error, place) if of_server else explain(str(error.orig), place)
 
 
 def explain(message: str, place: str) -> Unavailable | None:

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, update
+from sqlalchemy import Connection, bindparam, update
 
 from lodger.engine.ledger import clocks, failures, serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.budgets import DAY_US
 from lodger.engine.ledger.insertion import dialect_insert
+from lodger.engine.ledger.many import UpdateMany, insert_many
 from lodger.engine.ledger.pins import next_step
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, usage_days
@@ -83,12 +84,11 @@ def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_
     books.rulebook.revisions(connection, {(row.tenant_id, row.schedule_id, row.revision) for row in bound})
     sheet = _Sheet()
     settled = [_settled(books, connection, sheet, ending, now_us) for ending in endings]
-    connection.execute(_move_on, sheet.moved)
+    _move_on.run(connection, sheet.moved)
     if sheet.stepped:
         connection.execute(_step_on, sheet.stepped)
-    connection.execute(insert(attempts), sheet.tried)
-    if sheet.logged:
-        connection.execute(insert(attempt_logs), sheet.logged)
+    insert_many(connection, attempts, sheet.tried)
+    insert_many(connection, attempt_logs, sheet.logged)
     _charge(connection, sheet.used)
     serial.release(connection, sheet.over)
     failed = failures.count(connection, sheet.counted)
@@ -170,12 +170,11 @@ def _move(ending: Ending, state: str, due: int | None, faults: Tries, now_us: in
     }
 
 
-_move_on = (
-    update(actions)
-    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
-    .values({name: bindparam(name) for name in (
-        "state", "due_at", "reason", "tenant_faults", "engine_faults", "conflicts", "finished_us", "outcome", "result", "error",
-    )} | {"node_id": None, "lease_epoch": None, "deadline_us": None})
+_move_on = UpdateMany(
+    actions,
+    {"k_tenant": "tenant_id", "k_id": "id"},
+    ("state", "due_at", "reason", "tenant_faults", "engine_faults", "conflicts", "finished_us", "outcome", "result", "error"),
+    {"node_id": None, "lease_epoch": None, "deadline_us": None},
 )  # fmt: skip
 
 
@@ -257,6 +256,6 @@ def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> N
     )
     rows = [
         {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu, "mails": mails}
-        for (tenant, day), (runs, cpu, mails) in used.items()
+        for (tenant, day), (runs, cpu, mails) in sorted(used.items())
     ]
     connection.execute(statement, rows)

@@ -5,13 +5,14 @@ from typing import Any
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
+from lodger.engine.ledger.many import insert_many
+
 _INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 def insert_absent(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
     """Insert the rows whose unique keys are free; all rows have the same keys."""
-    if rows:
-        connection.execute(_INSERT[connection.dialect.name](table).on_conflict_do_nothing(), rows)
+    insert_many(connection, table, rows, absent=True)
 
 
 def dialect_insert(connection: Connection, table: Table) -> Any:  # noqa: ANN401 - the two dialects share no type

@@ -8,7 +8,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from lodger.engine.errors import InputError
-from lodger.engine.ledger.database import explain
+from lodger.engine.ledger import postgres
+from lodger.engine.ledger.database import shown, told_of
 from lodger.engine.ledger.migrations.upgrade import current, tree
 
 
@@ -45,15 +46,19 @@ def inspected(place: str) -> Inspection:
         url = f"sqlite:///file:{Path(place).absolute()}?mode=ro&uri=true"
     else:
         url = place
+    place = shown(place)
     try:
-        engine = create_engine(make_url(url))
+        parsed = make_url(url)
+        if parsed.drivername in {"postgresql", "postgres"}:
+            parsed = parsed.set(drivername=postgres.DRIVER)
+        engine = create_engine(parsed)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise InputError("database_url", f"{place!r} names no database that Lodger can open", why=str(error)) from None
     try:
         with engine.connect() as connection:
             revision = current(connection)
     except DBAPIError as error:
-        taught = explain(str(error.orig), place)
+        taught = told_of(error, place, of_server=parsed.drivername == postgres.DRIVER)
         if taught is None:
             raise
         raise taught from None

@@ -1,4 +1,5 @@
-"""One lease per node: who is alive, who has lost its actions. Times are the database's, which on SQLite is this machine's.
+"""One lease per node: who is alive, who has lost its actions. Times are the database's: on SQLite this machine's, on
+PostgreSQL the server's, whatever the nodes' own clocks say.
 
 An epoch is never used twice: it moves when a node begins and when its lease is taken from it, so that whatever a node
 still wants to commit under an old epoch changes nothing.
@@ -7,13 +8,13 @@ still wants to commit under an old epoch changes nothing.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, insert, or_, select, update
 
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.endings import Ending, Settled, settle
 from lodger.engine.ledger.schema.scheduling import actions, is_running, nodes
-from lodger.engine.ledger.turns import refresh
+from lodger.engine.ledger.turns import lock, refresh
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -28,7 +29,8 @@ class Rescued:
 
 def register(books: Books, connection: Connection, node_id: str, name: str, now_us: int) -> Lease:
     """Begin (again) as a node: a new epoch, a fresh lease. What ran under the old epoch is taken back first."""
-    row = connection.execute(select(nodes.c.epoch).where(nodes.c.id == node_id)).first()
+    now_us = books.lease_us(connection, now_us)
+    row = connection.execute(select(nodes.c.epoch).where(nodes.c.id == node_id).with_for_update()).first()
     until = now_us + books.settings.lease_us
     if row is None:
         connection.execute(insert(nodes).values(id=node_id, name=name, epoch=1, state="alive", lease_until_us=until,
@@ -52,6 +54,7 @@ _renew = (
 
 def renew(books: Books, connection: Connection, lease: Lease, now_us: int) -> bool:
     """Move the lease's end on; False when it was lost, and with it every action claimed under it."""
+    now_us = books.lease_us(connection, now_us)
     values = {"node": lease.node_id, "lease": lease.epoch, "until": now_us + books.settings.lease_us}
     return connection.execute(_renew, values).rowcount == 1
 
@@ -59,6 +62,9 @@ def renew(books: Books, connection: Connection, lease: Lease, now_us: int) -> bo
 def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
     """End the lease in good order: what still runs goes back to ready, nobody's fault; give the ids handed back."""
     mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    # Nodes before tenants, as everywhere: whoever rescues this node now is waited for.
+    connection.execute(select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
+    _lock_tenants(connection, *mine)
     rows = connection.execute(select(actions.c.tenant_id, actions.c.id).where(*mine)).all()
     give_back(connection, [(row.tenant_id, row.id) for row in rows])
     connection.execute(
@@ -67,6 +73,11 @@ def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
         .values(state="stopped", lease_until_us=now_us)
     )
     return [row.id for row in rows]
+
+
+def _lock_tenants(connection: Connection, *which: ColumnElement[bool] | TextClause) -> None:
+    if connection.dialect.name != "sqlite":
+        lock(connection, connection.scalars(select(actions.c.tenant_id).where(*which).distinct()))
 
 
 _give_back = (
@@ -86,6 +97,7 @@ def give_back(connection: Connection, rows: Iterable[tuple[str, str]]) -> None:
 
 def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:
     """Take the actions of nodes whose lease has ended, and attempts past their deadline; they run again."""
+    now_us = books.lease_us(connection, now_us)
     lost = connection.execute(
         select(nodes.c.id, nodes.c.name)
         .where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us)
@@ -95,7 +107,9 @@ def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:
         connection.execute(
             update(nodes).where(nodes.c.id.in_([row.id for row in lost])).values(state="lost", epoch=nodes.c.epoch + 1)
         )
-    settled = _take_back(books, connection, [row.id for row in lost], now_us)
+    gone = [row.id for row in lost]
+    _lock_tenants(connection, is_running, or_(actions.c.node_id.in_(gone), actions.c.deadline_us < now_us))
+    settled = _take_back(books, connection, gone, now_us)
     late = connection.execute(select(actions).where(is_running, actions.c.deadline_us < now_us)).all()
     message = "the attempt was silent long after its wall limit"
     settled += settle(books, connection, [_lost(row, message) for row in late], now_us)
@@ -105,6 +119,7 @@ def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:
 def _take_back(books: Books, connection: Connection, node_ids: list[str], now_us: int) -> list[Settled]:
     if not node_ids:
         return []
+    _lock_tenants(connection, is_running, actions.c.node_id.in_(node_ids))
     rows = connection.execute(select(actions).where(is_running, actions.c.node_id.in_(node_ids))).all()
     message = "the node that ran this attempt stopped renewing its lease"
     return settle(books, connection, [_lost(row, message) for row in rows], now_us)
@@ -114,8 +129,9 @@ def _lost(row: object, message: str) -> Ending:
     return Ending(row, Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message))
 
 
-def overdue(connection: Connection, now_us: int) -> bool:
+def overdue(books: Books, connection: Connection, now_us: int) -> bool:
     """Whether there is anything to rescue; reads only."""
+    now_us = books.lease_us(connection, now_us)
     lapsed = select(nodes.c.id).where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us).limit(1)
     silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now_us).limit(1)
     return connection.scalar(lapsed) is not None or connection.scalar(silent) is not None

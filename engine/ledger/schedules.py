@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound, Unavailable
+from lodger.engine.identity import is_id
 from lodger.engine.ledger import clocks, scripts, tenants, turns
 from lodger.engine.ledger.books import Books, dumped
 from lodger.engine.ledger.records import AnyRow, Json, Schedule
@@ -254,6 +255,7 @@ def pause(
     until_us: int | None,
 ) -> Schedule:
     """Take the clock off at once; slots until :func:`resume` (or ``until_us``) become one gap row with reason paused."""
+    turns.lock(connection, [tenant_id])
     found = get(books, connection, tenant_id, schedule)
     if found.state not in {"armed", "paused"}:
         raise Conflict(
@@ -285,6 +287,7 @@ def resume(books: Books, connection: Connection, tenant_id: str, schedule: str, 
 
 def erase(books: Books, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
     """Delete at once: what is due is accounted, what waits is cancelled, what runs may end. Its history stays."""
+    turns.lock(connection, [tenant_id])
     found = get(books, connection, tenant_id, schedule)
     clock = _clock(connection, found)
     if clock.state != "armed":
@@ -308,7 +311,8 @@ def get(books: Books, connection: Connection, tenant_id: str, schedule: str) -> 
     Raises:
         NotFound: schedule_unknown.
     """
-    found = _read(books, connection, tenant_id, [(_s.id == schedule) | (_s.name == schedule), _s.deleted_us.is_(None)])
+    called = (_s.id == schedule) | (_s.name == schedule) if is_id(schedule) else _s.name == schedule
+    found = _read(books, connection, tenant_id, [called, _s.deleted_us.is_(None)])
     if not found:
         raise NotFound("schedule_unknown", f"tenant {tenant_id!r} has no schedule {schedule!r}", fix="create it first")
     return next((each for each in found if each.id == schedule), found[0])

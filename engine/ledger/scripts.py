@@ -8,7 +8,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import InputError, NotFound
-from lodger.engine.ledger import tenants
+from lodger.engine.ledger import tenants, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.records import AnyRow, Script, ScriptVersion
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
@@ -34,6 +34,7 @@ def put(
         InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large.
         NotFound: tenant_unknown.
     """
+    turns.lock(connection, [tenant_id])
     tenant = tenants.get(connection, tenant_id)
     named(name, "script")
     limit = books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None).source_bytes

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
@@ -54,7 +55,12 @@ def create(
     if before is not None and before.state != "deleted":
         raise Conflict("tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id")
     if before is None:
-        connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
+        try:
+            connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
+        except IntegrityError:  # another transaction made it just now
+            raise Conflict(
+                "tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id"
+            ) from None
     else:
         connection.execute(
             update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values)
@@ -96,11 +102,12 @@ def get(connection: Connection, tenant_id: str) -> Tenant:
 
 
 def demand_active(connection: Connection, tenant_id: str) -> Tenant:
-    """Give the tenant when it may have new work.
+    """Take the tenant's lock and give it, when it may have new work.
 
     Raises:
         Conflict: tenant_suspended.
     """
+    turns.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state != "active":
         raise Conflict("tenant_suspended", f"tenant {tenant_id!r} is suspended", fix="resume it first")
@@ -115,6 +122,7 @@ def list_all(connection: Connection) -> list[Tenant]:
 
 def suspend(books: Books, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
     """Stop everything of a tenant at once: clocks are taken off, running attempts end, waiting actions wait."""
+    turns.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state == _SUSPENDED:
         return tenant
@@ -136,6 +144,7 @@ def suspend(books: Books, connection: Connection, tenant_id: str, now_us: int) -
 
 def resume(books: Books, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
     """Go on: slots of the suspension become gap rows, clocks are armed, waiting actions may start."""
+    turns.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state != _SUSPENDED:
         return tenant
@@ -152,6 +161,7 @@ def erase(connection: Connection, tenant_id: str) -> None:
 
     Every table of Lodger's with a ``tenant_id`` is emptied of the tenant, whichever part of Lodger owns it.
     """
+    turns.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     _move_on(connection, tenant, "deleted")
     connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}"))

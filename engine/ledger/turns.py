@@ -1,4 +1,11 @@
-"""Whose turn it is: one row per tenant, derived from the tenant's actions, so that a claim never searches for work."""
+"""Whose turn it is: one row per tenant, derived from the tenant's actions, so that a claim never searches for work.
+
+The row is also the tenant's lock. On PostgreSQL many transactions write at once, and one that decides by a tenant's clocks
+and actions (is an earlier one unfinished, who is held, what may start) must not do so beside another that changes them: a
+tick that sees a run which a commit is just ending would hold its action for ever. So whoever changes a tenant's clocks or
+actions takes the row first, several in the order of their ids: :func:`lock` waits, a tick and a claim pass by what is taken.
+SQLite has one writer and needs none of it.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -37,6 +44,21 @@ _refresh = (
     update(turns)
     .where(turns.c.tenant_id == bindparam("tenant"))
     .values(startable_at=case((and_(_active, _running < turns.c.cap), _earliest), else_=None))
+)
+
+
+def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
+    """Take the locks of these tenants until the transaction ends; before anything of theirs is read that is acted upon."""
+    wanted = sorted(set(tenant_ids))
+    if wanted and connection.dialect.name != "sqlite":
+        connection.execute(_lock, {"tenants": wanted})
+
+
+_lock = (
+    select(turns.c.tenant_id)
+    .where(turns.c.tenant_id.in_(bindparam("tenants", expanding=True)))
+    .order_by(turns.c.tenant_id)
+    .with_for_update()
 )
 
 

@@ -5,13 +5,17 @@ Calls are answered one after another in the order of their arrival, so the journ
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
 
 from lodger.engine.capabilities.arguments import read_arguments
 from lodger.engine.capabilities.session import Reads, Session
 from lodger.engine.capabilities.table import HANDLERS
 from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.guard import guarded
 from lodger.engine.data.refusal import CallRefused, denied
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects.journal import Journal
@@ -22,6 +26,8 @@ from lodger.engine.node.executor import Claim
 from lodger.sandbox.job import LogLine, Reply, ScriptError
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
+
+T = TypeVar("T")
 
 
 def anyone(_tenant_id: str, _address: str) -> bool:
@@ -71,11 +77,14 @@ class Attempt:
             journal=self.journal,
             datasets=datasets,
             budgets=self.counters,
-            read=read,
+            read=partial(self._ask, read),
             now_us=now_us,
             new_id=new_id or Identities(lambda: now_us).new,
             mail_allowed=mail_allowed,
         )
+
+    async def _ask(self, read: Reads, work: Callable[[Connection], T]) -> T:
+        return await read(guarded(work, self.claim.tenant_id, self.datasets))
 
     def context(self) -> str:
         """Give the context JSON of the bundle."""

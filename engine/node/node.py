@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lodger.engine.errors import Unavailable
 from lodger.engine.events import Event
 from lodger.engine.ledger import claims, leases, retiming
+from lodger.engine.ledger.books import database_us
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
@@ -23,6 +24,7 @@ from lodger.engine.node.executor import Claim, Executor, Finished
 from lodger.engine.node.pen import Pen
 from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
 from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
+from lodger.engine.node.server_clock import ServerClock
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.ticker import Ticker
 from lodger.engine.policy.placement import Room
@@ -55,7 +57,7 @@ class Node:
     ) -> None:
         self.engine = engine
         self.books = engine.books
-        self.clock = engine.books.clock
+        self.clock = ServerClock(engine.books.clock)
         self.settings = engine.books.settings
         self.executor = executor or SandboxExecutor.of(engine)
         self.apply_effects = apply_effects or effects_applier(self.clock)
@@ -115,6 +117,7 @@ class Node:
             partial(leases.register, self.books, node_id=self.id, name=self.name, now_us=now)
         )
         self.renewed_s = begun
+        await self.compare_clocks()
 
     async def _retime(self) -> None:
         """Bring the clocks to this process's zone data, and tell what that moved."""
@@ -128,6 +131,16 @@ class Node:
                           {"from_us": each.from_us, "next_us": each.to_us})
                 )  # fmt: skip
 
+    async def compare_clocks(self) -> None:
+        """Measure how far this machine's clock is from the database server's, and tell when it is too far."""
+        if not self.books.database_time:
+            return
+        before, asked = self.clock.skewed, self.clock.own_us()
+        server_us = await self.pen.read(database_us)
+        self.clock.measured(server_us, asked, self.clock.own_us())
+        if self.clock.skewed != before:
+            self.tell("clock_skew", offset_us=self.clock.offset_us, claims=not self.clock.skewed)
+
     def lose_lease(self, why: str) -> None:
         """Stop being a node until registered anew: its workers die, what they did is dropped."""
         self.lease = None
@@ -136,6 +149,8 @@ class Node:
 
     async def claim(self, lease: Lease, room: Room) -> list[Claim]:
         """Claim for what is free and tell what starts."""
+        if self.clock.skewed:
+            return []
         now = self.clock.now_us()
         claimed = await self.pen.write(
             partial(claims.claim, self.books, lease=lease, free=room.slots, now_us=now, room=room)

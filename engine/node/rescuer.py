@@ -30,6 +30,7 @@ class Heartbeat(Service):
             await node.register()
         elif await node.pen.write(partial(leases.renew, node.books, lease=lease, now_us=now)):
             node.renewed_s = begun
+            await node.compare_clocks()
         else:
             node.lose_lease("another node has taken it")
             return 0.0
@@ -67,7 +68,7 @@ class Rescuer(Service):
         """Look once; write only when there is something to take."""
         node = self._node
         now = self.clock.now_us()
-        if await node.pen.read(partial(leases.overdue, now_us=now)):
+        if await node.pen.read(partial(leases.overdue, node.books, now_us=now)):
             node.told_rescue(await node.pen.write(partial(leases.rescue, node.books, now_us=now)))
         if await node.pen.read(partial(expiry.due, now_us=now)):
             node.told_expiry(await node.pen.write(partial(expiry.expire, now_us=now)))

@@ -1,4 +1,4 @@
-"""Real engine processes on one SQLite ledger: racing, killed in the middle, started again."""
+"""Real engine processes on one ledger: racing, killed in the middle, started again."""
 
 import os
 import random
@@ -22,22 +22,27 @@ Start = Callable[[str, str], subprocess.Popen[str]]
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    with Engine.open(str(tmp_path / "ledger.db"), settings=engine_process.SETTINGS) as engine:
-        engine.tenants.create("acme", limits={"concurrent_runs": 1000})
-        engine.scripts.put("acme", "job", "export default () => 1")
-        with engine.books.database.write() as connection:
-            connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT, name TEXT)")
+def engine(url: str) -> Iterator[Engine]:
+    with Engine.open(url, settings=engine_process.SETTINGS) as engine:
+        furnish(engine)
         yield engine
 
 
+def furnish(engine: Engine) -> None:
+    """Give it a tenant, a script and the table in which every effect leaves a row."""
+    engine.tenants.create("acme", limits={"concurrent_runs": 1000})
+    engine.scripts.put("acme", "job", "export default () => 1")
+    with engine.books.database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT, name TEXT)")
+
+
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(url: str) -> Iterator[Start]:
     begun: list[subprocess.Popen[str]] = []
 
     def begin(name: str, mode: str = "work") -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.engine_process", str(tmp_path / "ledger.db"), name, mode],
+            [sys.executable, "-m", "tests.chaos.engine_process", url, name, mode],
             stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT / '.dev'}:{ROOT}"},
         )  # fmt: skip
         begun.append(process)

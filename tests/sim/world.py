@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, event, text
 from tests.sim.laws import LAWS, OPEN
+from tests.store.bench import node_id
 from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.clock import from_us
@@ -66,13 +67,13 @@ class SimNode:
 class World:
     """One seed's world; :meth:`run` it, then :meth:`settle` it. Every step ends with the invariants."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, url: str | None = None) -> None:
         self.seed = seed
         self.chance = random.Random(seed)
         self.clock = VirtualClock()
         ids = Identities(self.clock.now_us, self.chance.randbytes)
         settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=3, catch_up_max=20, min_interval_s=1)
-        path = str(folder / f"world-{seed}.db")
+        path = url or str(folder / f"world-{seed}.db")
         self.engine = Engine.open(
             path, clock=self.clock, settings=settings, compile_schedule=compile_intervals, ids=ids
         )
@@ -84,7 +85,8 @@ class World:
         self.fuse: int | None = None
         event.listen(self.books.database.engine, "before_cursor_execute", self._burn)
         with self.books.database.write() as connection:
-            connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT, step INTEGER, n INTEGER)")
+            kind = "UUID" if self.books.database.dialect == "postgresql" else "TEXT"
+            connection.exec_driver_sql(f"CREATE TABLE effects_seen (id {kind}, step INTEGER, n INTEGER)")
         for tenant in TENANTS:
             self._tenant(tenant)
 
@@ -148,7 +150,7 @@ class World:
         if len(self.nodes) < 3:
             name = f"n{len(self.trace)}"
             with self._transaction() as connection:
-                lease = leases.register(self.books, connection, name, name, self.clock.us)
+                lease = leases.register(self.books, connection, node_id(name), name, self.clock.us)
             self.nodes.append(SimNode(lease))
         return self.chance.choice(self.nodes)
 

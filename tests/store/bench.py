@@ -1,5 +1,6 @@
 """What the ledger's tests do again and again: tenants, schedules, ticks, claims, commits, by hand on a standing clock."""
 
+import uuid
 from dataclasses import dataclass, field
 
 from sqlalchemy import text
@@ -19,6 +20,11 @@ from lodger.sandbox.outcome import Outcome
 
 OK = Finished(Outcome.OK, result='{"done":true}')
 THROWN = Finished(Outcome.SCRIPT_ERROR, error=ScriptError("Error", "no", line=3))
+
+
+def node_id(name: str) -> str:
+    """Give the id of a node that the tests call by this name."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 
 @dataclass
@@ -44,7 +50,7 @@ class Bench:
     def lease(self, node: str = "n1") -> Lease:
         if node not in self.nodes:
             with self.engine.books.database.write() as connection:
-                self.nodes[node] = leases.register(self.engine.books, connection, node, node, self.clock.us)
+                self.nodes[node] = leases.register(self.engine.books, connection, node_id(node), node, self.clock.us)
         return self.nodes[node]
 
     def renew(self, node: str = "n1") -> bool:

@@ -1,22 +1,16 @@
-"""One suite over every database: a new one slots in as one more parameter of ``url``."""
+"""One suite over every database: a new one slots in as one more kind in tests/databases/fixtures.py."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from tests.databases.fixtures import empty_url, kind, url
 from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
 
-DATABASES = ["sqlite"]
-
-
-@pytest.fixture(params=DATABASES)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    assert request.param == "sqlite"
-    return f"sqlite:///{tmp_path / 'ledger.db'}"
+__all__ = ["bench", "empty_url", "kind", "url"]
 
 
 @pytest.fixture

@@ -173,8 +173,10 @@ def test_priority_says_nothing_between_tenants(bench: Bench) -> None:
     assert sorted({claim.tenant_id for claim in bench.claim(2)}) == ["acme", "other"]
 
 
-def test_a_claim_looks_at_the_index_and_sorts_nothing(bench: Bench) -> None:
+def test_a_claim_looks_at_the_index_and_sorts_nothing(bench: Bench, kind: str) -> None:
     """Ten thousand waiting actions may not make a claim slow: no sort over them stands in its plan."""
+    if kind != "sqlite":
+        pytest.skip("a plan in SQLite's words")
     bench.tenant()
     asked = claims._earliest.compile(dialect=sqlite.dialect(paramstyle="named"))
     values = asked.params | {"tenant": "acme", "now": 1, "room": 5}

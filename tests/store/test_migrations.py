@@ -1,11 +1,10 @@
 """One tree: up, down, up; what it builds is what the tables say."""
 
-from pathlib import Path
-
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.schema import CreateSchema
 
 from lodger.engine.errors import Unavailable
 from lodger.engine.ledger.database import Database
@@ -21,9 +20,11 @@ def test_autogenerate_finds_nothing(url: str) -> None:
     database.close()
 
 
-def test_up_down_up(url: str) -> None:
+def test_up_down_up(empty_url: str) -> None:
     told: list[tuple[str, int, int]] = []
-    database = Database(url, progress=lambda revision, _sentence, number, total: told.append((revision, number, total)))
+    database = Database(
+        empty_url, progress=lambda revision, _sentence, number, total: told.append((revision, number, total))
+    )
     revisions = [script.revision for script in reversed(list(tree().walk_revisions()))]
     assert told == [(revision, number, len(revisions)) for number, revision in enumerate(revisions, 1)]
     for revision in [*reversed(revisions[:-1]), None]:
@@ -44,6 +45,9 @@ def test_up_down_up(url: str) -> None:
 def test_checks_and_partial_indexes_are_those_of_the_tables(url: str) -> None:
     """Alembic compares neither, so they are compared here by name and text."""
     database = Database(url)
+    if database.dialect == "postgresql":
+        database.close()
+        pytest.skip("PostgreSQL rewrites conditions: the next test compares them in its own words")
     with database.read() as connection:
         inspector = inspect(connection)
         for table in metadata.sorted_tables:
@@ -69,6 +73,39 @@ def test_checks_and_partial_indexes_are_those_of_the_tables(url: str) -> None:
     database.close()
 
 
+def test_what_the_tree_builds_is_what_the_tables_say_in_the_databases_own_words(url: str) -> None:
+    """The declared tables are made beside the migrated ones, and both are read back."""
+    database = Database(url)
+    if database.dialect != "postgresql":
+        database.close()
+        pytest.skip("SQLite has no schemas")
+    with database.write() as connection:
+        connection.execute(CreateSchema("declared"))
+        metadata.create_all(connection.execution_options(schema_translate_map={None: "declared"}))
+    with database.read() as connection:
+        for table in metadata.sorted_tables:
+            migrated, declared = (_described(connection, table.name, schema) for schema in ("public", "declared"))
+            assert migrated == declared
+    database.close()
+
+
+def _described(connection: Connection, table: str, schema: str) -> object:
+    """Give constraints and indexes by name, and columns with types and defaults, without the schema's name."""
+    columns = (
+        "SELECT column_name, data_type, character_maximum_length, is_nullable, column_default "
+        "FROM information_schema.columns WHERE table_schema = :schema AND table_name = :table ORDER BY 1"
+    )
+    constraints = (
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = to_regclass(:whole) ORDER BY 1"
+    )
+    indexes = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = :schema AND tablename = :table ORDER BY 1"
+    values = {"schema": schema, "table": table, "whole": f"{schema}.{table}"}
+    return [
+        [tuple(str(cell).replace(f"{schema}.", "") for cell in row) for row in connection.execute(text(each), values)]
+        for each in (columns, constraints, indexes)
+    ]
+
+
 def test_a_database_of_a_later_lodger_is_left_alone(url: str) -> None:
     database = Database(url)
     with database.write() as connection:
@@ -80,15 +117,16 @@ def test_a_database_of_a_later_lodger_is_left_alone(url: str) -> None:
     assert refused.value.fix
 
 
-def test_an_upgrade_that_fails_leaves_nothing_behind(url: str) -> None:
+def test_an_upgrade_that_fails_leaves_nothing_behind(empty_url: str) -> None:
     def stop(_revision: str, _sentence: str, number: int, _total: int) -> None:
         if number == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Database(url, progress=stop)
-    database = Database(url)
+        Database(empty_url, progress=stop)
+    told: list[str] = []
+    database = Database(empty_url, progress=lambda revision, *_: told.append(revision))
+    assert len(told) == len(list(tree().walk_revisions())), "it begins again from nothing"
     with database.read() as connection:
         assert current(connection) == tree().get_current_head()
     database.close()
-    assert Path(database.url.database or "").exists()

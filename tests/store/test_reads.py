@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -19,8 +18,8 @@ from lodger.engine.node.executor import Claim
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
 
 
-def test_a_question_without_end_is_given_up_and_the_connection_lives_on(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "ledger.db"))
+def test_a_question_without_end_is_given_up_and_the_connection_lives_on(url: str) -> None:
+    database = Database(url)
     reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s, threads=1, statement_s=0.05)
 
     async def go() -> None:
@@ -37,8 +36,8 @@ def test_a_question_without_end_is_given_up_and_the_connection_lives_on(tmp_path
         database.close()
 
 
-def test_calls_made_at_once_are_answered_in_their_order(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "ledger.db"))
+def test_calls_made_at_once_are_answered_in_their_order(url: str) -> None:
+    database = Database(url)
     reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s)
     claim = Claim(
         action_id="018f0000-0000-7000-8000-000000000001", tenant_id="t", schedule_id=None, script_name="t", script_version=1,

@@ -212,7 +212,7 @@ def test_a_clock_that_steps_back_accounts_nothing_twice(bench: Bench) -> None:
     [
         "UPDATE lodger_schedule_clock SET next_at = NULL",
         "UPDATE lodger_schedule_clock SET state = 'paused'",
-        "UPDATE lodger_actions SET held = 1, state = 'running', node_id = 'n', lease_epoch = 1",
+        "UPDATE lodger_actions SET held = 1, state = 'running', node_id = '018f0000-0000-7000-8000-000000000001', lease_epoch = 1",
         "UPDATE lodger_actions SET state = 'running', node_id = NULL",
         "UPDATE lodger_actions SET state = 'skipped', reason = NULL",
     ],

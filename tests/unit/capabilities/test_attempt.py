@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,21 +14,19 @@ from lodger.stdlib.calls import ARGUMENT_TYPES, CALLS
 
 
 @pytest.fixture
-def shop() -> Iterator[Shop]:
-    made = Shop()
-    made.add(
+def shop(shop: Shop) -> Shop:
+    shop.add(
         customers,
         {"id": 1, "org_id": "one", "email": "a@one.example"},
         {"id": 2, "org_id": "two", "email": "b@two.example"},
     )
-    made.add(
+    shop.add(
         orders,
         order("one", 1, total="12.50", customer_id=1, modified=instant("2026-11-01T10:00:00.123456"), serial=2**63 - 1),
         order("one", 2, total="0.10", state="done", items=3),
         order("two", 3, total="99.99", customer_id=2),
     )
-    yield made
-    made.close()
+    return shop
 
 
 def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:

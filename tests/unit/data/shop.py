@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
 from lodger.engine.data.datasets import Datasets
+from lodger.engine.ledger.database import Database
 from lodger.engine.ledger.schema.data import documents, kv, outbox
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.node.attempt import Attempt
@@ -52,12 +53,15 @@ WRITE = [name for name in READ if name != "id"]
 
 
 class Shop:
-    """One SQLite database with Lodger's and the platform's tables."""
+    """One database with Lodger's and the platform's tables: in memory on SQLite, or at a URL with Lodger's tables in it."""
 
-    def __init__(self) -> None:
-        self.engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-        sa.event.listen(self.engine, "connect", lambda raw, _: raw.execute("PRAGMA foreign_keys = ON"))
-        metadata.create_all(self.engine, tables=[kv, documents, outbox])
+    def __init__(self, url: str | None = None) -> None:
+        if url is None:
+            self.engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+            sa.event.listen(self.engine, "connect", lambda raw, _: raw.execute("PRAGMA foreign_keys = ON"))
+            metadata.create_all(self.engine, tables=[kv, documents, outbox])
+        else:
+            self.engine = Database(url).engine
         platform.create_all(self.engine)
         self.datasets = Datasets()
         self.customers = self.datasets.expose(customers, tenant_column="org_id", write=["email"])
@@ -81,6 +85,7 @@ class Shop:
         with self.engine.begin() as connection:
             for row in rows:
                 connection.execute(table.insert().values(**row))
+            count_on(connection, table)
 
     def rows(self, table: sa.Table, **where: Any) -> list[dict[str, Any]]:
         columns = [sa.type_coerce(c, sa.Float) if isinstance(c.type, sa.Numeric) else c for c in table.columns]
@@ -92,6 +97,13 @@ class Shop:
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+def count_on(connection: sa.Connection, table: sa.Table) -> None:
+    """Let the database's own keys begin behind those that were given."""
+    if connection.dialect.name == "postgresql":
+        last = f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), max(id)) FROM {table.name}"
+        connection.execute(sa.text(last))
 
 
 def order(tenant: str, number: int, **values: Any) -> dict[str, Any]:

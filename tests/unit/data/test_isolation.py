@@ -6,7 +6,6 @@ that proves that the test can see.
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,15 +20,10 @@ from lodger.engine.ledger.schema.data import kv
 from lodger.engine.node.attempt import Attempt
 
 PER_SEED = 2600
+#: On a server, where a question costs more.
+PER_SEED_SERVED = 400
 LEAKS_WITHIN = 100
 BIG = {"rows_written": 10**6, "queries": 10**6, "rows_read": 10**9}
-
-
-@pytest.fixture
-def shop() -> Iterator[Shop]:
-    made = Shop()
-    yield made
-    made.close()
 
 
 async def settle_in(shop: Shop, asker: Asker) -> None:
@@ -102,7 +96,8 @@ def test_ten_thousand_questions_see_nothing_foreign(shop: Shop, seed: int) -> No
     async def go() -> int:
         asker = Asker(seed)
         await settle_in(shop, asker)
-        return await questions(shop, asker, PER_SEED)
+        served = shop.engine.dialect.name != "sqlite"
+        return await questions(shop, asker, PER_SEED_SERVED if served else PER_SEED)
 
     assert asyncio.run(go()) == 0
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,13 +19,6 @@ from lodger.engine.effects.effect import on_wire
 from lodger.engine.node.attempt import Attempt
 
 QUERIES = 80
-
-
-@pytest.fixture
-def shop() -> Iterator[Shop]:
-    made = Shop()
-    yield made
-    made.close()
 
 
 class Refused(Exception):

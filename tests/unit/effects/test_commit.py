@@ -3,12 +3,11 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.unit.data.shop import NOW_US, customers, orders, platform
+from tests.unit.data.shop import NOW_US, count_on, customers, orders, platform
 
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.memory import MemoryStore
@@ -27,13 +26,15 @@ class Cut(Exception):
 class Book:
     """A ledger file with the platform's tables in it."""
 
-    def __init__(self, path: Path) -> None:
-        self.database = Database(str(path))
+    def __init__(self, url: str) -> None:
+        self.database = Database(url)
         with self.database.write() as connection:
             platform.create_all(connection)
             connection.execute(customers.insert().values(id=1, org_id="one", email="a@one.example"))
             for number in (1, 2, 3):
                 connection.execute(orders.insert().values(id=number, org_id="one", state="open", items=number))
+            for table in (customers, orders):
+                count_on(connection, table)
         self.datasets = Datasets()
         self.datasets.expose(customers, tenant_column="org_id", write=["email"])
         self.datasets.expose(
@@ -62,8 +63,8 @@ class Book:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
-    made = Book(tmp_path / "ledger.db")
+def book(url: str) -> Iterator[Book]:
+    made = Book(url)
     yield made
     made.database.close()
 

@@ -1,0 +1,5 @@
+"""Chaos on every database."""
+
+from tests.databases.fixtures import kind, url
+
+__all__ = ["kind", "url"]

@@ -1,0 +1,66 @@
+"""Fixtures that run one test on every database; a conftest imports them by name.
+
+The kind of database is a session's parameter, so that all tests of one kind run together and the server is started
+outside of any test.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.databases.server import Server
+
+KINDS = ("sqlite", "postgresql")
+
+
+def absent() -> str | None:
+    """Say why there is no PostgreSQL, None when there is."""
+    try:
+        import psycopg  # noqa: F401 - whether it is there is all that is asked
+    except ImportError:
+        return "psycopg is not installed (pip install 'lodger[postgres]')"
+    from tests.databases import server
+
+    return None if server.binaries() else "no PostgreSQL on this machine (apt-get install postgresql)"
+
+
+def postgres() -> "Server":
+    """Give the session's server, or skip aloud."""
+    missing = absent()
+    if missing:
+        pytest.skip(f"NOT TESTED on PostgreSQL: {missing}")
+    from tests.databases.server import shared
+
+    return shared()
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Which database; PostgreSQL is up when it is that one."""
+    if request.param == "postgresql":
+        postgres()
+    return str(request.param)
+
+
+@pytest.fixture
+def empty_url(kind: str, tmp_path: Path) -> Iterator[str]:
+    """A place where there is no ledger yet."""
+    yield from _place(kind, tmp_path, empty=True)
+
+
+@pytest.fixture
+def url(kind: str, tmp_path: Path) -> Iterator[str]:
+    """A place for a ledger, perhaps with its tables already."""
+    yield from _place(kind, tmp_path, empty=False)
+
+
+def _place(kind: str, folder: Path, *, empty: bool) -> Iterator[str]:
+    if kind == "sqlite":
+        yield f"sqlite:///{folder / 'ledger.db'}"
+        return
+    name = postgres().database(empty=empty)
+    yield postgres().url(name)
+    postgres().drop(name)

@@ -1,0 +1,170 @@
+"""A PostgreSQL server of the tests' own: from the system's binaries, in a temporary folder, on a Unix socket only.
+
+It lives as long as the test session: stopped at exit, and by the kernel when the session is killed. Durability is off,
+because a test's data need not survive the machine. As root it runs as another user, since PostgreSQL refuses root.
+"""
+
+import atexit
+import ctypes
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import psycopg
+from psycopg.sql import SQL, Identifier
+
+from lodger.engine.ledger.database import Database
+
+SETTINGS = {
+    "listen_addresses": "", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "120",
+    "shared_buffers": "64MB", "log_min_messages": "warning", "deadlock_timeout": "200ms", "timezone": "Asia/Kathmandu",
+}  # fmt: skip
+_PDEATHSIG = 1
+
+
+def binaries() -> Path | None:
+    """Give the folder of the newest PostgreSQL on this machine, None when there is none."""
+    found = sorted(
+        (path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")),
+        key=lambda folder: int(re.sub(r"\D", "", folder.parent.name) or 0),
+    )
+    if found:
+        return found[-1]
+    elsewhere = shutil.which("initdb")
+    return Path(elsewhere).resolve().parent if elsewhere else None
+
+
+def _account() -> pwd.struct_passwd | None:
+    """Give the user to run as, None for the present one."""
+    if os.getuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    raise RuntimeError("there is no user for PostgreSQL, which refuses root")
+
+
+class Server:
+    """One cluster. :meth:`database` gives fresh databases; :meth:`stop` and :meth:`start` may be called again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._bin = binaries()
+        assert self._bin is not None
+        self._folder = folder
+        self._data = folder / "data"
+        self._numbers = count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._account = _account()
+        self._templates: set[str] = set()
+        self.settings = dict(SETTINGS)
+        if self._account is not None:
+            os.chown(folder, self._account.pw_uid, self._account.pw_gid)
+        self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+
+    def _options(self) -> dict[str, object]:
+        if self._account is None:
+            return {}
+        return {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}
+
+    def _run(self, name: str, *arguments: str) -> None:
+        assert self._bin is not None
+        subprocess.run(
+            [str(self._bin / name), *arguments], check=True, stdout=subprocess.DEVNULL, cwd=self._folder, timeout=60,
+            **self._options(),  # type: ignore[call-overload]  # user, group and groups, or nothing
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        assert self._bin is not None
+        assert self._process is None
+        settings = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(self._bin / "postgres"), "-D", str(self._data), "-k", str(self._folder), *settings],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder, preexec_fn=_die_with_parent,
+                **self._options(),  # type: ignore[call-overload]  # user, group and groups, or nothing
+            )  # fmt: skip
+        for _ in range(400):
+            try:
+                psycopg.connect(self.conninfo("postgres")).close()
+            except psycopg.OperationalError:
+                assert self._process.poll() is None, (self._folder / "log").read_text()
+                time.sleep(0.05)
+            else:
+                return
+        raise AssertionError("PostgreSQL does not answer: " + (self._folder / "log").read_text())
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop and wait; by default every connection is cut at once, SIGQUIT is a crash."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(how)
+            process.wait(30)
+
+    def conninfo(self, name: str, user: str = "postgres") -> str:
+        """Give what psycopg connects with."""
+        return f"host={self._folder} dbname={name} user={user}"
+
+    def url(self, name: str, user: str = "postgres") -> str:
+        """Give what Lodger opens."""
+        return f"postgresql://{user}@/{name}?host={self._folder}"
+
+    def _execute(self, statement: str, *names: str) -> None:
+        with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
+            connection.execute(SQL(statement).format(*(Identifier(name) for name in names)))  # type: ignore[arg-type]  # constants
+
+    def database(self, *, empty: bool = False) -> str:
+        """Make a database and give its name; unless ``empty`` it holds Lodger's tables, copied from a template."""
+        name = f"test_{next(self._numbers)}"
+        if empty:
+            self._execute("CREATE DATABASE {}", name)
+            return name
+        if "lodger_template" not in self._templates:
+            self._execute("CREATE DATABASE {}", "lodger_template")
+            Database(self.url("lodger_template")).close()
+            self._templates.add("lodger_template")
+        self._execute("CREATE DATABASE {} TEMPLATE {}", name, "lodger_template")
+        return name
+
+    def drop(self, name: str) -> None:
+        """Remove a database; connections that were left open are the leak fixture's to find."""
+        self._execute("DROP DATABASE {} WITH (FORCE)", name)
+
+    def remove(self) -> None:
+        """Stop and leave nothing."""
+        self.stop(signal.SIGQUIT)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _die_with_parent() -> None:
+    # The postmaster takes SIGQUIT as: end at once, with every process of yours.
+    ctypes.CDLL(None).prctl(_PDEATHSIG, int(signal.SIGQUIT))
+
+
+@cache
+def shared() -> Server:
+    """Give the session's server, started at the first call."""
+    server = own()
+    atexit.register(server.remove)
+    return server
+
+
+def own() -> Server:
+    """Give a server for one test that stops or kills it; the caller removes it."""
+    server = Server(Path(tempfile.mkdtemp(prefix="lodger-pg-")))
+    try:
+        server.start()
+    except BaseException:
+        server.remove()
+        raise
+    return server

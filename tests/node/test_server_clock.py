@@ -1,0 +1,81 @@
+"""A node whose machine's clock is off: a little is put right, too much and it claims nothing, and says so."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from tests.databases.fixtures import kind, url
+from tests.node.harness import SETTINGS, Script
+from tests.store.intervals import compile_intervals
+
+from lodger.engine.clock import SystemClock, from_us
+from lodger.engine.node.node import Node
+from lodger.engine.node.server_clock import ServerClock
+from lodger.engine.policy.placement import unbounded
+from lodger.engine.sync import Engine
+
+__all__ = ["kind", "url"]
+
+
+class Shifted(SystemClock):
+    """The machine's clock, so many seconds off."""
+
+    def __init__(self, seconds: float) -> None:
+        self.us = int(seconds * 1e6)
+
+    def now_us(self) -> int:
+        return super().now_us() + self.us
+
+
+@pytest.fixture
+def engine(url: str, kind: str) -> Iterator[Engine]:
+    if kind == "sqlite":
+        pytest.skip("SQLite's time is this machine's")
+    with Engine.open(url, settings=SETTINGS, compile_schedule=compile_intervals) as engine:
+        engine.tenants.create("acme", limits={"concurrent_runs": 5})
+        engine.scripts.put("acme", "job", "export default () => 1")
+        yield engine
+
+
+async def off(engine: Engine, seconds: float) -> tuple[int, list[str], list[str]]:
+    """Give how far the node's time is from the machine's true one (µs), what it told of skew, and what it claims."""
+    engine.books = replace(engine.books, clock=Shifted(seconds))
+    told: list[str] = []
+    engine.on_event(lambda event: told.append(event.kind))
+    node = Node(engine, Script(hang=True), "n1")
+    await node.start()
+    try:
+        engine.run_at("acme", "job", from_us(SystemClock().now_us()))
+        assert node.lease is not None
+        claimed = await node.claim(node.lease, unbounded(1))
+        return (
+            node.clock.now_us() - SystemClock().now_us(),
+            told,
+            [claim.action_id for claim in claimed] + [action.id for action in engine.actions.list(state="running")],
+        )
+    finally:
+        await node.stop()
+
+
+def test_a_little_is_put_right_and_the_node_works(engine: Engine) -> None:
+    gap, told, claimed = asyncio.run(off(engine, -1.5))
+    assert abs(gap) < 1_000_000
+    assert "clock_skew" not in told
+    assert claimed
+
+
+@pytest.mark.parametrize("seconds", [-60, 60])
+def test_too_much_and_it_claims_nothing_and_says_so(engine: Engine, seconds: int) -> None:
+    gap, told, claimed = asyncio.run(off(engine, seconds))
+    assert abs(gap) < 1_000_000
+    assert "clock_skew" in told
+    assert not claimed
+
+
+def test_what_lies_within_the_doubt_of_the_measurement_is_no_offset() -> None:
+    clock = ServerClock(SystemClock())
+    clock.measured(1_000_400, 1_000_000, 1_001_000)
+    assert clock.offset_us == 0
+    clock.measured(1_500_500, 1_000_000, 1_001_000)
+    assert clock.offset_us == 500_000

@@ -1,0 +1,125 @@
+"""Opening a ledger on a server: what is refused says what to do, what a session needs ends with its transaction."""
+
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from sqlalchemy.exc import DBAPIError
+from tests.databases.fixtures import postgres
+from tests.databases.server import Server
+
+from lodger.engine.errors import Unavailable
+from lodger.engine.ledger import postgres as module
+from lodger.engine.ledger.database import Database
+from lodger.engine.ledger.inspection import inspected
+from lodger.engine.ledger.migrations.upgrade import current, tree
+
+
+@pytest.fixture(scope="module")
+def server() -> Server:
+    return postgres()
+
+
+@pytest.fixture
+def url(server: Server) -> Iterator[str]:
+    name = server.database()
+    yield server.url(name)
+    server.drop(name)
+
+
+def refused(url: str) -> Unavailable:
+    with pytest.raises(Unavailable) as error:
+        Database(url).close()
+    assert error.value.fix
+    return error.value
+
+
+def test_a_server_that_is_not_there(tmp_path: object) -> None:
+    assert refused(f"postgresql://nobody@/none?host={tmp_path}").code == "database_unreachable"
+
+
+def test_a_database_and_a_user_that_are_not_there(server: Server) -> None:
+    assert refused(server.url("absent")).code == "database_refused"
+    assert refused(server.url("postgres", user="stranger")).code == "database_refused"
+
+
+def test_a_database_that_cannot_hold_every_text(server: Server) -> None:
+    with psycopg.connect(server.conninfo("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    assert refused(server.url("latin")).code == "database_encoding"
+    server.drop("latin")
+
+
+def test_many_that_open_an_empty_database_at_once_upgrade_it_once(server: Server) -> None:
+    name = server.database(empty=True)
+    told: list[str] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            Database(server.url(name), progress=lambda revision, *_: told.append(revision)).close()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert len(told) == len(list(tree().walk_revisions()))
+    server.drop(name)
+
+
+def test_a_lock_that_is_kept_too_long_is_given_up_and_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SESSION", "SET LOCAL lock_timeout = 50")
+    database = Database(url)
+    with database.write() as keeps:
+        keeps.exec_driver_sql("LOCK TABLE lodger_kv IN EXCLUSIVE MODE")
+        with pytest.raises(Unavailable) as error, database.write() as waits:
+            waits.exec_driver_sql("DELETE FROM lodger_kv")
+    assert error.value.code == "database_busy"
+    database.close()
+
+
+def test_nothing_of_a_session_outlives_its_transaction(url: str) -> None:
+    """So that a pooler may give every transaction another session."""
+    database = Database(url)
+    for _ in range(10):
+        with database.write() as connection:
+            assert current(connection) == tree().get_current_head()
+            assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "10s"
+    raw = database.engine.raw_connection()
+    cursor = raw.cursor()
+    left = [
+        cursor.execute(f"SELECT count(*) FROM {view}").fetchone()[0]
+        for view in ("pg_prepared_statements", "pg_cursors", "pg_locks WHERE locktype = 'advisory'")
+    ]
+    assert left == [0, 0, 0]
+    assert cursor.execute("SHOW lock_timeout").fetchone()[0] == "0"
+    assert cursor.execute("SHOW timezone").fetchone()[0] == "Asia/Kathmandu"
+    raw.close()
+    database.close()
+
+
+def test_a_read_is_one_snapshot_and_writes_nothing(url: str) -> None:
+    database = Database(url)
+    with database.read() as reader:
+        assert reader.exec_driver_sql("SELECT count(*) FROM lodger_tenants").scalar() == 0
+        with database.write() as writer:
+            writer.exec_driver_sql("INSERT INTO lodger_tenants VALUES ('t', 't', 'active', 1, '{}', 0)")
+        assert reader.exec_driver_sql("SELECT count(*) FROM lodger_tenants").scalar() == 0
+    with pytest.raises((DBAPIError, Unavailable)), database.read() as reader:
+        reader.exec_driver_sql("DELETE FROM lodger_tenants")
+    with database.read() as reader:
+        assert reader.exec_driver_sql("SELECT count(*) FROM lodger_tenants").scalar() == 1
+    database.close()
+
+
+def test_a_password_is_never_shown(server: Server) -> None:
+    name = server.database()
+    found = inspected(server.url(name).replace("postgres@", "postgres:secret@"))
+    assert found.verdict == "current"
+    assert "secret" not in str(found.as_dict())
+    server.drop(name)

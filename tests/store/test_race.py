@@ -1,0 +1,89 @@
+"""Two transactions at once on PostgreSQL: the tenant's lock keeps a tick and a commit from missing each other's writing."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import text
+from tests.store.bench import OK, Bench
+
+from lodger.engine.clock import SystemClock
+from lodger.engine.ledger import clocks, commits, turns
+
+
+@pytest.fixture(autouse=True)
+def server_only(kind: str) -> None:
+    if kind == "sqlite":
+        pytest.skip("SQLite has one writer")
+
+
+def waits(bench: Bench) -> bool:
+    """Whether some transaction of this database waits for another's lock."""
+    blocked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return bench.scalar(blocked) == 1
+
+
+def until(condition: Callable[[], bool]) -> None:
+    clock = SystemClock()
+    end = clock.elapsed_s() + 20
+    while not condition():
+        assert clock.elapsed_s() < end
+
+
+def tick_beside_commit(bench: Bench) -> list[str]:
+    """One action runs; the next slot's tick sees it running and, before it has committed, the run is committed."""
+    bench.tenant()
+    schedule = bench.schedule(overlap="queue_one")
+    bench.clock.advance(60)
+    bench.tick()
+    (running,) = bench.claim()
+    lease, books = bench.lease(), bench.engine.books
+    bench.clock.advance(60)
+
+    def commit() -> None:
+        with books.database.write() as connection:
+            commits.commit(books, connection, lease, [(running, OK)], bench.clock.us)
+
+    with books.database.write() as connection:
+        assert len(clocks.tick(books, connection, bench.clock.us)) == 1
+        other = threading.Thread(target=commit)
+        other.start()
+        until(lambda: waits(bench))
+    other.join()
+    bench.run()
+    return bench.states(schedule)
+
+
+def test_what_a_tick_queues_behind_a_run_that_just_ends_is_let_go(bench: Bench) -> None:
+    assert tick_beside_commit(bench) == ["done", "done"]
+
+
+def test_without_the_lock_it_is_held_for_ever(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "lock", lambda *_: None)
+    assert tick_beside_commit(bench) == ["done", "ready"]
+    assert bench.claim() == []
+
+
+def test_a_tick_and_a_claim_pass_by_a_tenant_that_another_transaction_holds(bench: Bench) -> None:
+    for tenant in ("acme", "zeta"):
+        bench.tenant(tenant)
+        bench.schedule(tenant_id=tenant)
+    bench.clock.advance(60)
+    books = bench.engine.books
+    with books.database.write() as connection:
+        turns.lock(connection, ["acme"])
+        assert [each.tenant_id for each in bench.tick()] == ["zeta"]
+        assert [each.tenant_id for each in bench.claim()] == ["zeta"]
+    assert [each.tenant_id for each in bench.tick()] == ["acme"]
+    assert [each.tenant_id for each in bench.claim()] == ["acme"]
+
+
+def test_leases_go_by_the_servers_time_unless_a_clock_is_given(url: str) -> None:
+    from lodger.engine.sync import Engine
+
+    with Engine.open(url) as engine:
+        books = engine.books
+        with books.database.write() as connection:
+            of_server = connection.scalar(text("SELECT extract(epoch FROM clock_timestamp()) * 1000000"))
+            # This process's own clock may say what it wants.
+            assert abs(books.lease_us(connection, 0) - int(of_server or 0)) < 60_000_000
