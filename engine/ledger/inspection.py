@@ -2,9 +2,10 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlalchemy import create_engine
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from lodger.engine.errors import InputError
@@ -39,13 +40,13 @@ def inspected(place: str) -> Inspection:
     """
     scripts = tree()
     wanted = scripts.get_current_head()
+    url: URL | str = place
     if "://" not in place:
         if not Path(place).exists():
             return Inspection(place, None, wanted, "absent")
-        # Read-only: looking must not make a file, nor the two files beside it.
-        url = f"sqlite:///file:{Path(place).absolute()}?mode=ro&uri=true"
-    else:
-        url = place
+        # Read-only: looking must not make a file, nor the two files beside it. ? and # are letters of a file's name.
+        name = f"file:{quote(str(Path(place).absolute()))}"
+        url = URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
     place = shown(place)
     try:
         parsed = make_url(url)

@@ -23,7 +23,11 @@ class Moved:
 
 _clock = schedule_clock.c
 _stale = (
-    clocks.clocks.where(_clock.tzdata != bindparam("release")).order_by(_clock.schedule_id).limit(bindparam("most"))
+    clocks.clocks.where(_clock.tzdata != bindparam("release"))
+    .order_by(_clock.schedule_id)
+    .limit(bindparam("most"))
+    # A pause or a tick between the look and the write would be undone.
+    .with_for_update(of=schedule_clock)
 )
 _retime = (
     update(schedule_clock)

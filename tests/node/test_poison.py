@@ -1,10 +1,10 @@
 """An attempt whose end cannot be written holds up nobody: it alone becomes a fault of ours, the others are stored."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection
+from tests.databases.fixtures import kind, url
 from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.intervals import compile_intervals
 
@@ -12,6 +12,8 @@ from lodger.engine import Engine
 from lodger.engine.node.executor import Claim, Finished
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
+
+__all__ = ["kind", "url"]
 
 
 def _apply(_connection: Connection, claim: Claim, _finished: Finished) -> None:
@@ -22,6 +24,11 @@ def _apply(_connection: Connection, claim: Claim, _finished: Finished) -> None:
 def _dropped(connection: Connection, claim: Claim, _finished: Finished) -> None:
     if claim.tenant_id == "poison":
         connection.exec_driver_sql("UPDATE a_table_that_the_platform_has_dropped SET a = 1")
+
+
+def _denied(connection: Connection, claim: Claim, _finished: Finished) -> None:
+    if claim.tenant_id == "poison":
+        connection.exec_driver_sql("DO $$ BEGIN RAISE insufficient_privilege; END $$")
 
 
 def _journal(_claim: Claim) -> Finished:
@@ -37,14 +44,16 @@ def _unwritable(claim: Claim) -> Finished:
 
 @pytest.mark.parametrize(
     ("answer", "apply"),
-    [(_journal, _apply), (_journal, _dropped), (_unwritable, None)],
-    ids=["raises", "dropped", "text"],
+    [(_journal, _apply), (_journal, _dropped), (_journal, _denied), (_unwritable, None)],
+    ids=["raises", "dropped", "denied", "text"],
 )
-def test_an_end_that_cannot_be_written_holds_up_nobody(tmp_path: Path, answer, apply) -> None:
+def test_an_end_that_cannot_be_written_holds_up_nobody(kind: str, url: str, answer, apply) -> None:
+    if kind == "sqlite" and apply is _denied:
+        pytest.skip("SQLite knows no users")
+
     async def scenario() -> None:
         settings = SETTINGS.model_copy(update={"slots": 4})
-        place = str(tmp_path / "ledger.db")
-        async with Engine.open(place, settings=settings, compile_schedule=compile_intervals) as engine:
+        async with Engine.open(url, settings=settings, compile_schedule=compile_intervals) as engine:
             for tenant in ("poison", "acme"):
                 await engine.tenants.create(tenant)
                 await engine.scripts.put(tenant, "job", "export default () => 1")

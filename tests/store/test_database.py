@@ -12,7 +12,8 @@ from sqlalchemy.exc import OperationalError
 
 from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.ledger import database as module
-from lodger.engine.ledger.database import Database
+from lodger.engine.ledger.database import Database, shown
+from lodger.engine.ledger.inspection import inspected
 
 
 def refused(path: str) -> Unavailable:
@@ -97,6 +98,37 @@ def test_a_url_that_names_no_ledger(url: str) -> None:
     with pytest.raises(InputError) as error:
         Database(url)
     assert error.value.code == "database_url"
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("postgresql://ann:s@c?r:et@host/db", "postgresql://ann:***@host/db"),
+        (
+            "postgres://ann@host/db?password=secret&sslmode=require",
+            "postgres://ann@host/db?password=***&sslmode=require",
+        ),
+        ("oracle+nothing://ann:secret@host", "oracle+nothing://ann:***@host"),
+        ("postgresql://ann@host:5432/db", "postgresql://ann@host:5432/db"),
+        ("sqlite:///a:b@c.db", "sqlite:///a:b@c.db"),
+        ("a:b@c.db", "a:b@c.db"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(url: str, told: str) -> None:
+    assert shown(url) == told
+
+
+def test_a_refused_address_is_shown_without_its_password() -> None:
+    with pytest.raises(InputError) as caught:
+        Database("oracle+nothing://ann:secret@host")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_name_with_letters_of_a_url_is_found_again(tmp_path: Path) -> None:
+    place = str(tmp_path / "a?b#c%20d.db")
+    Database(place).close()
+    assert [each.name for each in tmp_path.iterdir()] == ["a?b#c%20d.db"]
+    assert inspected(place).verdict == "current"
 
 
 def test_pragmas_hold_on_every_connection(tmp_path: Path) -> None:
