@@ -1,6 +1,7 @@
 """One real engine process: ``python engine_process.py PATH NAME MODE``; tells on stdout what it does, ends on SIGTERM.
 
-MODE ``work`` answers every claim; ``hang`` never answers. Every applied journal leaves a row in ``effects_seen``, which
+MODE ``work`` answers every claim, ``race`` too with a lease of a minute;
+``hang`` never answers. Every applied journal leaves a row in ``effects_seen``, which
 has no unique key: an effect that happens twice is seen.
 """
 
@@ -53,7 +54,9 @@ def seen(connection: Connection, claim: Claim, finished: Finished) -> None:
 async def main(path: str, mode: str) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    async with Engine.open(path, settings=SETTINGS) as engine, engine.node(Worker(mode), NAME, apply_effects=seen):
+    # In a race no lease is to be lost: a disk that stalls for a second would turn it into a test of something else.
+    settings = SETTINGS.model_copy(update={"lease_s": 60.0}) if mode == "race" else SETTINGS
+    async with Engine.open(path, settings=settings) as engine, engine.node(Worker(mode), NAME, apply_effects=seen):
         sys.stdout.write("up\n")
         sys.stdout.flush()
         await ended.wait()

@@ -108,12 +108,17 @@ def audit(engine: Engine, number: int) -> None:
 def test_two_processes_race_over_thousands_of_actions_and_complete_each_exactly_once(
     engine: Engine, start: Start
 ) -> None:
-    start("one")
-    start("two")
-    fill(engine, 4000)
-    until(lambda: states(engine) == {"done": 4000}, 60)
-    audit(engine, 4000)
-    shares = counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name")
+    start("one", "race")
+    start("two", "race")
+    shares: dict[str, int] = {}
+    for wave in range(1, 6):  # a disk that stalls can leave a whole wave to one of them: that was no race
+        number = wave * 4000
+        fill(engine, 4000)
+        until(lambda number=number: states(engine) == {"done": number}, 60)
+        audit(engine, number)
+        shares = counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name")
+        if len(shares) == 2:
+            break
     assert set(shares) == {"one", "two"}, "only one of them worked: that was no race"
 
 
