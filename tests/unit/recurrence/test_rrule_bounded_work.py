@@ -187,6 +187,14 @@ def test_exceptions_one_by_one_are_decided_when_read() -> None:
     assert perf_counter() - start < 20
 
 
+def test_two_hours_of_seconds_taken_one_by_one_are_refused() -> None:
+    """7200 slots in a row are beyond what a question may walk; a window with DURATION says the same and is kept."""
+    lines = ["DTSTART:20260101T000000", "RRULE:FREQ=SECONDLY", "EXRULE:FREQ=MINUTELY;BYSECOND=0,1,2,3"]
+    with pytest.raises(RuleInvalid) as caught:
+        parse("\n".join([*lines, "EXRULE:FREQ=SECONDLY;BYHOUR=1,2"]))
+    assert caught.value.code == "exceptions_too_dense"
+
+
 def test_kinds_of_years_are_few_and_enough() -> None:
     """Each year's mask is that of its kind: compared with the mask computed from the year itself."""
     rule = Rule(freq=Freq.YEARLY, byweekno=(1, 52, 53, -1), byday=((0, 0), (0, 6)), wkst=3)
