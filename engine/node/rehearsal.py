@@ -1,8 +1,8 @@
 """One attempt of a stored script that leaves nothing behind: real walls, the data of now, the effects shown."""
 
+import json
 from typing import TYPE_CHECKING
 
-from lodger.engine.identity import Identities
 from lodger.engine.ledger import scripts, tenants
 from lodger.engine.ledger.records import Json
 from lodger.engine.node.executor import Claim, Finished
@@ -27,7 +27,7 @@ async def rehearse(
         found = scripts.get(connection, tenant_id, script, version)
     now_us = books.clock.now_us()
     claim = Claim(
-        action_id=Identities(books.clock.now_us).new(),
+        action_id=books.ids.new(),
         tenant_id=tenant_id,
         schedule_id=None,
         script_name=found.name,
@@ -41,7 +41,7 @@ async def rehearse(
         due_us=now_us,
         started_us=now_us,
         params=params,
-        limits=books.sources.limits(_text(tenant.limits), None),
+        limits=books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None),
         dry_run=True,
     )
     executor = SandboxExecutor.of(engine, workers=1)
@@ -50,9 +50,3 @@ async def rehearse(
         return await executor.execute(claim)
     finally:
         await executor.stop()
-
-
-def _text(limits: dict[str, Json]) -> str:
-    import json
-
-    return json.dumps(limits, sort_keys=True)
