@@ -8,12 +8,13 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
-from lodger.engine import sync, verbs
+from lodger.engine import sync
 from lodger.engine.clock import Clock
 from lodger.engine.events import Event
 from lodger.engine.ledger.migrations.upgrade import Progress, silent
 from lodger.engine.ledger.rulebook import Compile
 from lodger.engine.settings import Settings
+from lodger.engine.verbs import actions, schedules, scripts, tenants
 
 if TYPE_CHECKING:
     from lodger.engine.ledger.commits import ApplyEffects
@@ -60,51 +61,51 @@ class Verb(Generic[S, P, R]):
         return call
 
 
-class Tenants(Shell[verbs.Tenants]):
+class Tenants(Shell[tenants.Tenants]):
     """Customers of the platform."""
 
-    create = Verb(verbs.Tenants.create)
-    get = Verb(verbs.Tenants.get)
-    list = Verb(verbs.Tenants.list)
-    suspend = Verb(verbs.Tenants.suspend)
-    resume = Verb(verbs.Tenants.resume)
-    delete = Verb(verbs.Tenants.delete)
+    create = Verb(tenants.Tenants.create)
+    get = Verb(tenants.Tenants.get)
+    list = Verb(tenants.Tenants.list)
+    suspend = Verb(tenants.Tenants.suspend)
+    resume = Verb(tenants.Tenants.resume)
+    delete = Verb(tenants.Tenants.delete)
 
 
-class Scripts(Shell[verbs.Scripts]):
+class Scripts(Shell[scripts.Scripts]):
     """Scripts and their versions."""
 
-    put = Verb(verbs.Scripts.put)
-    get = Verb(verbs.Scripts.get)
-    versions = Verb(verbs.Scripts.versions)
-    list = Verb(verbs.Scripts.list)
+    put = Verb(scripts.Scripts.put)
+    get = Verb(scripts.Scripts.get)
+    versions = Verb(scripts.Scripts.versions)
+    list = Verb(scripts.Scripts.list)
 
 
-class Schedules(Shell[verbs.Schedules]):
+class Schedules(Shell[schedules.Schedules]):
     """Scripts bound to rules."""
 
-    create = Verb(verbs.Schedules.create)
-    edit = Verb(verbs.Schedules.edit)
-    pause = Verb(verbs.Schedules.pause)
-    resume = Verb(verbs.Schedules.resume)
-    delete = Verb(verbs.Schedules.delete)
-    get = Verb(verbs.Schedules.get)
-    list = Verb(verbs.Schedules.list)
-    last_run = Verb(verbs.Schedules.last_run)
-    preview = Verb(verbs.Schedules.preview)
+    create = Verb(schedules.Schedules.create)
+    edit = Verb(schedules.Schedules.edit)
+    pause = Verb(schedules.Schedules.pause)
+    resume = Verb(schedules.Schedules.resume)
+    delete = Verb(schedules.Schedules.delete)
+    get = Verb(schedules.Schedules.get)
+    list = Verb(schedules.Schedules.list)
+    last_run = Verb(schedules.Schedules.last_run)
+    preview = Verb(schedules.Schedules.preview)
 
 
-class Actions(Shell[verbs.Actions]):
+class Actions(Shell[actions.Actions]):
     """What happened, happens and will."""
 
-    list = Verb(verbs.Actions.list)
-    get = Verb(verbs.Actions.get)
-    attempts = Verb(verbs.Actions.attempts)
-    logs = Verb(verbs.Actions.logs)
-    run_now = Verb(verbs.Actions.run_now)
-    backfill = Verb(verbs.Actions.backfill)
-    replay = Verb(verbs.Actions.replay)
-    cancel = Verb(verbs.Actions.cancel)
+    list = Verb(actions.Actions.list)
+    get = Verb(actions.Actions.get)
+    attempts = Verb(actions.Actions.attempts)
+    logs = Verb(actions.Actions.logs)
+    run_now = Verb(actions.Actions.run_now)
+    backfill = Verb(actions.Actions.backfill)
+    replay = Verb(actions.Actions.replay)
+    cancel = Verb(actions.Actions.cancel)
 
 
 class Engine(Shell[sync.Engine]):

@@ -22,7 +22,10 @@ from lodger.engine.ledger.records import Action, Json
 from lodger.engine.ledger.rulebook import Compile, Rulebook
 from lodger.engine.ledger.sources import Sources
 from lodger.engine.settings import Settings
-from lodger.engine.verbs import Actions, Schedules, Scripts, Tenants
+from lodger.engine.verbs.actions import Actions
+from lodger.engine.verbs.schedules import Schedules
+from lodger.engine.verbs.scripts import Scripts
+from lodger.engine.verbs.tenants import Tenants
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Table

@@ -30,16 +30,24 @@ def _children() -> set[str]:
     return found
 
 
+def _left(descriptors: dict[str, str], children: set[str], threads: set[threading.Thread]) -> list[str]:
+    left = [
+        f"descriptor {fd}: {what}"
+        for fd, what in _descriptors().items()
+        if fd not in descriptors and "/proc/" not in what
+    ]
+    left += [f"process {child}" for child in _children() - children]
+    return left + [str(thread) for thread in threading.enumerate() if thread not in threads and thread.is_alive()]
+
+
 @pytest.fixture(autouse=True)
 def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     """Processes, descriptors, threads and tasks after a test are those from before it."""
     descriptors, children, threads = _descriptors(), _children(), set(threading.enumerate())
     yield
-    gc.collect()
-    left = {fd: what for fd, what in _descriptors().items() if fd not in descriptors and "/proc/" not in what}
-    assert not left, f"descriptors left open: {left}"
-    assert not _children() - children, "processes left running"
-    started = [thread for thread in threading.enumerate() if thread not in threads and thread.is_alive()]
-    assert not started, f"threads left running: {started}"
+    if _left(descriptors, children, threads):
+        gc.collect()  # only what reference cycles keep alive gets a second look: collecting after each test cost half the suite
+    left = _left(descriptors, children, threads)
+    assert not left, f"left behind: {left}"
     with pytest.raises(RuntimeError):
         asyncio.get_running_loop()

@@ -7,7 +7,7 @@ from lodger.engine.errors import InputError
 from lodger.engine.ledger import actions, backfills
 from lodger.engine.ledger.backfills import Backfilled
 from lodger.engine.ledger.records import Action, Attempt, Json, Schedule
-from lodger.engine.verb import Verbs, aware
+from lodger.engine.verbs.noun import Verbs, aware
 from lodger.sandbox.job import LogLine
 
 # Inside the noun the word ``list`` is a verb.

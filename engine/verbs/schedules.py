@@ -1,105 +1,23 @@
-"""The verbs of the engine by noun, synchronous: each is one transaction. The async facade is a shell around these."""
+"""The verbs on schedules: scripts bound to rules."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from lodger.engine.action_verbs import Actions
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.ledger import last_runs, schedules, scripts, tenants
-from lodger.engine.ledger.records import Json, LastRun, Preview, Schedule, Script, ScriptVersion, Tenant
+from lodger.engine.ledger import last_runs, schedules
+from lodger.engine.ledger.records import Json, LastRun, Preview, Schedule
 from lodger.engine.ledger.schedules import Wish
 from lodger.engine.policy.conduct import Conduct
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
-from lodger.engine.verb import UNCHANGED, RuleWish, StepWish, Verbs, aware, specs
+from lodger.engine.verbs.noun import UNCHANGED, RuleWish, StepWish, Verbs, aware, specs
 
-__all__ = ["UNCHANGED", "Actions", "RuleWish", "Schedules", "Scripts", "Tenants", "Verbs", "specs"]
-
-# Inside the nouns the word ``list`` is a verb.
-TenantList = list[Tenant]
-ScriptList = list[Script]
-VersionList = list[ScriptVersion]
+# Inside the noun the word ``list`` is a verb.
 ScheduleList = list[Schedule]
 SlotList = list[datetime]
-
-
-class Tenants(Verbs):
-    """Customers of the platform."""
-
-    __slots__ = ()
-
-    def create(self, tenant_id: str, name: str | None = None, limits: Mapping[str, Any] | None = None) -> Tenant:
-        """Make a tenant. ``limits``: process limits and ``concurrent_runs`` as the operator allows them.
-
-        Raises:
-            InputError: tenant_id_invalid, limit_unknown, limit_out_of_range.
-            Conflict: tenant_exists.
-        """
-        with self.books.database.write() as connection:
-            made = tenants.create(self.books, connection, tenant_id, name, dict(limits or {}), self._now_us)
-        return self._done(made)
-
-    def get(self, tenant_id: str) -> Tenant:
-        """Give one tenant; raises NotFound."""
-        with self.books.database.read() as connection:
-            return tenants.get(connection, tenant_id)
-
-    def list(self) -> TenantList:
-        """Give every tenant, by id."""
-        with self.books.database.read() as connection:
-            return tenants.list_all(connection)
-
-    def suspend(self, tenant_id: str) -> Tenant:
-        """Stop everything of a tenant at once; nothing of it starts or commits until it is resumed."""
-        with self.books.database.write() as connection:
-            suspended = tenants.suspend(self.books, connection, tenant_id, self._now_us)
-        return self._done(suspended)
-
-    def resume(self, tenant_id: str) -> Tenant:
-        """Go on; slots of the suspension are gap rows."""
-        with self.books.database.write() as connection:
-            resumed = tenants.resume(self.books, connection, tenant_id, self._now_us)
-        return self._done(resumed)
-
-    def delete(self, tenant_id: str) -> None:
-        """Delete a tenant with everything that is its own, for ever."""
-        with self.books.database.write() as connection:
-            tenants.erase(connection, tenant_id)
-        self.changed()
-
-
-class Scripts(Verbs):
-    """Scripts and their versions."""
-
-    __slots__ = ()
-
-    def put(self, tenant_id: str, name: str, source: str | Mapping[str, str]) -> ScriptVersion:
-        """Store a version; the same source again makes no new one.
-
-        Raises:
-            InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large.
-        """
-        with self.books.database.write() as connection:
-            version = scripts.put(self.books, connection, tenant_id, name, source, self._now_us)
-        return self._done(version)
-
-    def get(self, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
-        """Give a version, the latest by default; raises NotFound."""
-        with self.books.database.read() as connection:
-            return scripts.get(connection, tenant_id, name, version)
-
-    def versions(self, tenant_id: str, name: str) -> VersionList:
-        """Give every version, newest first."""
-        with self.books.database.read() as connection:
-            return scripts.versions(connection, tenant_id, name)
-
-    def list(self, tenant_id: str) -> ScriptList:
-        """Give the tenant's scripts, by name."""
-        with self.books.database.read() as connection:
-            return scripts.list_all(connection, tenant_id)
 
 
 class Schedules(Verbs):
