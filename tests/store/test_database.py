@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -44,8 +45,9 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     for path in folder.iterdir():
         path.chmod(0o444)
     folder.chmod(0o555)
-    for parent in (tmp_path, *list(tmp_path.parents)[:2]):
-        parent.chmod(0o755)
+    for parent in (tmp_path, *tmp_path.parents):
+        if parent.is_relative_to(gettempdir()) and parent != Path(gettempdir()):
+            parent.chmod(0o755)
     code = (
         "import os, sys\n"
         "import lodger.engine.ledger.database as d, lodger.engine.errors as e\n"
