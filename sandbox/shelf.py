@@ -16,7 +16,8 @@ from collections import OrderedDict
 from importlib.metadata import version
 from pathlib import Path
 
-from lodger.sandbox.runtimes import artefact, module_engine
+from lodger.sandbox.runtimes import artefact
+from lodger.sandbox.runtimes.module_engine import COMMANDS
 from lodger.sandbox.sealed import SEAL_BYTES, Sealed, Sealing
 
 _FORMAT = b"lodger module 1"
@@ -30,7 +31,7 @@ def _compiler(*, fuel: bool) -> tuple[bytes, ...]:
     """Name what compiles here: library, settings, processor."""
     return (
         version("wasmtime").encode(),
-        module_engine.settings(fuel=fuel).encode(),
+        COMMANDS.text(fuel=fuel).encode(),
         platform.machine().encode(),
         artefact.processor().encode(),
     )

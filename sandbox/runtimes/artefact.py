@@ -21,7 +21,7 @@ from pathlib import Path
 
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.guest import GUEST_SHA256
-from lodger.sandbox.runtimes.libwasmtime import settings
+from lodger.sandbox.runtimes.libwasmtime import GUEST
 
 #: The files of stdlib/js in their order; capability files (cap-*.js) follow by name.
 GLOBALS = (
@@ -110,7 +110,7 @@ def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
         _FORMAT,
         GUEST_SHA256,
         version("wasmtime"),
-        settings(fuel=fuel),
+        GUEST.text(fuel=fuel),
         platform.machine(),
         processor(),
     ]

@@ -6,7 +6,7 @@ arguments before anything else runs and the caller reads the result at once.
 """
 
 import ctypes
-from ctypes import PYFUNCTYPE, c_bool, c_char_p, c_int64, c_size_t, c_ubyte, c_uint32, c_uint64, c_void_p
+from ctypes import PYFUNCTYPE, c_bool, c_char_p, c_int64, c_size_t, c_ubyte, c_uint64, c_void_p
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,14 +64,14 @@ _TABLE: "dict[str, tuple[Any, Any]]" = {
     "wasmtime_global_get": (None, (_P, _P, _P)),
 }
 
-#: Switched off: everything the guest does not use. A smaller compiler and runtime is a smaller wall to guard.
-_OFF = (
+#: Switched off in every engine: proposals that neither the guest nor a command needs. Each is compiler and runtime code that a
+#: stranger could reach; a smaller wall is easier to guard.
+UNNEEDED = (
     "wasm_threads",
     "wasm_tail_call",
     "wasm_function_references",
     "wasm_gc",
     "gc_support",
-    "wasm_simd",
     "wasm_relaxed_simd",
     "wasm_multi_memory",
     "wasm_memory64",
@@ -81,6 +81,22 @@ _OFF = (
     "wasm_stack_switching",
     "wasm_component_model",
 )
+
+
+class Switches:
+    """What an engine can do beyond the library's own defaults, or cannot: names of the C API's ``wasmtime_config_…_set``."""
+
+    def __init__(self, off: "tuple[str, ...]", on: "tuple[str, ...]" = ()) -> None:
+        self.off = off
+        self.on = on
+
+    def text(self, *, fuel: bool) -> str:
+        """Describe an engine for the key of what it compiles."""
+        return f"stack={WASM_STACK_BYTES} fuel={int(fuel)} off={','.join(self.off)} on={','.join(self.on)}"
+
+
+#: Of the engine that runs QuickJS: the guest has no vector instruction.
+GUEST = Switches((*UNNEEDED, "wasm_simd"))
 
 
 class WasmFault(Exception):
@@ -121,11 +137,13 @@ class Library:
             self.at["wasmtime_error_delete"](error)
             raise WasmFault(text)
 
-    def engine(self, *, fuel: bool) -> int:
-        """Make an engine; the settings are part of the artefact's key (see :func:`settings`)."""
+    def engine(self, switches: "Switches", *, fuel: bool) -> int:
+        """Make an engine with these settings; they are part of the key of what it compiles."""
         config = self.at["wasm_config_new"]()
-        for name in _OFF:
+        for name in switches.off:
             self._set(config, name, False)
+        for name in switches.on:
+            self._set(config, name, True)
         self._set(config, "consume_fuel", fuel)
         stack = self.dll["wasmtime_config_max_wasm_stack_set"]
         stack.argtypes, stack.restype = (c_void_p, c_size_t), None
@@ -176,26 +194,22 @@ class Library:
         return text
 
 
-def settings(*, fuel: bool) -> str:
-    """Describe the engine's configuration for the artefact's key."""
-    return f"stack={WASM_STACK_BYTES} fuel={int(fuel)} off={','.join(_OFF)}"
-
-
 def slots(address: int, count: int) -> "ctypes.Array[c_int64]":
     """See ``count`` raw values at an address: value i is element 2*i (a value is 16 bytes wide)."""
     return (c_int64 * (2 * count)).from_address(address)
 
 
 __all__ = [
+    "GUEST",
     "TRAP_OUT_OF_BOUNDS",
     "TRAP_OUT_OF_FUEL",
     "TRAP_STACK_OVERFLOW",
     "TRAP_UNREACHABLE",
+    "UNNEEDED",
     "Callback",
     "Extern",
     "Library",
+    "Switches",
     "WasmFault",
-    "c_uint32",
-    "settings",
     "slots",
 ]

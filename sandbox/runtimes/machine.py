@@ -3,7 +3,7 @@
 from ctypes import byref, c_void_p
 
 from lodger.sandbox.runtimes.guest import Guest
-from lodger.sandbox.runtimes.libwasmtime import Callback, Library, WasmFault, slots
+from lodger.sandbox.runtimes.libwasmtime import GUEST, Callback, Library, WasmFault, slots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Machine:
     def __init__(self, library: str, *, fuel: bool = False) -> None:
         self.lib = Library(library)
         self.fuel = fuel
-        self.engine = self.lib.engine(fuel=fuel)
+        self.engine = self.lib.engine(GUEST, fuel=fuel)
         self.guest: Guest | None = None
         self._pre = c_void_p()
         self._callbacks: list[object] = []

@@ -1,13 +1,13 @@
-"""Engine, linker and traps for a tenant's own modules, on libwasmtime's C API; beside it what of WebAssembly is switched off.
+"""Modules, exports and traps of tenants' own modules, on libwasmtime's C API; beside it what their engine can do and what not.
 
-It stands apart from :mod:`lodger.sandbox.runtimes.libwasmtime`'s engine for QuickJS, because strangers' modules need another choice
-of proposals and because nothing of them may be shared through a file or a thread.
+Its switches stand apart from those of the engine for QuickJS (:data:`lodger.sandbox.runtimes.libwasmtime.GUEST`): strangers' modules
+need vectors, and nothing of them may be shared through a file or a thread.
 """
 
 import ctypes
-from ctypes import byref, c_bool, c_char_p, c_size_t, c_uint32, c_void_p
+from ctypes import byref, c_size_t, c_uint32, c_void_p
 
-from lodger.sandbox.runtimes.libwasmtime import WASM_STACK_BYTES, ByteVec, Library
+from lodger.sandbox.runtimes.libwasmtime import UNNEEDED, ByteVec, Library, Switches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,38 +36,23 @@ _MORE: "dict[str, tuple[Any, Any]]" = {
     "wasm_frame_vec_delete": (None, (_P,)),
 }
 
-#: Proposals that a command does not need: each is compiler and runtime code that a stranger could reach.
-OFF = (
-    "wasm_threads",
-    "wasm_tail_call",
-    "wasm_function_references",
-    "wasm_gc",
-    "gc_support",
-    "wasm_relaxed_simd",
-    "wasm_multi_memory",
-    "wasm_memory64",
-    "wasm_wide_arithmetic",
-    "wasm_exceptions",
-    "wasm_custom_page_sizes",
-    "wasm_stack_switching",
-    "wasm_component_model",
-    "shared_memory",
-    "parallel_compilation",  # a worker has no threads
-    "memory_init_cow",  # it would make a memfd
-    "memory_may_move",
+#: Of the engine that runs tenants' modules.
+COMMANDS = Switches(
+    (
+        *UNNEEDED,
+        "shared_memory",
+        "parallel_compilation",  # a worker has no threads
+        "memory_init_cow",  # it would make a memfd
+        "memory_may_move",
+    ),
+    # NaN bits are the same on every processor: nothing of the host shows, and two runs can be compared.
+    on=("cranelift_nan_canonicalization",),
 )
-#: NaN bits are the same on every processor: nothing of the host shows, and two runs can be compared.
-ON = ("cranelift_nan_canonicalization",)
 
 #: How many frames of a trap are told.
 _FRAMES = 20
 _NAME = 200
 FUNCTION, MEMORY = 0, 3  # wasm_externkind_t
-
-
-def settings(*, fuel: bool) -> str:
-    """Describe the engine's configuration for the key of compiled code."""
-    return f"stack={WASM_STACK_BYTES} fuel={int(fuel)} off={','.join(OFF)} on={','.join(ON)}"
 
 
 class ModuleLibrary(Library):
@@ -80,27 +65,6 @@ class ModuleLibrary(Library):
             function.restype = result
             function.argtypes = arguments
             self.at[name] = function
-
-    def engine(self, *, fuel: bool) -> int:
-        """Make an engine with :func:`settings`."""
-        config = self.at["wasm_config_new"]()
-        for name in OFF:
-            self._switch(config, name, False)
-        for name in ON:
-            self._switch(config, name, True)
-        self._switch(config, "consume_fuel", fuel)
-        stack = self.dll["wasmtime_config_max_wasm_stack_set"]
-        stack.argtypes, stack.restype = (c_void_p, c_size_t), None
-        stack(config, WASM_STACK_BYTES)
-        engine: int | None = self.at["wasm_engine_new_with_config"](config)
-        if not engine:
-            raise RuntimeError("no engine could be made with these settings")
-        return engine
-
-    def _switch(self, config: int, name: str, value: bool) -> None:
-        setter = self.dll[f"wasmtime_config_{name}_set"]
-        setter.argtypes, setter.restype = (c_void_p, c_bool), None
-        setter(config, value)
 
     def module(self, engine: int, wasm: bytes) -> c_void_p:
         """Compile a module. Raises WasmFault with the compiler's text, which names the tenant's things."""
@@ -175,4 +139,4 @@ class ModuleLibrary(Library):
         return found
 
 
-__all__ = ["FUNCTION", "MAGIC", "MEMORY", "OFF", "ON", "ModuleLibrary", "c_char_p", "settings"]
+__all__ = ["COMMANDS", "FUNCTION", "MAGIC", "MEMORY", "ModuleLibrary"]

@@ -3,7 +3,7 @@
 from ctypes import byref, c_void_p
 
 from lodger.sandbox.runtimes.libwasmtime import Callback, slots
-from lodger.sandbox.runtimes.module_engine import FUNCTION, MEMORY, ModuleLibrary
+from lodger.sandbox.runtimes.module_engine import COMMANDS, FUNCTION, MEMORY, ModuleLibrary
 from lodger.sandbox.runtimes.wasi import SIGNATURES, SPACE, Wasi, unsigned
 
 
@@ -22,7 +22,7 @@ class ModuleMachine:
     def __init__(self, library: str, *, fuel: bool) -> None:
         self.lib = ModuleLibrary(library)
         self.fuel = fuel
-        self.engine = self.lib.engine(fuel=fuel)
+        self.engine = self.lib.engine(COMMANDS, fuel=fuel)
         self.wasi = Wasi()
         self.fault: BaseException | None = None
         self._callbacks: list[object] = []

@@ -13,7 +13,7 @@ from wasmtime import _bindings as ffi
 from wasmtime import wat2wasm
 
 from lodger.sandbox import Bundle, Job, Limits, Outcome
-from lodger.sandbox.runtimes import module_engine
+from lodger.sandbox.runtimes.module_engine import COMMANDS
 from lodger.sandbox.shelf import Shelf
 
 
@@ -96,7 +96,7 @@ def test_proposals_that_are_off(wasm: Commands) -> None:
 
 def test_with_the_proposals_on_the_same_modules_are_valid() -> None:
     config = wasmtime.Config()
-    for name in module_engine.OFF:
+    for name in COMMANDS.off:
         if name.startswith("wasm_") or name in ("gc_support", "shared_memory"):
             setter = getattr(ffi, f"wasmtime_config_{name}_set")
             setter(config.ptr(), True)
