@@ -77,6 +77,7 @@ class Scripts(Shell[scripts.Scripts]):
 
     put = Verb(scripts.Scripts.put)
     get = Verb(scripts.Scripts.get)
+    module = Verb(scripts.Scripts.module)
     versions = Verb(scripts.Scripts.versions)
     list = Verb(scripts.Scripts.list)
 

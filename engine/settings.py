@@ -125,7 +125,13 @@ class Settings(BaseSettings):
         description="where the command line finds the ledger: a SQLite file's path or a database URL",
     )
     cache_dir: Path | None = Field(
-        default=None, description="where the compiled guest is kept; none: lodger in the user's cache folder"
+        default=None,
+        description="where the compiled guest and compiled modules are kept; none: lodger in the user's cache folder",
+    )
+    module_cache_bytes: int = Field(
+        default=1024 * 1024 * 1024,
+        ge=0,
+        description="most bytes of tenants' compiled WebAssembly modules on disk; one tenant may hold an eighth of it",
     )
 
     mail_host: str | None = Field(

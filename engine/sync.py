@@ -23,6 +23,7 @@ from lodger.engine.ledger.rulebook import Compile, Rulebook
 from lodger.engine.ledger.sources import Sources
 from lodger.engine.settings import Settings
 from lodger.engine.verbs.actions import Actions
+from lodger.engine.verbs.module_check import ModuleCheck
 from lodger.engine.verbs.schedules import Schedules
 from lodger.engine.verbs.scripts import Scripts
 from lodger.engine.verbs.tenants import Tenants
@@ -43,7 +44,7 @@ class Engine:
         self.events = Events()
         self._watchers: list[Callable[[], None]] = []
         self.tenants = Tenants(books, self.changed)
-        self.scripts = Scripts(books, self.changed)
+        self.scripts = Scripts(books, self.changed, ModuleCheck(books.settings))
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
         #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.

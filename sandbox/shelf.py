@@ -4,25 +4,22 @@ Machine code is loaded without a second look, so whoever writes it owns the work
 is wished, each carries an HMAC over tenant, source, engine and settings with a key that only the engine has.
 """
 
-import contextlib
 import functools
 import hashlib
-import hmac
 import logging
 import os
 import platform
-import tempfile
 from collections import OrderedDict
 from importlib.metadata import version
 from pathlib import Path
+from typing import Self
 
+from lodger.sandbox.code_folder import MOST_BYTES, CodeFolder, lasting_key
 from lodger.sandbox.runtimes import artefact
 from lodger.sandbox.runtimes.module_engine import COMMANDS
 from lodger.sandbox.sealed import SEAL_BYTES, Sealed, Sealing
 
 _FORMAT = b"lodger module 1"
-_FILES_OF_A_TENANT = 32
-_CHUNK = 1 << 20
 _journal = logging.getLogger("lodger.sandbox")
 
 
@@ -45,17 +42,50 @@ class Shelf:
         folder: also keeps them on disk there; needs a key that lasts.
         most_bytes: of code in memory.
         most: modules in memory; each holds one descriptor.
+        most_disk_bytes: of code on disk.
     """
 
     def __init__(
-        self, key: bytes | None = None, *, folder: Path | None = None, most_bytes: int = 128 << 20, most: int = 128
+        self,
+        key: bytes | None = None,
+        *,
+        folder: Path | None = None,
+        most_bytes: int = 128 << 20,
+        most: int = 128,
+        most_disk_bytes: int = MOST_BYTES,
     ) -> None:
         self._key = key or os.urandom(SEAL_BYTES)
-        self._folder = folder
+        self._disk = None if folder is None else CodeFolder(self._key, folder, most_disk_bytes)
         self._most_bytes = most_bytes
         self._most = most
         self._bytes = 0
         self._kept: OrderedDict[bytes, Sealed] = OrderedDict()
+
+    @classmethod
+    def lasting(cls, cache: Path | None = None, *, most_disk_bytes: int = MOST_BYTES) -> Self:
+        """Give one whose code outlives this process: in the cache, under a key that is kept there.
+
+        Where no folder can be had it keeps code in memory only, and the journal says so.
+
+        Args:
+            cache: folder; None for lodger in the user's cache folder.
+            most_disk_bytes: of code on disk.
+        """
+        tried = []
+        for folder in artefact.candidates(cache):
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if not artefact.is_ours(folder):
+                    raise PermissionError(None, "others may write there")
+                modules = folder / "modules"
+                modules.mkdir(mode=0o700, exist_ok=True)
+                if not artefact.is_ours(modules):
+                    raise PermissionError(None, "others may write into its modules")
+                return cls(lasting_key(modules), folder=modules, most_disk_bytes=most_disk_bytes)
+            except OSError as problem:
+                tried.append(f"{folder}: {problem.strerror or problem}")
+        _journal.warning("compiled modules are kept in memory only: %s", "; ".join(tried))
+        return cls()
 
     @staticmethod
     def binding(tenant: str, wasm: bytes, *, fuel: bool) -> bytes:
@@ -88,10 +118,8 @@ class Shelf:
     def drop(self, tenant: str, binding: bytes) -> None:
         """Throw code away, in memory and on disk: it could not be loaded."""
         self._forget(self._kept.pop(binding, None))
-        place = self.place(tenant, binding)
-        if place is not None:
-            with contextlib.suppress(OSError):
-                place.unlink()
+        if self._disk is not None:
+            self._disk.drop(tenant, binding)
 
     def close(self) -> None:
         """Let go of all memory; safe twice."""
@@ -106,58 +134,15 @@ class Shelf:
 
     # -- disk --
 
-    def _named(self, what: bytes) -> str:
-        return hmac.new(self._key, b"name" + what, "sha256").hexdigest()[:40]
-
     def place(self, tenant: str, binding: bytes) -> Path | None:
         """Name the file of a module, None when nothing is kept on disk."""
-        if self._folder is None:
-            return None
-        return self._folder / self._named(tenant.encode()) / self._named(binding)
+        return None if self._disk is None else self._disk.place(tenant, binding)
 
     def fetch(self, tenant: str, binding: bytes) -> Sealed | None:
         """Give what is kept on disk if it is ours, for the caller to keep or close; blocks, touches no memory of the shelf."""
-        place = self.place(tenant, binding)
-        if place is None or not all(artefact.is_ours(path) for path in (place.parent, place)):
-            return None
-        sealing = self.begin(binding)
-        try:
-            with place.open("rb") as file:
-                noted = file.read(SEAL_BYTES)
-                while chunk := file.read(_CHUNK):
-                    sealing.write(chunk)
-            code = sealing.finish()
-        except OSError as problem:
-            _journal.warning("compiled code could not be read: %s", problem.strerror)
-            return None
-        finally:
-            sealing.drop()
-        if not hmac.compare_digest(code.seal, noted):
-            code.close()
-            _journal.warning("compiled code on disk is not what was written there: refused and made anew")
-            with contextlib.suppress(OSError):
-                place.unlink()
-            return None
-        return code
+        return None if self._disk is None else self._disk.fetch(tenant, binding)
 
     def store(self, tenant: str, binding: bytes, code: Sealed) -> None:
         """Keep it on disk too where that is wished; blocks, touches no memory of the shelf."""
-        place = self.place(tenant, binding)
-        if place is None:
-            return
-        try:
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=place.parent)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(code.seal)
-                file.write(code.content())
-            Path(name).replace(place)
-            self._prune(place.parent)
-        except OSError as problem:
-            _journal.warning("compiled code could not be written: %s", problem.strerror)
-
-    @staticmethod
-    def _prune(folder: Path) -> None:
-        files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-        for path in files[_FILES_OF_A_TENANT:]:
-            path.unlink(missing_ok=True)
+        if self._disk is not None:
+            self._disk.store(tenant, binding, code)

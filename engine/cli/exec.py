@@ -13,7 +13,6 @@ from lodger.engine.cli.failure import Usage
 
 MIB = 1024 * 1024
 RUNTIMES = ("quickjs", "quickjs-native", "wasm")
-_WASM = b"\0asm"
 _NOTHING: dict[str, Any] = {
     "result": None,
     "logs": [],
@@ -51,7 +50,7 @@ def execute(
     params = given.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
     raw = given.source(file)
-    wasm = runtime == "wasm" or (runtime is None and raw.startswith(_WASM))
+    wasm = runtime == "wasm" or (runtime is None and raw.startswith(given.WASM))
     refused = None if wasm else _refused(raw, limits.source_bytes)
     source = "" if wasm else raw.decode("utf-8", "replace").removeprefix("\ufeff")
     if refused is not None:

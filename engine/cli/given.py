@@ -8,6 +8,8 @@ from lodger.engine.cli.failure import Usage
 
 #: More than any limit allows is not even read; the sandbox names the exact limit for what is.
 MOST_BYTES = 64 * 1024 * 1024
+#: What a WebAssembly file begins with.
+WASM = b"\0asm"
 
 
 def source(path: Path) -> bytes:
@@ -32,14 +34,19 @@ def source(path: Path) -> bytes:
         raise Usage("file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}") from None
 
 
-def text(path: Path) -> str:
-    """Read a script's file as UTF-8.
+def script(path: Path) -> str | bytes:
+    """Read a script's file: UTF-8 text, or the bytes of a WebAssembly module, which its first bytes tell.
 
     Raises:
-        Usage: as :func:`source`; or it is not UTF-8.
+        Usage: as :func:`source`; or it is neither.
     """
+    raw = source(path)
+    return raw if raw.startswith(WASM) else _text(path, raw)
+
+
+def _text(path: Path, raw: bytes) -> str:
     try:
-        return source(path).decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Usage(
             "not_text",

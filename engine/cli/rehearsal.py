@@ -11,8 +11,9 @@ from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.memory import MemoryStore
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.sandbox_executor import as_job
 from lodger.engine.settings_table import load
-from lodger.sandbox.job import Bundle, Job, Report
+from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -93,6 +94,7 @@ async def _rehearse(
         script_name="main",
         script_version=1,
         modules={"main.js": source} if isinstance(source, str) else {},
+        wasm=source if isinstance(source, bytes) else None,
         attempt=1,
         step=0,
         lease_epoch=0,
@@ -105,9 +107,8 @@ async def _rehearse(
         dry_run=True,
     )
     store = MemoryStore()
-    wasm = source if isinstance(source, bytes) else None
     pool: Pool | WasmPool
-    if wasm is not None:
+    if claim.wasm is not None:
         pool = WasmPool()
     elif runtime == "quickjs":
         pool = Pool(settings=ensure(load().cache_dir, progress=progress).settings(), size=1)
@@ -116,9 +117,7 @@ async def _rehearse(
     try:
         attempt = Attempt(claim, store.read, Datasets(), now_us=now_us)
         await pool.start()
-        context = attempt.context() if wasm is None else json.dumps(params)
-        job = Job(Bundle(claim.modules, context, wasm=wasm), limits, tag="exec", now_us=now_us, tenant=claim.tenant_id)
-        report = await pool.run(job, attempt)
+        report = await pool.run(as_job(claim, attempt), attempt)
         attempt.close()
         return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
     finally:

@@ -18,18 +18,21 @@ Tenant = Annotated[str, typer.Argument(help="The tenant's id.")]
 def put(
     tenant: Tenant,
     name: Annotated[str, typer.Argument(help="The script's name.")],
-    file: Annotated[Path, typer.Argument(help="Its source, UTF-8; - is stdin.")],
+    file: Annotated[
+        Path, typer.Argument(help="Its source, UTF-8, or a WebAssembly module (WASI preview 1 command); - is stdin.")
+    ],
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store a script's next version."""
-    source = given.text(file)
+    """Store a script's next version. A WebAssembly module, known by its first bytes, is compiled first, in a locked worker."""
+    source = given.script(file)
     with opened(db) as engine:
         made = engine.scripts.put(tenant, name, source)
     if as_json:
         write_json(made)
     else:
-        say(f"script {name} of {tenant}: version {made.version}")
+        kind = "" if made.wasm_bytes is None else f", a WebAssembly module of {made.wasm_bytes} bytes"
+        say(f"script {name} of {tenant}: version {made.version}{kind}")
 
 
 @app.command("dry-run")
@@ -55,7 +58,7 @@ def dry_run(
     with opened(db) as engine:
         if prepare is not None:
             prepare(engine)
-        source = engine.scripts.get(tenant, name).modules["main.js"]
+        source = engine.scripts.get(tenant, name).modules.get("main.js", "")
         ended = engine.dry_run(tenant, name, params)
     present(as_dict(ended), source, name, as_json=as_json)
 

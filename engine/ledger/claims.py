@@ -239,7 +239,7 @@ def _described(
         last = told.get(row.schedule_id, _NOTHING_TOLD)
         if revision is not None and row.schedule_id not in upcoming:
             upcoming[row.schedule_id] = _upcoming(revision, last[0])
-        name, modules = sources[row.tenant_id, row.script_id, row.script_version]
+        source = sources[row.tenant_id, row.script_id, row.script_version]
         params = row.params if row.params is not None or revision is None else revision.params
         if row.step > 0:
             params = row.handed
@@ -249,9 +249,10 @@ def _described(
                 action_id=row.id,
                 tenant_id=row.tenant_id,
                 schedule_id=row.schedule_id,
-                script_name=name,
+                script_name=source.name,
                 script_version=row.script_version,
-                modules=modules,
+                modules=source.modules,
+                wasm=source.wasm,
                 attempt=row.attempt,
                 step=row.step,
                 lease_epoch=lease.epoch,

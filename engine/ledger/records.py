@@ -39,7 +39,13 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class ScriptVersion:
-    """One version of a script; never changes. ``modules`` is source by file name, ``main.js`` the entry."""
+    """One version of a script; never changes.
+
+    Attributes:
+        modules: source by file name, ``main.js`` the entry; empty when it is a WebAssembly module.
+        digest: SHA-256 of the content.
+        wasm_bytes: size of the WebAssembly module, None for JavaScript.
+    """
 
     tenant_id: str
     script_id: str
@@ -48,6 +54,7 @@ class ScriptVersion:
     modules: dict[str, str]
     digest: str
     created_at: datetime
+    wasm_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
 """Scripts and their versions. A version never changes; storing the same source again makes no new one."""
 
-import hashlib
 import json
-from collections.abc import Mapping
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import InputError, NotFound
@@ -12,40 +10,41 @@ from lodger.engine.ledger import tenants, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.records import AnyRow, Script, ScriptVersion
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
+from lodger.engine.ledger.script_content import Content, Given, read
+from lodger.sandbox.limits import Limits
 
-ENTRY = "main.js"
 NAME_LENGTH = 200
 
 
+def limits_of(books: Books, connection: Connection, tenant_id: str) -> Limits:
+    """Give what the tenant's scripts may have at most. Raises NotFound."""
+    tenant = tenants.get(connection, tenant_id)
+    return books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None)
+
+
 def put(
-    books: Books,
-    connection: Connection,
-    tenant_id: str,
-    name: str,
-    source: str | Mapping[str, str],
-    now_us: int,
+    books: Books, connection: Connection, tenant_id: str, name: str, source: Given | Content, now_us: int
 ) -> ScriptVersion:
-    """Store a version of a script, making the script when there is none of that name.
+    """Store a version of a script, making the script when there is none of that name. A module is not compiled here.
 
     Args:
-        source: the text of ``main.js``, or source by file name with ``main.js`` among them.
+        source: the text of ``main.js``, source by file name with ``main.js`` among them, the bytes of a WebAssembly module;
+            or what was read of it under this tenant's limits.
 
     Raises:
-        InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large.
+        InputError: script_name_invalid, and those of :func:`lodger.engine.ledger.script_content.read`.
         NotFound: tenant_unknown.
     """
     turns.lock(connection, [tenant_id])
-    tenant = tenants.get(connection, tenant_id)
+    limits = limits_of(books, connection, tenant_id)
     named(name, "script")
-    limit = books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None).source_bytes
-    modules = _modules(source, limit)
-    digest = hashlib.sha256(json.dumps(modules, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+    content = source if isinstance(source, Content) else read(source, limits)
     row = connection.execute(
         select(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.name == name).with_for_update()
     ).first()
     if row is not None:
         latest = get(connection, tenant_id, name)
-        if latest.digest == digest:
+        if latest.digest == content.digest:
             return latest
     script_id, version = (row.id, row.version + 1) if row is not None else (books.ids.new(), 1)
     if row is None:
@@ -57,8 +56,8 @@ def put(
         )
     connection.execute(
         insert(script_versions).values(
-            tenant_id=tenant_id, script_id=script_id, version=version, digest=digest, created_us=now_us,
-            modules=json.dumps(modules, ensure_ascii=False),
+            tenant_id=tenant_id, script_id=script_id, version=version, digest=content.digest, created_us=now_us,
+            modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm,
         )
     )  # fmt: skip
     return get(connection, tenant_id, name, version)
@@ -79,53 +78,12 @@ def named(name: str, what: str) -> None:
         )
 
 
-def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
-    modules = {ENTRY: source} if isinstance(source, str) else dict(source)
-    if ENTRY not in modules:
-        raise InputError(
-            "entry_missing",
-            f"no file is called {ENTRY}",
-            why="a script begins there",
-            fix=f"name one {ENTRY}",
-        )
-    size = 0
-    for file, text in modules.items():
-        try:
-            size += len(text.encode())
-        except UnicodeEncodeError as error:
-            raise InputError(
-                "source_not_text",
-                f"{file} is not text",
-                why="a source is UTF-8 without lone surrogates",
-                fix="store the script as UTF-8",
-                index=error.start,
-            ) from error
-        if "\0" in text:
-            raise InputError(
-                "source_not_text",
-                f"{file} is not text",
-                why="it holds a NUL character, as binary files do",
-                fix="give JavaScript source",
-                index=text.index("\0"),
-            )
-    if size > limit:
-        raise InputError(
-            "source_too_large",
-            f"the script has {size} bytes",
-            why=f"this tenant's scripts may have {limit} (limit source_bytes)",
-            fix="make it smaller, or ask the operator to raise the limit",
-        )
-    if not modules[ENTRY].strip():
-        raise InputError(
-            "script_empty",
-            f"{ENTRY} is empty",
-            why="there is nothing to run",
-            fix="export a default function",
-        )
-    return {ENTRY: modules.pop(ENTRY)} | dict(sorted(modules.items()))
-
-
-_with_name = select(script_versions, scripts.c.name).join_from(
+# Without the bytes of a module: lists of versions would carry megabytes that nobody looks at.
+_with_name = select(
+    *(column for column in script_versions.c if column.name != "wasm"),
+    func.length(script_versions.c.wasm).label("wasm_bytes"),
+    scripts.c.name,
+).join_from(
     script_versions,
     scripts,
     (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id == script_versions.c.script_id),
@@ -141,6 +99,7 @@ def _version(row: AnyRow) -> ScriptVersion:
         json.loads(row.modules),
         row.digest,
         from_us(row.created_us),
+        row.wasm_bytes,
     )
 
 
@@ -160,6 +119,26 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
         called = f"{name!r}" if version is None else f"{name!r} version {version}"
         raise NotFound("script_unknown", f"tenant {tenant_id!r} has no script {called}", fix="store it first")
     return _version(row)
+
+
+def module(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> bytes:
+    """Give the bytes of a version that is a WebAssembly module, the latest by default.
+
+    Raises:
+        NotFound: script_unknown.
+        InputError: no_module.
+    """
+    found = get(connection, tenant_id, name, version)
+    wasm = connection.scalar(
+        select(script_versions.c.wasm).where(
+            script_versions.c.tenant_id == tenant_id,
+            script_versions.c.script_id == found.script_id,
+            script_versions.c.version == found.version,
+        )
+    )
+    if wasm is None:
+        raise InputError("no_module", f"{name!r} is JavaScript", fix="its text is in the version's modules")
+    return bytes(wasm)
 
 
 def versions(connection: Connection, tenant_id: str, name: str) -> list[ScriptVersion]:

@@ -1,8 +1,9 @@
-"""Names and modules of script versions, the limits of attempts, what tenants are allowed: read once, because none ever changes."""
+"""Contents of script versions, the limits of attempts, what tenants are allowed: read once, because none ever changes."""
 
 import json
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -13,14 +14,26 @@ from lodger.sandbox.limits import LIMITS, Limits
 
 #: Versions and limits kept.
 KEPT = 2_000
+#: What the kept versions may hold together; a WebAssembly module alone may have megabytes.
+KEPT_BYTES = 64 * 1024 * 1024
 PROCESS_LIMITS = frozenset(spec.name for spec in LIMITS)
 
 #: (tenant, script, version)
 VersionKey = tuple[str, str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a version of a script runs as: ``name`` of the script, and its modules or its WebAssembly module."""
+
+    name: str
+    modules: dict[str, str]
+    wasm: bytes | None
+    size: int
+
+
 _version = (
-    select(scripts.c.name, script_versions.c.modules)
+    select(scripts.c.name, script_versions.c.modules, script_versions.c.wasm)
     .join_from(
         script_versions,
         scripts,
@@ -49,23 +62,28 @@ class Sources:
             settings.retention_runs,
         )
         self._allowances: OrderedDict[str, Allowance] = OrderedDict()
-        self._versions: OrderedDict[VersionKey, tuple[str, dict[str, str]]] = OrderedDict()
+        self._versions: OrderedDict[VersionKey, Source] = OrderedDict()
+        self._versions_bytes = 0
         self._limits: OrderedDict[tuple[str, str | None], Limits] = OrderedDict()
 
-    def versions(
-        self, connection: Connection, wanted: Iterable[VersionKey]
-    ) -> dict[VersionKey, tuple[str, dict[str, str]]]:
-        """Give (name of the script, source by file name) of each version."""
-        wanted = set(wanted)
-        found = {key: self._versions[key] for key in wanted if key in self._versions}
-        for key in sorted(wanted - set(found)):
-            name, modules = connection.execute(
-                _version, dict(zip(("tenant", "script", "number"), key, strict=True))
-            ).one()
-            found[key] = self._versions[key] = (name, json.loads(modules))
-        while len(self._versions) > KEPT:
-            self._versions.popitem(last=False)
+    def versions(self, connection: Connection, wanted: Iterable[VersionKey]) -> dict[VersionKey, Source]:
+        """Give the content of each version."""
+        found = {}
+        for key in sorted(set(wanted)):
+            kept = self._versions.get(key)
+            if kept is None:
+                kept = self._keep(key, _read(connection, key))
+            else:
+                self._versions.move_to_end(key)
+            found[key] = kept
         return found
+
+    def _keep(self, key: VersionKey, source: Source) -> Source:
+        self._versions[key] = source
+        self._versions_bytes += source.size
+        while len(self._versions) > 1 and (len(self._versions) > KEPT or self._versions_bytes > KEPT_BYTES):
+            self._versions_bytes -= self._versions.popitem(last=False)[1].size
+        return source
 
     def limits(self, tenant_limits: str, wishes: str | None) -> Limits:
         """Give what the operator allows the tenant, lowered by what the schedule wishes; both are JSON text."""
@@ -90,3 +108,9 @@ class Sources:
             while len(self._allowances) > KEPT:
                 self._allowances.popitem(last=False)
         return kept
+
+
+def _read(connection: Connection, key: VersionKey) -> Source:
+    name, text, wasm = connection.execute(_version, dict(zip(("tenant", "script", "number"), key, strict=True))).one()
+    module = None if wasm is None else bytes(wasm)
+    return Source(name, json.loads(text), module, len(text) + len(module or b""))

@@ -15,7 +15,8 @@ class Claim:
     Attributes:
         action_id: UUIDv7 text.
         lease_epoch: of this node when it claimed; a commit under another epoch changes nothing.
-        modules: source by file name, ``main.js`` first.
+        modules: source by file name, ``main.js`` first; empty for a WebAssembly module.
+        wasm: the module's bytes, None for JavaScript.
         slot_us: the slot, microseconds UTC; None for requests without one.
         due_us: when it should start, jitter included.
         params: the schedule's or request's input value (JSON-able).
@@ -49,6 +50,7 @@ class Claim:
     tries: int = 1
     last_start_us: int | None = None
     last_node: str | None = None
+    wasm: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

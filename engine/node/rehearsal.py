@@ -25,6 +25,7 @@ async def rehearse(
     with books.database.read() as connection:
         tenant = tenants.get(connection, tenant_id)
         found = scripts.get(connection, tenant_id, script, version)
+        wasm = None if found.wasm_bytes is None else scripts.module(connection, tenant_id, script, found.version)
     now_us = books.clock.now_us()
     claim = Claim(
         action_id=books.ids.new(),
@@ -33,6 +34,7 @@ async def rehearse(
         script_name=found.name,
         script_version=found.version,
         modules=found.modules,
+        wasm=wasm,
         attempt=1,
         step=0,
         lease_epoch=0,

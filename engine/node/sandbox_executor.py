@@ -8,11 +8,13 @@ from sqlalchemy import Connection
 
 from lodger.engine.capabilities.session import Reads
 from lodger.engine.clock import Clock
+from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.reads import ThreadReads
 from lodger.engine.effects import commit
 from lodger.engine.node.attempt import Attempt, anyone
 from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.verbs.module_check import shelf_of
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -62,7 +64,12 @@ class SandboxExecutor:
         books = engine.books
         reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
         return cls(
-            Pool(runtime=books.settings.runtime, size=workers, cache=books.settings.cache_dir),
+            Pool(
+                runtime=books.settings.runtime,
+                size=workers,
+                cache=books.settings.cache_dir,
+                shelf=shelf_of(books.settings),
+            ),
             reads,
             engine.datasets,
             books.clock,
@@ -90,18 +97,26 @@ class SandboxExecutor:
             mail_allowed=self._mail_allowed,
             on_log=self._on_log,
         )
-        job = Job(
-            Bundle(claim.modules, attempt.context()),
-            limits=claim.limits,
-            tag=f"{claim.script_name}#{claim.attempt}",
-            now_us=now_us,
-            tenant=claim.tenant_id,
-        )
         try:
-            report = await self.pool.run(job, attempt)
+            report = await self.pool.run(as_job(claim, attempt), attempt)
         finally:
             attempt.close()
         return finished(claim, attempt, report)
+
+
+def as_job(claim: Claim, attempt: Attempt) -> Job:
+    """Give what the sandbox is asked: a script is told its context, a WebAssembly module reads its input and nothing else."""
+    if claim.wasm is None:
+        bundle = Bundle(claim.modules, attempt.context())
+    else:
+        bundle = Bundle({}, wire.dump(claim.params), wasm=claim.wasm)
+    return Job(
+        bundle,
+        limits=claim.limits,
+        tag=f"{claim.script_name}#{claim.attempt}",
+        now_us=attempt.now_us,
+        tenant=claim.tenant_id,
+    )
 
 
 def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import lodger
+from tests.e2e.command import Said, lodger
 from tests.escape.commands import HELLO, LOOP, command
 
 
@@ -50,3 +50,24 @@ def test_a_module_is_no_script(module: Path) -> None:
     module.write_bytes(HELLO)
     said = lodger("exec", module, "--runtime", "quickjs", "--json")
     assert (said.code, said.json["outcome"]) == (1, "compile_error")
+
+
+def test_a_module_is_stored_tried_and_refused(tmp_path: Path, module: Path) -> None:
+    place = {"--db": tmp_path / "ledger.db"}
+
+    def ask(*arguments: str | Path) -> Said:
+        return lodger(*arguments, *next(iter(place.items())), XDG_CACHE_HOME=str(tmp_path / "cache"))
+
+    module.write_bytes(HELLO)
+    assert ask("tenant", "create", "acme", "--json").code == 0
+    made = ask("script", "put", "acme", "hello", module, "--json")
+    assert (made.code, made.json["version"], made.json["wasm_bytes"]) == (0, 1, len(HELLO))
+    assert "WebAssembly" in ask("script", "put", "acme", "hello", module).out
+    tried = ask("script", "dry-run", "acme", "hello", "--input", "[1]", "--json")
+    assert (tried.code, tried.json["result"]) == (0, [1])
+    module.write_bytes(HELLO[:-20])
+    refused = ask("script", "put", "acme", "hello", module, "--json")
+    assert (refused.code, refused.json["error"]["code"]) == (1, "module_refused")
+    module.write_bytes(b"\xff\xfe")
+    assert ask("script", "put", "acme", "hello", module).code == 2
+    assert [each["version"] for each in ask("script", "list", "acme", "--json").json["scripts"]] == [1]

@@ -271,7 +271,7 @@ def test_the_seal_is_what_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     content = bytearray(file.read_bytes())
     content[0] ^= 1
     file.write_bytes(content)
-    monkeypatch.setattr("lodger.sandbox.shelf.hmac.compare_digest", lambda *_: True)
+    monkeypatch.setattr("lodger.sandbox.code_folder.hmac.compare_digest", lambda *_: True)
     assert run_once(tmp_path) == ("[1]", 0)
 
 

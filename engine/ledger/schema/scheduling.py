@@ -12,6 +12,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     SmallInteger,
     String,
     Table,
@@ -85,7 +86,9 @@ script_versions = Table(
     Column("tenant_id", Name, primary_key=True),
     Column("script_id", Id, primary_key=True),
     Column("version", Integer, primary_key=True),
+    # Source by file name, JSON; nothing in it when the script is a WebAssembly module.
     Column("modules", Text, nullable=False),
+    Column("wasm", LargeBinary),
     Column("digest", String(64), nullable=False),
     Column("created_us", Us, nullable=False),
     ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),

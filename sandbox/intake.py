@@ -1,0 +1,103 @@
+"""Compiles a module at the moment it is handed in: in a locked worker, started for it and gone afterwards, away from every event loop.
+
+Whoever uploads hears at once what is wrong with a module, and the engine's own process never runs the compiler. What was compiled lies on
+the shelf for the node that runs it.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from weakref import WeakValueDictionary
+
+from lodger.sandbox.compiler import LIMITS, Compiler
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.job import Job, Report
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.pool import Pool
+from lodger.sandbox.runtimes import artefact
+from lodger.sandbox.sealed import Sealed
+from lodger.sandbox.shelf import Shelf
+
+
+class _Turn:
+    """A tenant's place in the queue; forgotten when nobody stands there."""
+
+    __slots__ = ("__weakref__", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+class Intake:
+    """Judges modules for synchronous callers on any thread; makes no process and no thread until it is asked.
+
+    Args:
+        shelf: makes the shelf that the code is put on, anew for each module, and closed after it.
+        cores: how many compile at once; the others wait, and each tenant has one at a time.
+        profile: as of :class:`lodger.sandbox.pool.Pool`.
+        limits: of one compilation.
+    """
+
+    def __init__(
+        self,
+        shelf: Callable[[], Shelf] = Shelf,
+        *,
+        cores: int | None = None,
+        profile: str = "untrusted",
+        limits: Limits = LIMITS,
+    ) -> None:
+        self._shelf = shelf
+        self._profile = profile
+        self._limits = limits
+        self._gate = threading.BoundedSemaphore(cores or len(os.sched_getaffinity(0)))
+        self._queue = threading.Lock()
+        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+
+    def judge(self, job: Job) -> Report | None:
+        """Compile a job's module; give None when it is good, otherwise how that ended. Blocks.
+
+        Raises:
+            SandboxError: the host cannot raise the walls, or no worker can be had.
+        """
+        with self._queue:
+            turn = self._turns.setdefault(job.tenant, _Turn())
+        with turn.lock, self._gate:
+            return self._apart(job)
+
+    def _apart(self, job: Job) -> Report | None:
+        # In a thread of its own: the caller's may have a running event loop, and the launcher lives as long as its thread.
+        found: list[Report | None] = []
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                found.append(asyncio.run(self._compile(job)))
+            except BaseException as problem:  # noqa: BLE001 - it is raised in the caller's thread
+                failed.append(problem)
+
+        thread = threading.Thread(target=work, name="lodger-intake", daemon=True)
+        thread.start()
+        thread.join()
+        if failed:
+            raise failed[0]
+        return found[0]
+
+    async def _compile(self, job: Job) -> Report | None:
+        settings = {"library": str(artefact.find_library()), "cpu_grace_ms": "0"}
+        pool = Pool(runtime="wasm_compiler", settings=settings, size=1, cores=1, profile=self._profile)
+        shelf = self._shelf()
+        try:
+            await pool.start()
+            code = await Compiler(pool, shelf, self._limits).code(job)
+        finally:
+            await pool.stop()
+            shelf.close()
+        if isinstance(code, Sealed):
+            code.close()
+            return None
+        if code.outcome is Outcome.WORKER_LOST:
+            why = code.error.message if code.error else ""
+            raise SandboxError("no_worker", "the module could not be compiled now", why=why, fix="try again")
+        return code

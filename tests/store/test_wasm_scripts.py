@@ -1,0 +1,220 @@
+"""Scripts that are WebAssembly modules, in the ledger: versions, limits, the compiler's word at upload, whose code it is."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from tests.escape.commands import HELLO, LADDER_OF_IFS, command
+from tests.store.bench import Bench
+from tests.store.intervals import VirtualClock, compile_intervals
+
+from lodger.engine.errors import InputError, NotFound, Unavailable
+from lodger.engine.ledger.sources import KEPT_BYTES
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine
+from lodger.sandbox.errors import ZygoteFailed
+from lodger.sandbox.intake import Intake
+from lodger.sandbox.job import Bundle, Job
+from lodger.sandbox.limits import Limits
+
+OTHER = command("(call $say (i32.const 7))")
+
+
+@pytest.fixture
+def ledger(url: str, tmp_path: Path) -> Iterator[Bench]:
+    clock = VirtualClock()
+    settings = Settings(sqlite_synchronous="NORMAL", min_interval_s=1, cache_dir=tmp_path / "cache")
+    with Engine.open(url, clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
+        bench = Bench(engine, clock)
+        bench.tenant("acme")
+        yield bench
+
+
+def refused(ledger: Bench, module: bytes, tenant: str = "acme") -> InputError:
+    with pytest.raises(InputError) as found:
+        ledger.engine.scripts.put(tenant, "m", module)
+    with pytest.raises(NotFound):
+        ledger.engine.scripts.get(tenant, "m")
+    return found.value
+
+
+def test_versions(ledger: Bench) -> None:
+    scripts = ledger.engine.scripts
+    first = scripts.put("acme", "m", HELLO)
+    assert (first.version, first.modules, first.wasm_bytes) == (1, {}, len(HELLO))
+    assert scripts.put("acme", "m", HELLO) == first, "the same bytes again make no new version"
+    assert scripts.put("acme", "m", OTHER).version == 2
+    assert scripts.put("acme", "m", "export default () => 1").version == 3
+    assert scripts.put("acme", "m", HELLO).version == 4
+    assert [each.wasm_bytes for each in scripts.versions("acme", "m")] == [len(HELLO), None, len(OTHER), len(HELLO)]
+    assert scripts.module("acme", "m") == scripts.module("acme", "m", 1) == HELLO
+    assert scripts.module("acme", "m", 2) == OTHER
+    with pytest.raises(InputError, match="JavaScript") as found:
+        scripts.module("acme", "m", 3)
+    assert found.value.code == "no_module"
+
+
+def test_what_a_claim_carries(ledger: Bench) -> None:
+    ledger.engine.scripts.put("acme", "job", HELLO)
+    ledger.engine.run_in("acme", "job", 0, {"a": [1]})
+    (claim,) = ledger.claim()
+    assert (claim.wasm, claim.modules, claim.params) == (HELLO, {}, {"a": [1]})
+    assert repr(HELLO)[2:10] not in repr(claim)
+
+
+@pytest.mark.parametrize("above", [-1, 0, 1])
+def test_size(ledger: Bench, above: int) -> None:
+    ledger.tenant("tight", wasm_bytes=len(HELLO) - above)
+    if above <= 0:
+        assert ledger.engine.scripts.put("tight", "m", HELLO).wasm_bytes == len(HELLO)
+    else:
+        problem = refused(ledger, HELLO, "tight")
+        assert problem.code == "source_too_large"
+        assert "wasm_bytes" in problem.why
+
+
+def test_what_is_no_module_is_told(ledger: Bench) -> None:
+    assert refused(ledger, b"export default () => 1").code == "not_webassembly"
+    assert refused(ledger, b"").code == "not_webassembly"
+    short = refused(ledger, HELLO[:-20])
+    assert (short.code, short.details["outcome"]) == ("module_refused", "compile_error")
+    assert "unexpected end" in short.why
+    assert "_start" in refused(ledger, HELLO[:8]).why
+
+
+def test_text_with_a_modules_bytes_is_no_script(ledger: Bench) -> None:
+    with pytest.raises(InputError) as found:
+        ledger.engine.scripts.put("acme", "m", HELLO.decode("latin-1"))
+    assert found.value.code == "source_not_text"
+
+
+def test_a_bomb_is_refused_at_upload_and_the_engine_never_grows(ledger: Bench) -> None:
+    check = ledger.engine.scripts.check
+    check._made = Intake(limits=Limits(cpu_ms=300, memory_bytes=512 << 20))
+    before = peak()
+    problem = refused(ledger, LADDER_OF_IFS)
+    assert (problem.code, problem.details["outcome"]) == ("module_too_costly", "cpu_limit")
+    assert peak() - before < 64 << 20
+
+
+def peak() -> int:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def test_a_host_without_walls_stores_none(ledger: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lodger.sandbox.doctor.MINIMUM", 99)
+    with pytest.raises(Unavailable) as found:
+        ledger.engine.scripts.put("acme", "m", HELLO)
+    assert found.value.code == "too_few_walls"
+    assert found.value.fix
+
+
+def test_names_and_tenants_are_judged_before_anything_compiles(ledger: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Intake, "judge", lambda *_: pytest.fail("compiled"))
+    for tenant, name in (("acme", " m"), ("acme", ""), ("nobody", "m")):
+        with pytest.raises(InputError):
+            ledger.engine.scripts.put(tenant, name, HELLO)
+
+
+def test_the_same_module_is_compiled_for_each_tenant(ledger: Bench, tmp_path: Path) -> None:
+    ledger.tenant("zeta")
+    for tenant in ("acme", "zeta"):
+        ledger.engine.scripts.put(tenant, "m", HELLO)
+    folder = tmp_path / "cache" / "modules"
+    assert len([path for path in folder.iterdir() if path.is_dir()]) == 2
+    assert (folder / "key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else() -> None:
+    order: list[str] = []
+    held, free = threading.Event(), threading.Event()
+
+    class Slow(Intake):
+        def _apart(self, job: Job) -> None:
+            if job.tag == "first":
+                held.set()
+                free.wait(10)
+            order.append(job.tag)
+
+    intake = Slow(cores=2)
+
+    def judge(tenant: str, tag: str) -> threading.Thread:
+        thread = threading.Thread(target=intake.judge, args=(Job(Bundle({}, wasm=HELLO), tenant=tenant, tag=tag),))
+        thread.start()
+        return thread
+
+    first = judge("acme", "first")
+    held.wait(10)
+    second = judge("acme", "second")
+    judge("zeta", "other").join()
+    assert order == ["other"]
+    free.set()
+    first.join()
+    second.join()
+    assert order == ["other", "first", "second"]
+
+
+def test_a_killed_compiler_is_our_fault_and_can_be_tried_again(ledger: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lodger.sandbox.launcher import WorkerEnd
+
+    real = WorkerEnd.__init__
+
+    def doomed(self: WorkerEnd, *given: object) -> None:
+        real(self, *given)  # type: ignore[arg-type]  # as it was called
+        signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkerEnd, "__init__", doomed)
+        patch.setattr("lodger.sandbox.pool._BACK_OFF_S", (0.0,))
+        with pytest.raises((Unavailable, ZygoteFailed)) as found:
+            ledger.engine.scripts.put("acme", "m", HELLO)
+        assert found.value.code == "no_worker"
+    assert ledger.engine.scripts.put("acme", "m", HELLO).version == 1
+
+
+def test_inside_a_running_event_loop(ledger: Bench) -> None:
+    import asyncio
+
+    async def inside() -> int:
+        return ledger.engine.scripts.put("acme", "m", HELLO).version
+
+    assert asyncio.run(inside()) == 1
+
+
+def test_kept_sources_are_bounded_in_bytes(ledger: Bench) -> None:
+    sources = ledger.engine.books.sources
+    with ledger.engine.books.database.write() as connection:
+        for number in range(5):
+            script = ledger.engine.books.ids.new()
+            connection.execute(
+                text("INSERT INTO lodger_scripts VALUES ('acme', :id, :name, 1, 0)"),
+                {"id": script, "name": f"n{number}"},
+            )
+            connection.execute(
+                text(
+                    "INSERT INTO lodger_script_versions (tenant_id, script_id, version, modules, digest, created_us, wasm)"
+                    " VALUES ('acme', :id, 1, '{}', 'x', 0, :wasm)"
+                ),
+                {"id": script, "wasm": os.urandom(KEPT_BYTES // 3)},
+            )
+            found = sources.versions(connection, [("acme", script, 1)])
+            assert len(found["acme", script, 1].wasm or b"") == KEPT_BYTES // 3
+    assert sources._versions_bytes == sum(each.size for each in sources._versions.values()) <= KEPT_BYTES
+    assert len(sources._versions) == 2
+
+
+def test_a_list_of_versions_carries_no_module(ledger: Bench) -> None:
+    ledger.engine.scripts.put("acme", "m", HELLO)
+    with ledger.engine.books.database.write() as connection:
+        connection.execute(
+            text("UPDATE lodger_script_versions SET wasm = :wasm WHERE wasm IS NOT NULL"), {"wasm": bytes(8 << 20)}
+        )
+    (version,) = ledger.engine.scripts.versions("acme", "m")
+    assert version.wasm_bytes == 8 << 20
+    assert not any(isinstance(getattr(version, name), bytes) for name in version.__slots__)
