@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("engine", "sandbox", "stdlib")
 SOURCES = sorted(path for package in (*PACKAGES, "tests", "bench") for path in (ROOT / package).rglob("*.py"))
 LONGEST = 400
+SCRIPTS = sorted((ROOT / "stdlib").rglob("*.js"))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -22,6 +23,11 @@ def test_file_is_kept(path: Path) -> None:
             reasoned = re.search(r"# noqa: [A-Z0-9, ]+ - \w|# type: ignore\[[\w, -]+\]  # \w", line)
             assert reasoned, f"line {number}: an exception without its reason"
         assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line) or "re.search" in line, f"line {number}: a leftover"
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_script_is_kept(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= LONGEST, "split it: a file holds one thing"
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from lodger.sandbox.runtimes.libwasmtime import GUEST
 #: The files of stdlib/js in their order; capability files (cap-*.js) follow by name.
 GLOBALS = (
     "bootstrap.js",
+    "calls.js",
     "errors.js",
     "alarm.js",
     "inspect.js",

@@ -4,8 +4,8 @@
 //   $.provide(name, factory)   offer a member of the object that a script's default export is called with, and (for a file
 //                              without default export) a global name. `factory(context, call)` runs at the first use, once per
 //                              job; `context` is the parsed context JSON, `call` is $.call.
-//   $.call(op, args)           ask the host: a promise of the JSON value it answers. What fails is an Error with `code` and
-//                              `name`, and with the stack of the line that called.
+//   $.call(op, args)           ask the host: a promise of the JSON value it answers (calls.js). What fails is an Error with `code`
+//                              and `name`, and with the stack of the line that called.
 //   $.callSync(op, args)       the same, waiting; for what must look synchronous.
 //   $.global(name, value)      define a global: writable, configurable, not enumerable.
 //   $.uncurry(method)          a method as a function of (this, ...arguments) that no later change of a prototype can reach.
@@ -31,10 +31,6 @@
   const { parse, stringify } = JSON;
   const { defineProperty, create, keys } = Object;
   const ErrorClass = Error;
-  const TypeErrorClass = TypeError;
-  const PromiseClass = Promise;
-  const MapClass = Map;
-  const RangeErrorClass = RangeError;
   const Bytes = Uint8Array;
   const toInteger = parseInt;
   const text = String;
@@ -55,8 +51,6 @@
   const exec = uncurry(RegExp.prototype.exec);
   const isError = Error.isError;
 
-  const CALL_NAME = /^[!-~]{1,255}$/;
-
   // -- one job's state; `start` fills it --
   const factories = create(null);
   let context = null;
@@ -66,10 +60,7 @@
   let over = false;
   let settled = false; // the script's own promise is
   let answer = "null";
-  let calls = new MapClass();
-  let open = 0; // how many of them are unanswered
-  let lastCall = 0;
-  let loose = []; // failed calls that nobody has looked at
+  const calls = { __proto__: null, open: 0, loose: [] }; // how many are unanswered; failed ones that nobody has looked at
   let lines = 0;
   let written = 0;
   let dropped = 0;
@@ -93,74 +84,6 @@
 
   function fail(outcome, thrown) {
     if (!over) say(outcome, describe(thrown));
-  }
-
-  // -- calls --
-
-  function encode(op, args) {
-    if (typeof op !== "string" || exec(CALL_NAME, op) === null) throw new TypeErrorClass("a call is named by 1 to 255 printable ASCII characters");
-    const json = stringify(args === undefined ? null : args);
-    if (json === undefined) throw new TypeErrorClass(op + ": the arguments are not JSON");
-    if (json.length > limits.frame) throw new RangeErrorClass(op + ": the arguments are " + json.length + " characters of JSON, at most " + limits.frame + " may cross");
-    return wellFormed(json); // JSON.rawJSON lets half of a surrogate pair through
-  }
-
-  function refuse(error, ok, json) {
-    const value = parse(json);
-    if (ok) return value;
-    if (value !== null && typeof value === "object") {
-      const name = typeof value.name === "string" ? value.name : "CallError";
-      defineProperty(error, "name", { value: name, configurable: true, writable: true, enumerable: false });
-      defineProperty(error, "message", { value: text(value.message), configurable: true, writable: true, enumerable: false });
-      defineProperty(error, "code", { value: value.code, configurable: true, writable: true, enumerable: true });
-      if (value.details !== undefined) defineProperty(error, "details", { value: value.details, configurable: true, writable: true, enumerable: true });
-    }
-    if (error.code === "call_limit") fail("call_limit", error);
-    throw error;
-  }
-
-  function call(op, args) {
-    const json = encode(op, args);
-    const id = ++lastCall;
-    const pending = { error: new ErrorClass(""), resolve: null, reject: null, seen: false };
-    const promise = new PromiseClass((resolve, reject) => {
-      pending.resolve = resolve;
-      pending.reject = reject;
-    });
-    // Whoever awaits, chains or gathers a promise reads its constructor first: that is how a failure nobody looked at is known.
-    defineProperty(promise, "constructor", {
-      configurable: true,
-      get() {
-        pending.seen = true;
-        return PromiseClass;
-      },
-    });
-    mapSet(calls, id, pending);
-    open++;
-    host.async(id + " " + op + " " + json);
-    return promise;
-  }
-
-  function callSync(op, args) {
-    const json = encode(op, args);
-    const reply = host.sync(op + " " + json);
-    return refuse(new ErrorClass(""), reply[0] === "1", slice(reply, 1));
-  }
-
-  function settle(message) {
-    const first = indexOf(message, " ");
-    const second = indexOf(message, " ", first + 1);
-    const id = +slice(message, 0, first);
-    const pending = mapGet(calls, id);
-    if (pending === undefined) return;
-    mapDelete(calls, id);
-    open--;
-    try {
-      pending.resolve(refuse(pending.error, slice(message, first + 1, second) === "1", slice(message, second + 1)));
-    } catch (error) {
-      if (!pending.seen) push(loose, { pending, error });
-      pending.reject(error);
-    }
   }
 
   // -- logs --
@@ -199,7 +122,7 @@
       configurable: true,
       enumerable,
       get() {
-        if (!(name in made)) made[name] = factory(context, call);
+        if (!(name in made)) made[name] = factory(context, $.call);
         defineProperty(object, name, { value: made[name], configurable: true, enumerable, writable: true });
         return made[name];
       },
@@ -226,11 +149,12 @@
       return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "LimitExceeded"));
     answer = wellFormed(json);
     settled = true;
-    if (open === 0) end();
+    if (calls.open === 0) end();
   }
 
   function end() {
     if (over) return;
+    const { loose } = calls;
     for (let index = 0; index < loose.length; index++) {
       if (!loose[index].pending.seen) return fail("script_error", loose[index].error);
     }
@@ -376,12 +300,13 @@
   $.provide = (name, factory) => {
     factories[name] = factory;
   };
-  $.call = call;
-  $.callSync = callSync;
   $.uncurry = uncurry;
   $.log = log;
   $.inspect = undefined;
   $.job = job;
+  $.calls = calls;
+  $.limits = () => limits;
+  $.wire = host;
   $.where = where;
   $.fail = fail;
   $.alarm = host.timer;
@@ -409,6 +334,6 @@
     return stringify(parse('{"a":[1,"b",{"c":null}]}')).length;
   }
 
-  $.host = { start, settle, stuck, halted, touch }; // and tick, of alarm.js
+  $.host = { start, stuck, halted, touch }; // and settle, of calls.js, and tick, of alarm.js
   return $;
 })();

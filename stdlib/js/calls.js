@@ -1,0 +1,79 @@
+// Calls to the host: what goes out, what comes back, and failures that nobody looked at.
+const { parse, stringify, defineProperty, slice, indexOf, mapGet, mapSet, mapDelete, push, exec, wellFormed } = $.primordials;
+const ErrorClass = Error;
+const TypeErrorClass = TypeError;
+const RangeErrorClass = RangeError;
+const PromiseClass = Promise;
+const text = String;
+const NAME = /^[!-~]{1,255}$/;
+const host = $.wire;
+const counted = $.calls;
+const waiting = new Map();
+let last = 0;
+
+function encode(op, args) {
+  if (typeof op !== "string" || exec(NAME, op) === null) throw new TypeErrorClass("a call is named by 1 to 255 printable ASCII characters");
+  const json = stringify(args === undefined ? null : args);
+  if (json === undefined) throw new TypeErrorClass(op + ": the arguments are not JSON");
+  const most = $.limits().frame;
+  if (json.length > most) throw new RangeErrorClass(op + ": the arguments are " + json.length + " characters of JSON, at most " + most + " may cross");
+  return wellFormed(json); // JSON.rawJSON lets half of a surrogate pair through
+}
+
+function refuse(error, ok, json) {
+  const value = parse(json);
+  if (ok) return value;
+  if (value !== null && typeof value === "object") {
+    const name = typeof value.name === "string" ? value.name : "CallError";
+    defineProperty(error, "name", { value: name, configurable: true, writable: true, enumerable: false });
+    defineProperty(error, "message", { value: text(value.message), configurable: true, writable: true, enumerable: false });
+    defineProperty(error, "code", { value: value.code, configurable: true, writable: true, enumerable: true });
+    if (value.details !== undefined) defineProperty(error, "details", { value: value.details, configurable: true, writable: true, enumerable: true });
+  }
+  if (error.code === "call_limit") $.fail("call_limit", error);
+  throw error;
+}
+
+$.call = (op, args) => {
+  const json = encode(op, args);
+  const id = ++last;
+  const pending = { error: new ErrorClass(""), resolve: null, reject: null, seen: false };
+  const promise = new PromiseClass((resolve, reject) => {
+    pending.resolve = resolve;
+    pending.reject = reject;
+  });
+  // Whoever awaits, chains or gathers a promise reads its constructor first: that is how a failure nobody looked at is known.
+  defineProperty(promise, "constructor", {
+    configurable: true,
+    get() {
+      pending.seen = true;
+      return PromiseClass;
+    },
+  });
+  mapSet(waiting, id, pending);
+  counted.open++;
+  host.async(id + " " + op + " " + json);
+  return promise;
+};
+
+$.callSync = (op, args) => {
+  const json = encode(op, args);
+  const reply = host.sync(op + " " + json);
+  return refuse(new ErrorClass(""), reply[0] === "1", slice(reply, 1));
+};
+
+$.host.settle = (message) => {
+  const first = indexOf(message, " ");
+  const second = indexOf(message, " ", first + 1);
+  const id = +slice(message, 0, first);
+  const pending = mapGet(waiting, id);
+  if (pending === undefined) return;
+  mapDelete(waiting, id);
+  counted.open--;
+  try {
+    pending.resolve(refuse(pending.error, slice(message, first + 1, second) === "1", slice(message, second + 1)));
+  } catch (error) {
+    if (!pending.seen) push(counted.loose, { pending, error });
+    pending.reject(error);
+  }
+};
