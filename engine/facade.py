@@ -14,7 +14,7 @@ from lodger.engine.events import Event
 from lodger.engine.ledger.migrations.upgrade import Progress, silent
 from lodger.engine.ledger.rulebook import Compile
 from lodger.engine.settings import Settings
-from lodger.engine.verbs import actions, schedules, scripts, tenants
+from lodger.engine.verbs import actions, grants, schedules, scripts, tenants
 
 if TYPE_CHECKING:
     from lodger.engine.ledger.commits import ApplyEffects
@@ -72,6 +72,16 @@ class Tenants(Shell[tenants.Tenants]):
     delete = Verb(tenants.Tenants.delete)
 
 
+class Grants(Shell[grants.Grants]):
+    """What tenants hold."""
+
+    list = Verb(grants.Grants.list)
+    give = Verb(grants.Grants.give)
+    take = Verb(grants.Grants.take)
+    keep = Verb(grants.Grants.keep)
+    people = Verb(grants.Grants.people)
+
+
 class Scripts(Shell[scripts.Scripts]):
     """Scripts and their versions."""
 
@@ -116,6 +126,7 @@ class Engine(Shell[sync.Engine]):
         super().__init__(inner, ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb"))
         self.books = inner.books
         self.tenants = Tenants(inner.tenants, self.threads)
+        self.grants = Grants(inner.grants, self.threads)
         self.scripts = Scripts(inner.scripts, self.threads)
         self.schedules = Schedules(inner.schedules, self.threads)
         self.actions = Actions(inner.actions, self.threads)
@@ -158,6 +169,10 @@ class Engine(Shell[sync.Engine]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def own_people(self, is_own: Callable[[str, str], bool]) -> None:
+        """Let the platform say who a tenant's people are; see :meth:`lodger.engine.sync.Engine.own_people`."""
+        self.inner.own_people(is_own)
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""

@@ -6,6 +6,8 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from lodger.engine.policy.grants import DEFAULT
+
 
 class Settings(BaseSettings):
     """Settings of one engine process; the documentation and ``lodger config show`` are made from this table."""
@@ -107,6 +109,10 @@ class Settings(BaseSettings):
         ge=1,
         le=100_000_000,
         description="how many actions that are over are kept of each schedule, when the tenant's limits do not say",
+    )
+    grants: str = Field(
+        default=DEFAULT,
+        description="what scripts of a tenant may do whose grants nobody has changed; `lodger grant table` lists the words",
     )
     sqlite_synchronous: str = Field(
         default="FULL",

@@ -23,6 +23,7 @@ from lodger.engine.ledger.rulebook import Compile, Rulebook
 from lodger.engine.ledger.sources import Sources
 from lodger.engine.settings import Settings
 from lodger.engine.verbs.actions import Actions
+from lodger.engine.verbs.grants import Grants
 from lodger.engine.verbs.module_check import ModuleCheck
 from lodger.engine.verbs.schedules import Schedules
 from lodger.engine.verbs.scripts import Scripts
@@ -44,9 +45,12 @@ class Engine:
         self.events = Events()
         self._watchers: list[Callable[[], None]] = []
         self.tenants = Tenants(books, self.changed)
+        self.grants = Grants(books, self.changed)
         self.scripts = Scripts(books, self.changed, ModuleCheck(books.settings))
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
+        #: Set by :meth:`own_people`.
+        self.is_own: Callable[[str, str], bool] | None = None
         #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
         self.datasets = Datasets()
 
@@ -157,6 +161,15 @@ class Engine:
             Conflict: the name is taken.
         """
         return self.datasets.expose(source, tenant_column=tenant_column, **options)
+
+    def own_people(self, is_own: Callable[[str, str], bool]) -> None:
+        """Let the platform say whom a tenant's scripts may mail without further grant, in place of ``grants.people``.
+
+        Args:
+            is_own: given a tenant's id and an address, whether that is one of the tenant's own people; called in threads of
+                the node that is started next.
+        """
+        self.is_own = is_own
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""

@@ -1,6 +1,6 @@
 """What the capabilities of one attempt share: its tenant, its journal, its budgets, a way to read."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects.journal import Journal
+from lodger.engine.policy.grants import Grants
 
 T = TypeVar("T")
 
@@ -33,6 +34,14 @@ class Spends(Protocol):
         ...
 
 
+class People(Protocol):
+    """Knows who belongs to a tenant."""
+
+    async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
+        """Give those of the addresses that are the tenant's own people's."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One attempt, as its capabilities see it.
@@ -41,7 +50,8 @@ class Session:
         schedule_id: scope of the schedule's own keys; None for a request without schedule.
         now_us: the instant the attempt calls now.
         new_id: makes keys.
-        mail_allowed: whether the tenant may write to an address; the platform's policy.
+        grants: what the attempt holds.
+        people: which of some addresses are the tenant's own people's.
     """
 
     tenant_id: str
@@ -53,7 +63,8 @@ class Session:
     read: Reads
     now_us: int
     new_id: Callable[[], str]
-    mail_allowed: Callable[[str, str], bool]
+    grants: Grants
+    people: People
 
 
 Handler = Callable[[Session, dict[str, Any]], Awaitable[Any]]

@@ -54,6 +54,11 @@ def dumped(value: Json) -> str | None:
     return text
 
 
+def listed(text: str | None) -> tuple[str, ...] | None:
+    """Give the words of a JSON list, None for None."""
+    return None if text is None else tuple(json.loads(text))
+
+
 def loaded(text: str | None) -> Json:
     """Give the value of a JSON text, None for None."""
     return None if text is None else json.loads(text)

@@ -46,7 +46,7 @@ class Lease:
 
 _queue = (
     select(
-        turns.c.tenant_id, turns.c.cap, tenants.c.limits,
+        turns.c.tenant_id, turns.c.cap, tenants.c.limits, tenants.c.grants,
         func.coalesce(usage_days.c.runs, 0), func.coalesce(usage_days.c.cpu_us, 0), func.coalesce(usage_days.c.mails, 0),
     )
     .join_from(turns, tenants, tenants.c.id == turns.c.tenant_id)
@@ -142,9 +142,10 @@ def claim(
     waiting = connection.execute(_queue, {"now": now_us, "free": looked, "day": now_us // DAY_US}).all()
     taken: list[Any] = []
     looked_at: dict[str, str] = {}
+    granted: dict[str, str | None] = {}
     left = len(waiting)
-    for tenant, cap, tenant_limits, runs, cpu_us, mails in waiting:
-        looked_at[tenant] = tenant_limits
+    for tenant, cap, tenant_limits, tenant_grants, runs, cpu_us, mails in waiting:
+        looked_at[tenant], granted[tenant] = tenant_limits, tenant_grants
         share = -(-free // left)
         left -= 1
         allowed, used = books.sources.allowance(tenant_limits), Used(runs, cpu_us, mails)
@@ -174,7 +175,7 @@ def claim(
             break
     turn.served(connection, looked_at, now_us)
     turn.refresh(connection, looked_at)
-    return _described(books, connection, lease, taken, looked_at, now_us)
+    return _described(books, connection, lease, taken, looked_at, granted, now_us)
 
 
 def _fitting(
@@ -225,6 +226,7 @@ def _described(
     lease: Lease,
     rows: Sequence[Any],
     limits: dict[str, str],
+    granted: dict[str, str | None],
     now_us: int,
 ) -> list[Claim]:
     bound = {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
@@ -267,6 +269,9 @@ def _described(
                 last_result=loaded(last[2]),
                 last_start_us=last[3],
                 last_node=last[4],
+                grants=books.sources.grants(
+                    granted[row.tenant_id], source.grants, revision.grants if revision else None
+                ),
                 limits=books.sources.limits(limits[row.tenant_id], wishes),
                 tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,
             )

@@ -16,7 +16,13 @@ AnyRow = Any
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A customer of the platform. ``state`` is active, suspended or deleted."""
+    """A customer of the platform.
+
+    Attributes:
+        state: active, suspended or deleted.
+        grants: what it holds, as written; None: what the setting ``grants`` says.
+        people: addresses and ``*@domain`` that it may mail without further grant.
+    """
 
     id: str
     name: str
@@ -24,6 +30,8 @@ class Tenant:
     generation: int
     limits: dict[str, Any]
     created_at: datetime
+    grants: tuple[str, ...] | None = None
+    people: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,8 @@ class ScriptVersion:
         modules: source by file name, ``main.js`` the entry; empty when it is a WebAssembly module.
         digest: SHA-256 of the content.
         wasm_bytes: size of the WebAssembly module, None for JavaScript.
+        modules: source by file name, ``main.js`` the entry.
+        grants: of the tenant's grants those it needs; None: all of them.
     """
 
     tenant_id: str
@@ -55,6 +65,7 @@ class ScriptVersion:
     digest: str
     created_at: datetime
     wasm_bytes: int | None = None
+    grants: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,7 @@ class Schedule:
         steps: {"script": name} of each step in order, with its own "limits" where it has some.
         conduct: jitter_s, expires_s, priority, pause_after.
         failures: failed actions in a row.
+        grants: of its scripts' grants those it gives them; None: all of them.
     """
 
     id: str
@@ -93,6 +105,7 @@ class Schedule:
     note: str | None
     wake_at: datetime | None
     created_at: datetime
+    grants: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ KEPT = 20_000
 class Revision:
     """One revision, ready for use.
 
-    ``limits`` and ``params`` are as the caller gave them; params as JSON text. ``steps`` is empty for a single script.
+    ``limits``, ``params`` and ``grants`` are as the caller gave them, as JSON text. ``steps`` is empty for a single script.
 
     Attributes:
         fault: why its rules cannot be read here, else None; such a schedule names no slot and is to be paused.
@@ -47,6 +47,7 @@ class Revision:
     params: str | None
     fault: str | None = None
     steps: tuple[dict[str, Any], ...] = ()
+    grants: str | None = None
 
     def limits_of(self, step: int) -> str | None:
         """Give the limits that one step wishes, as JSON text: its own, else the schedule's."""
@@ -130,6 +131,7 @@ class Rulebook:
             params=row.params,
             fault=fault,
             steps=tuple(json.loads(row.steps)) if row.steps else (),
+            grants=row.grants,
         )
 
 

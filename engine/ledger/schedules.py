@@ -1,7 +1,7 @@
 """Schedules: create, edit, pause, resume, delete. Every change accounts what the old state owes in the same transaction."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,8 @@ from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.identity import is_id
 from lodger.engine.ledger import clocks, scripts, tenants, turns
-from lodger.engine.ledger.books import Books, dumped
+from lodger.engine.ledger.books import Books, dumped, listed
+from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.records import AnyRow, Json, Schedule
 from lodger.engine.ledger.rulebook import decode_rules, encode_rules, zone_of
 from lodger.engine.ledger.schema import scheduling as tables
@@ -49,6 +50,7 @@ class Wish:
     limits: Mapping[str, Any] | None = None
     params: Json = None
     conduct: Conduct | Mapping[str, Any] | None = None
+    grants: Iterable[str] | None = None
 
 
 def create(
@@ -188,6 +190,7 @@ def _revise(
             limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
             conduct=dumped(parse_conduct(wish.conduct).as_dict()) if wish.conduct else None,
             params=_input(wish.params),
+            grants=encoded(wish.grants),
             anchor_us=to_us(anchor),
             created_us=now_us,
         )
@@ -225,7 +228,7 @@ def edit(
     wish = Wish(**{
         "script": before.steps, "rules": before.rules, "missed": before.missed, "overlap": before.overlap,
         "retry": before.retry, "limits": before.limits, "params": before.params, **change,
-        "conduct": before.conduct | dict(change.get("conduct") or {}),
+        "conduct": before.conduct | dict(change.get("conduct") or {}), "grants": change.get("grants", before.grants),
     })  # fmt: skip
     steps = _steps(books, connection, tenant_id, wish.script)
     if clock.state == "armed":
@@ -327,7 +330,7 @@ def _read(books: Books, connection: Connection, tenant_id: str | None, which: li
     script = tables.scripts.c
     statement = (
         select(
-            tables.schedules, _r.rules, _r.sentence, _r.missed, _r.overlap, _r.retry, _r.limits, _r.params, _r.conduct, _r.steps,
+            tables.schedules, _r.rules, _r.sentence, _r.missed, _r.overlap, _r.retry, _r.limits, _r.params, _r.conduct, _r.steps, _r.grants,
             _k.state, _k.next_at, _k.wake_at, script.name.label("script"),
         )
         .join_from(
@@ -389,6 +392,7 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
         note=row.note,
         wake_at=_instant(row.wake_at),
         created_at=from_us(row.created_us),
+        grants=listed(row.grants),
     )
 
 

@@ -1,13 +1,15 @@
 """Scripts and their versions. A version never changes; storing the same source again makes no new one."""
 
 import json
+from collections.abc import Callable
 
 from sqlalchemy import Connection, func, insert, select, update
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import InputError, NotFound
 from lodger.engine.ledger import tenants, turns
-from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.books import Books, listed
+from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.records import AnyRow, Script, ScriptVersion
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
 from lodger.engine.ledger.script_content import Content, Given, read
@@ -23,16 +25,24 @@ def limits_of(books: Books, connection: Connection, tenant_id: str) -> Limits:
 
 
 def put(
-    books: Books, connection: Connection, tenant_id: str, name: str, source: Given | Content, now_us: int
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    name: str,
+    source: Given | Content,
+    now_us: int,
+    *,
+    needs: Callable[[tuple[str, ...] | None], str | None] = encoded,
 ) -> ScriptVersion:
     """Store a version of a script, making the script when there is none of that name. A module is not compiled here.
 
     Args:
         source: the text of ``main.js``, source by file name with ``main.js`` among them, the bytes of a WebAssembly module;
             or what was read of it under this tenant's limits.
+        needs: given the grants of the version before, answers this version's as JSON text; unless told they stay.
 
     Raises:
-        InputError: script_name_invalid, and those of :func:`lodger.engine.ledger.script_content.read`.
+        InputError: script_name_invalid, grant_unknown, and those of :func:`lodger.engine.ledger.script_content.read`.
         NotFound: tenant_unknown.
     """
     turns.lock(connection, [tenant_id])
@@ -42,10 +52,10 @@ def put(
     row = connection.execute(
         select(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.name == name).with_for_update()
     ).first()
-    if row is not None:
-        latest = get(connection, tenant_id, name)
-        if latest.digest == content.digest:
-            return latest
+    latest = None if row is None else get(connection, tenant_id, name)
+    held = needs(latest.grants if latest else None)
+    if latest is not None and latest.digest == content.digest and encoded(latest.grants) == held:
+        return latest
     script_id, version = (row.id, row.version + 1) if row is not None else (books.ids.new(), 1)
     if row is None:
         values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us}
@@ -57,7 +67,7 @@ def put(
     connection.execute(
         insert(script_versions).values(
             tenant_id=tenant_id, script_id=script_id, version=version, digest=content.digest, created_us=now_us,
-            modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm,
+            modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm, grants=held,
         )
     )  # fmt: skip
     return get(connection, tenant_id, name, version)
@@ -100,6 +110,7 @@ def _version(row: AnyRow) -> ScriptVersion:
         row.digest,
         from_us(row.created_us),
         row.wasm_bytes,
+        listed(row.grants),
     )
 
 

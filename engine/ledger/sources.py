@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, select
 
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
+from lodger.engine.policy import grants
 from lodger.engine.policy.allowance import Allowance
+from lodger.engine.policy.grants import Grants
 from lodger.engine.settings import Settings
 from lodger.sandbox.limits import LIMITS, Limits
 
@@ -24,16 +26,20 @@ VersionKey = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a version of a script runs as: ``name`` of the script, and its modules or its WebAssembly module."""
+    """What a version of a script runs as: ``name`` of the script, and its modules or its WebAssembly module.
+
+    ``grants`` are those that the version needs, as JSON text.
+    """
 
     name: str
     modules: dict[str, str]
     wasm: bytes | None
     size: int
+    grants: str | None = None
 
 
 _version = (
-    select(scripts.c.name, script_versions.c.modules, script_versions.c.wasm)
+    select(scripts.c.name, script_versions.c.modules, script_versions.c.wasm, script_versions.c.grants)
     .join_from(
         script_versions,
         scripts,
@@ -61,6 +67,8 @@ class Sources:
             settings.retention_days,
             settings.retention_runs,
         )
+        self._granted = grants.parse(settings.grants.split())
+        self._grants: OrderedDict[tuple[str | None, ...], Grants] = OrderedDict()
         self._allowances: OrderedDict[str, Allowance] = OrderedDict()
         self._versions: OrderedDict[VersionKey, Source] = OrderedDict()
         self._versions_bytes = 0
@@ -96,6 +104,22 @@ class Sources:
                 self._limits.popitem(last=False)
         return kept
 
+    def grants(self, tenant_grants: str | None, *narrower: str | None) -> Grants:
+        """Give what a run holds of a tenant with these grants, of a version and of a schedule; each is JSON text.
+
+        None of the tenant's is what the setting says; None of another layer takes nothing away.
+        """
+        key = (tenant_grants, *narrower)
+        kept = self._grants.get(key)
+        if kept is None:
+            kept = self._granted if tenant_grants is None else grants.parse(json.loads(tenant_grants))
+            for text in narrower:
+                kept = kept.narrowed(None if text is None else grants.parse(json.loads(text)))
+            self._grants[key] = kept
+            while len(self._grants) > KEPT:
+                self._grants.popitem(last=False)
+        return kept
+
     def allowance(self, tenant_limits: str) -> Allowance:
         """Give what a tenant with these limits (JSON text) is allowed.
 
@@ -111,6 +135,8 @@ class Sources:
 
 
 def _read(connection: Connection, key: VersionKey) -> Source:
-    name, text, wasm = connection.execute(_version, dict(zip(("tenant", "script", "number"), key, strict=True))).one()
+    name, text, wasm, grants = connection.execute(
+        _version, dict(zip(("tenant", "script", "number"), key, strict=True))
+    ).one()
     module = None if wasm is None else bytes(wasm)
-    return Source(name, json.loads(text), module, len(text) + len(module or b""))
+    return Source(name, json.loads(text), module, len(text) + len(module or b""), grants)

@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.ledger import clocks, turns
-from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.books import Books, listed
 from lodger.engine.ledger.records import AnyRow, Tenant
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.ledger.schema.scheduling import actions, is_running, tenants
@@ -30,8 +30,13 @@ def create(
     name: str | None,
     limits: dict[str, Any] | None,
     now_us: int,
+    *,
+    grants: str | None = None,
+    people: str | None = None,
 ) -> Tenant:
     """Make a tenant; a deleted one of the same id begins anew under the next generation.
+
+    ``grants`` and ``people`` are JSON text as :mod:`lodger.engine.ledger.grants` makes it.
 
     Raises:
         InputError: tenant_id_invalid, limit_unknown and the like.
@@ -49,6 +54,8 @@ def create(
         "name": name or tenant_id,
         "state": "active",
         "limits": json.dumps(limits or {}, sort_keys=True),
+        "grants": grants,
+        "people": people,
         "created_us": now_us,
     }
     before = _row(connection, tenant_id)
@@ -86,7 +93,10 @@ def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
 
 
 def _tenant(row: AnyRow) -> Tenant:
-    return Tenant(row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us))
+    return Tenant(
+        row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us),
+        listed(row.grants), listed(row.people) or (),
+    )  # fmt: skip
 
 
 def get(connection: Connection, tenant_id: str) -> Tenant:
@@ -164,7 +174,9 @@ def erase(connection: Connection, tenant_id: str) -> None:
     turns.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     _move_on(connection, tenant, "deleted")
-    connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}"))
+    connection.execute(
+        update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}", grants=None, people=None)
+    )
     for table in reversed(metadata.sorted_tables):
         if "tenant_id" in table.c:
             connection.execute(delete(table).where(table.c.tenant_id == tenant_id))

@@ -3,9 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from lodger.engine.policy.grants import DEFAULT, Grants, parse
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
+
+_DEFAULT = parse(DEFAULT.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Claim:
         params: the schedule's or request's input value (JSON-able).
         previous_slot_us, upcoming_us, last_result, last_start_us, last_node: what the script is told about its schedule.
         attempt: number over all steps and tries of the action; part of the fence.
+        grants: what the run holds.
         tries: which try of its step this is, from 1.
         dry_run: journal is shown, never applied.
     """
@@ -44,7 +48,7 @@ class Claim:
     previous_slot_us: int | None = None
     upcoming_us: tuple[int, ...] = ()
     last_result: Any = None
-    grants: tuple[str, ...] = ("db", "kv", "mail")
+    grants: Grants = _DEFAULT
     limits: Limits = field(default_factory=Limits)
     dry_run: bool = False
     tries: int = 1

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Connection
 
-from lodger.engine.capabilities.session import Reads
+from lodger.engine.capabilities.session import People, Reads
 from lodger.engine.clock import Clock
 from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.reads import ThreadReads
 from lodger.engine.effects import commit
-from lodger.engine.node.attempt import Attempt, anyone
+from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.people import AskedPeople, StoredPeople
 from lodger.engine.verbs.module_check import shelf_of
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
 from lodger.sandbox.outcome import Outcome
@@ -32,7 +33,7 @@ class SandboxExecutor:
         datasets: what ``db.NAME`` means.
         clock: tells scripts the time.
         budgets: most of each budget of an attempt, by name.
-        mail_allowed: whether a tenant may write to an address.
+        people: which of some addresses are a tenant's own people's; None: those that the ledger knows.
         on_log: told every log line as it arrives.
     """
 
@@ -44,7 +45,7 @@ class SandboxExecutor:
         clock: Clock,
         *,
         budgets: dict[str, int] | None = None,
-        mail_allowed: Callable[[str, str], bool] = anyone,
+        people: People | None = None,
         on_log: Callable[[Claim, LogLine], None] | None = None,
     ) -> None:
         self.pool = pool
@@ -52,7 +53,7 @@ class SandboxExecutor:
         self._datasets = datasets
         self._clock = clock
         self._budgets = budgets
-        self._mail_allowed = mail_allowed
+        self._people = people or StoredPeople(read)
         self._on_log = on_log
 
     @classmethod
@@ -73,6 +74,7 @@ class SandboxExecutor:
             reads,
             engine.datasets,
             books.clock,
+            people=None if engine.is_own is None else AskedPeople(reads, engine.is_own),
         )
 
     async def start(self) -> None:
@@ -94,7 +96,7 @@ class SandboxExecutor:
             self._datasets,
             now_us=now_us,
             budgets=self._budgets,
-            mail_allowed=self._mail_allowed,
+            people=self._people,
             on_log=self._on_log,
         )
         try:

@@ -1,6 +1,6 @@
 """The verbs on schedules: scripts bound to rules."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -46,6 +46,7 @@ class Schedules(Verbs):
         expires_s: float = number("expires_s"),
         priority: str = word("priority"),
         pause_after: int = whole("pause_after"),
+        grants: Iterable[str] | None = None,
         first_after: datetime | None = None,
     ) -> Schedule:
         """Bind a script to rules.
@@ -61,6 +62,7 @@ class Schedules(Verbs):
             expires_s: what has not started so long after it was due expires; 0: never.
             priority: high, normal, low, among the tenant's own actions.
             pause_after: paused after so many failed actions in a row; 0: never.
+            grants: of its scripts' grants those it gives them; None for all of them.
 
         Raises:
             InputError: rule_too_frequent, when two slots are closer than the tenant's ``min_interval_s``.
@@ -71,7 +73,7 @@ class Schedules(Verbs):
         """
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         conduct = Conduct(jitter_s, expires_s, priority, pause_after)
-        wish = Wish(script, wished, missed, overlap, retry, limits, params, conduct)
+        wish = Wish(script, wished, missed, overlap, retry, limits, params, conduct, grants)
         owed = aware(first_after)
         gap_s = self.books.rulebook.smallest_gap_s(wished, from_us(self._now_us))
         with self.books.database.write() as connection:
@@ -108,6 +110,7 @@ class Schedules(Verbs):
         expires_s: float = UNCHANGED,
         priority: str = UNCHANGED,
         pause_after: int = UNCHANGED,
+        grants: Iterable[str] | None = UNCHANGED,
     ) -> Schedule:
         """Change what is given, as a new revision; the old one is accounted up to now in the same transaction."""
         named: dict[str, Any] = {
@@ -125,6 +128,7 @@ class Schedules(Verbs):
             "params": params,
             "limits": limits,
             "retry": retry,
+            "grants": grants,
         }
         conduct = {
             "jitter_s": jitter_s,

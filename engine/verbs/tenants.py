@@ -1,9 +1,10 @@
 """The verbs on tenants: customers of the platform."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lodger.engine.ledger import tenants
+from lodger.engine.ledger.grants import encoded, encoded_people
 from lodger.engine.ledger.records import Tenant
 from lodger.engine.verbs.noun import Verbs
 
@@ -16,15 +17,32 @@ class Tenants(Verbs):
 
     __slots__ = ()
 
-    def create(self, tenant_id: str, name: str | None = None, limits: Mapping[str, Any] | None = None) -> Tenant:
-        """Make a tenant. ``limits``: process limits and ``concurrent_runs`` as the operator allows them.
+    def create(
+        self,
+        tenant_id: str,
+        name: str | None = None,
+        limits: Mapping[str, Any] | None = None,
+        *,
+        grants: Iterable[str] = (),
+        people: Iterable[str] = (),
+    ) -> Tenant:
+        """Make a tenant.
+
+        Args:
+            limits: process limits and ``concurrent_runs`` as the operator allows them.
+            grants: what its scripts may do beside what every tenant's may (setting ``grants``), like ``sets:write``.
+            people: its own people, whom scripts may mail: addresses, and ``*@example.com`` for whole domains.
 
         Raises:
-            InputError: tenant_id_invalid, limit_unknown, limit_out_of_range.
+            InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, grant_unknown, address_invalid.
             Conflict: tenant_exists.
         """
+        more, own = tuple(grants), encoded_people(people)
+        held = encoded([*self.books.sources.grants(None).shown(), *more]) if more else None
         with self.books.database.write() as connection:
-            made = tenants.create(self.books, connection, tenant_id, name, dict(limits or {}), self._now_us)
+            made = tenants.create(
+                self.books, connection, tenant_id, name, dict(limits or {}), self._now_us, grants=held, people=own
+            )
         return self._done(made)
 
     def get(self, tenant_id: str) -> Tenant:

@@ -48,6 +48,10 @@ tenants = Table(
     # Moves on at every suspension, deletion and re-creation, so that old work never meets the new tenant.
     Column("generation", Integer, nullable=False),
     Column("limits", Text, nullable=False),
+    # JSON list of grants; None: what the setting says at the time of each run.
+    Column("grants", Text),
+    # JSON list of addresses and *@domains: whom the tenant may mail without further grant.
+    Column("people", Text),
     Column("created_us", Us, nullable=False),
     CheckConstraint("state IN ('active', 'suspended', 'deleted')", name="state"),
 )
@@ -90,6 +94,8 @@ script_versions = Table(
     Column("modules", Text, nullable=False),
     Column("wasm", LargeBinary),
     Column("digest", String(64), nullable=False),
+    # JSON list: of the tenant's grants the ones this version needs; None: all of them.
+    Column("grants", Text),
     Column("created_us", Us, nullable=False),
     ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
 )
@@ -138,6 +144,8 @@ schedule_revisions = Table(
     Column("steps", Text),
     Column("limits", Text),
     Column("params", Text),
+    # JSON list: of the script's grants the ones this schedule gives it; None: all of them.
+    Column("grants", Text),
     # What "now" is for a rule that names no anchor of its own (every 90s, in 5m).
     Column("anchor_us", Us, nullable=False),
     Column("created_us", Us, nullable=False),
