@@ -74,6 +74,12 @@ class Settings(BaseSettings):
     concurrent_runs: int = Field(
         default=2, ge=1, le=100_000, description="attempts of one tenant at once, when its limits do not say"
     )
+    scripts_per_tenant: int = Field(
+        default=1000, ge=0, le=10_000_000, description="scripts of one tenant, when its limits do not say"
+    )
+    versions_per_script: int = Field(
+        default=10_000, ge=1, le=10_000_000, description="versions of one script, when the tenant's limits do not say"
+    )
     schedules_per_tenant: int = Field(
         default=100, ge=0, le=10_000_000, description="schedules of one tenant, when its limits do not say"
     )

@@ -1,6 +1,5 @@
 """The synchronous Engine, for Flask, Django and scripts, and the core that the async facade wraps."""
 
-import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,13 +7,11 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from lodger.engine.clock import Clock, SystemClock, to_us
+from lodger.engine.clock import Clock, SystemClock
 from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.datasets import Datasets
-from lodger.engine.errors import InputError
 from lodger.engine.events import Event, Events
 from lodger.engine.identity import Identities
-from lodger.engine.ledger import actions
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.database import Database
 from lodger.engine.ledger.migrations.upgrade import Progress, silent
@@ -23,11 +20,13 @@ from lodger.engine.ledger.rulebook import Compile, Rulebook
 from lodger.engine.ledger.sources import Sources
 from lodger.engine.settings import Settings
 from lodger.engine.verbs.actions import Actions
+from lodger.engine.verbs.audit import Audit
 from lodger.engine.verbs.grants import Grants
 from lodger.engine.verbs.module_check import ModuleCheck
 from lodger.engine.verbs.schedules import Schedules
 from lodger.engine.verbs.scripts import Scripts
 from lodger.engine.verbs.tenants import Tenants
+from lodger.engine.verbs.tokens import Tokens
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Table
@@ -51,6 +50,8 @@ class Engine:
         self.actions = Actions(books, self.changed)
         #: Set by :meth:`own_people`.
         self.is_own: Callable[[str, str], bool] | None = None
+        self.tokens = Tokens(books, self.changed)
+        self.audit = Audit(books, self.changed)
         #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
         self.datasets = Datasets()
 
@@ -118,36 +119,19 @@ class Engine:
         params: Json = None,
         request_key: str | None = None,
     ) -> Action:
-        """Run a script once at an instant, however far away; one in the past is due at once.
-
-        ``request_key``: asking again with the same key (per tenant) gives the action of the first time.
-        """
-        if at.tzinfo is None:
-            raise InputError("instant_naive", f"{at.isoformat()} is not an instant", fix="give an aware datetime")
-        return self._once(tenant_id, actions.Request(script, to_us(at), params, request_key))
+        """Run a script once at an instant; see :meth:`lodger.engine.verbs.actions.Actions.run_at`."""
+        return self.actions.run_at(tenant_id, script, at, params, request_key)
 
     def run_in(
         self,
         tenant_id: str,
         script: str,
-        delay: float | timedelta,
+        delay: float | str | timedelta,
         params: Json = None,
         request_key: str | None = None,
     ) -> Action:
-        """Run a script once after a delay: milliseconds or a timedelta, counted from now on the engine's clock."""
-        if not isinstance(delay, timedelta) and not math.isfinite(delay):
-            raise InputError("instant_out_of_range", f"{delay} is no delay", fix="give milliseconds or a timedelta")
-        delay_us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
-        if delay_us < 0:
-            raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")
-        at_us = self.books.clock.now_us() + delay_us
-        return self._once(tenant_id, actions.Request(script, at_us, params, request_key))
-
-    def _once(self, tenant_id: str, request: actions.Request) -> Action:
-        with self.books.database.write() as connection:
-            asked = actions.once(self.books, connection, tenant_id, request, self.books.clock.now_us())
-        self.changed()
-        return asked
+        """Run a script once after a delay; see :meth:`lodger.engine.verbs.actions.Actions.run_in`."""
+        return self.actions.run_in(tenant_id, script, delay, params, request_key)
 
     def expose(
         self, source: "Table | type[Any]", *, tenant_column: "str | Column[Any]", **options: Any

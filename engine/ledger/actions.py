@@ -8,12 +8,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, false, insert, select
 
-from lodger.engine.clock import from_us
+from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import is_id
-from lodger.engine.ledger import schedules, scripts, serial, tenants, turns
+from lodger.engine.ledger import pins, schedules, scripts, serial, tenants, turns
 from lodger.engine.ledger.books import Books, dumped, loaded
-from lodger.engine.ledger.pins import pinned
 from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json, Schedule
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema import scheduling as tables
@@ -26,6 +25,8 @@ from lodger.sandbox.outcome import Outcome
 _a = tables.actions.c
 OVER = ("done", "failed", "cancelled", "skipped", "expired")
 STATES = ("ready", "running", "sealed", "waiting_retry", *OVER)
+ORIGINS = ("slot", "backfill", "run_now", "replay", "once")
+OUTCOMES = tuple(outcome.value for outcome in Outcome)
 #: Latest instant a request may name: the end of year 9999.
 LATEST_US = 253_402_300_799_999_999
 
@@ -84,8 +85,8 @@ def run_now(
     before = asked(connection, tenant_id, request_key)
     if before is not None:
         return before
-    found = schedules.get(books, connection, tenant_id, schedule)
-    script = scripts.get(connection, tenant_id, found.script)
+    found = schedules.get(connection, tenant_id, schedule)
+    script, steps = scripts.get(connection, tenant_id, found.script), _revision(books, connection, found).steps
     busy = serial.unfinished(connection, [found.id]).get(found.id)
     return store(
         books,
@@ -99,8 +100,8 @@ def run_now(
             "priority": parse_priority(found.conduct["priority"]),
             "held": int(busy is not None and found.overlap != Overlap.ALLOW),
             "script_id": script.script_id,
-            "script_version": script.version,
-            "steps": pinned(connection, tenant_id, _revision(books, connection, found).steps),
+            "script_version": pins.first(steps, script.version),
+            "steps": pins.pinned(connection, tenant_id, steps),
             "params": _input(params),
             "request_key": request_key,
         },
@@ -192,29 +193,46 @@ def _who(tenant_id: str | None) -> Any:  # noqa: ANN401 - a list or a subquery
     return select(tables.tenants.c.id) if tenant_id is None else [tenant_id]
 
 
-def list_some(
-    connection: Connection,
-    tenant_id: str | None = None,
-    schedule_id: str | None = None,
-    state: str | None = None,
-    *,
-    limit: int = 100,
-    before: str | None = None,
-) -> list[Action]:
-    """Give actions, newest first; ``before`` is the id of the last one of the page before.
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which actions are wanted; None is any. ``since`` and ``until`` bound when they were due: [since, until)."""
 
-    Raises:
-        InputError: state_unknown.
-    """
-    if state is not None and state not in STATES:
-        raise InputError("state_unknown", f"there is no state {state!r}", fix="one of: " + ", ".join(STATES))
-    statement = _select().order_by(_a.id.desc()).limit(max(1, min(limit, 10_000)))
-    if tenant_id is not None:
-        statement = statement.where(_a.tenant_id == tenant_id)
-    if schedule_id is not None:
-        statement = statement.where(_a.schedule_id == schedule_id if is_id(schedule_id) else false())
-    if state is not None:
-        statement = statement.where(_a.state == state)
+    tenant_id: str | None = None
+    schedule_id: str | None = None
+    state: str | None = None
+    outcome: str | None = None
+    origin: str | None = None
+    script: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        for what, word, words in (
+            ("state", self.state, STATES),
+            ("outcome", self.outcome, OUTCOMES),
+            ("origin", self.origin, ORIGINS),
+        ):
+            if word is not None and word not in words:
+                raise InputError(f"{what}_unknown", f"there is no {what} {word!r}", fix="one of: " + ", ".join(words))
+
+
+def list_some(
+    connection: Connection, sought: Sought, *, limit: int | None = 100, before: str | None = None
+) -> list[Action]:
+    """Give actions, newest first; ``before`` is the id of the last one of the page before."""
+    statement = _select().order_by(_a.id.desc()).limit(limit)
+    if sought.schedule_id is not None:
+        statement = statement.where(_a.schedule_id == sought.schedule_id if is_id(sought.schedule_id) else false())
+    for column in ("tenant_id", "state", "outcome", "origin"):
+        value = getattr(sought, column)
+        if value is not None:
+            statement = statement.where(_a[column] == value)
+    if sought.script is not None:
+        statement = statement.where(tables.scripts.c.name == sought.script)
+    if sought.since is not None:
+        statement = statement.where(_a.due_at >= to_us(sought.since))
+    if sought.until is not None:
+        statement = statement.where(_a.due_at < to_us(sought.until))
     if before is not None:
         statement = statement.where(_a.id < before if is_id(before) else false())
     return _read(connection, statement)

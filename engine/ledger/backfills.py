@@ -46,7 +46,7 @@ def backfill(
         InputError: backfill_range, backfill_forgotten, backfill_too_large.
     """
     tenants.demand_active(connection, tenant_id)
-    found = schedules.get(books, connection, tenant_id, schedule)
+    found = schedules.get(connection, tenant_id, schedule)
     if not start_us < end_us <= now_us:
         raise InputError(
             "backfill_range",

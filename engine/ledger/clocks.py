@@ -10,8 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select, update
 
+from lodger.engine.acting import Act
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.ledger import budgets, failures, pins, serial, turns
+from lodger.engine.ledger import audit, budgets, failures, pins, serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import insert_absent
 from lodger.engine.ledger.many import UpdateMany
@@ -100,11 +101,7 @@ def _halted(books: Books, connection: Connection, row: AnyRow) -> bool:
     conduct = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision).conduct
     if not conduct.stops(row.failures):
         return False
-    # What is due and not accounted yet belongs to the pause.
-    _move.run(connection, [_moved(row, "paused", None, row.accounted_us)])
-    note = f"paused after {row.failures} failed actions in a row"
-    mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
-    connection.execute(update(schedules).where(*mine).values(note=note))
+    _set_aside(books, connection, row, f"paused after {row.failures} failed actions in a row")
     return True
 
 
@@ -131,7 +128,7 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
     for row in rows:
         revision, unfinished = revisions[row.schedule_id], open_of.get(row.schedule_id, _NOTHING)
         if revision.fault is not None:
-            _set_aside(connection, row, revision.fault)
+            _set_aside(books, connection, row, revision.fault)
             continue
         now, after = from_us(now_us), from_us(row.accounted_us)
         if row.tenant_id in spent:
@@ -159,11 +156,14 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
     return ticked
 
 
-def _set_aside(connection: Connection, row: AnyRow, fault: str) -> None:
-    """Pause a clock whose rules cannot be read, with the reason; what it owes stays owed."""
+def _set_aside(books: Books, connection: Connection, row: AnyRow, why: str) -> None:
+    """Pause a clock on the engine's own account, with the reason; what is due and not accounted yet stays owed."""
     _move.run(connection, [_moved(row, "paused", None, row.accounted_us)])
     mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
-    connection.execute(update(schedules).where(*mine).values(note=fault))
+    name = connection.scalar(update(schedules).where(*mine).values(note=why).returning(schedules.c.name))
+    doing = audit.Doing("schedules.pause", row.tenant_id, row.schedule_id, name)
+    after = {"state": "paused", "note": why}
+    audit.write(books, connection, Act("engine", "node", why), doing, {"state": row.state}, after, books.clock.now_us())
 
 
 def _standing(revision: Revision, unfinished: Unfinished) -> Standing:
@@ -218,7 +218,7 @@ def _row(books: Books, row: AnyRow, step: Step, revision: Revision, pinned: str 
         "held": int(isinstance(step, Run) and step.held),
         "reason": step.reason,
         "script_id": row.script_id if run else None,
-        "script_version": row.script_version if run else None,
+        "script_version": pins.first(revision.steps, row.script_version) if run else None,
         "steps": pinned if run else None,
     }
 
@@ -280,7 +280,7 @@ def arm(
     """Give what a clock at rest slept through one row with its reason, and arm it; give the next slot."""
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     if revision.fault is not None:
-        _set_aside(connection, row, revision.fault)
+        _set_aside(books, connection, row, revision.fault)
         return None
     owe(books, connection, row, now_us, owed_reason)
     now = from_us(max(now_us, row.accounted_us))

@@ -1,8 +1,9 @@
 """What the ledger answers with: plain frozen values, instants as aware UTC datetimes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.sandbox.job import LogLine, ScriptError, Usage
@@ -12,6 +13,19 @@ from lodger.sandbox.outcome import Outcome
 Json = Any
 #: A row of some query; its columns are named where the query stands.
 AnyRow = Any
+
+
+T = TypeVar("T")
+
+
+class Page(list[T], Generic[T]):
+    """A list that knows how it goes on: ``next`` is the cursor of the page after, None when there is none."""
+
+    __slots__ = ("next",)
+
+    def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002 - the word of the field
+        super().__init__(items)
+        self.next = next
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +67,8 @@ class ScriptVersion:
         modules: source by file name, ``main.js`` the entry; empty when it is a WebAssembly module.
         digest: SHA-256 of the content.
         wasm_bytes: size of the WebAssembly module, None for JavaScript.
-        modules: source by file name, ``main.js`` the entry.
         grants: of the tenant's grants those it needs; None: all of them.
+        created_by: who stored it; ``why`` is the reason that was given.
     """
 
     tenant_id: str
@@ -66,6 +80,8 @@ class ScriptVersion:
     created_at: datetime
     wasm_bytes: int | None = None
     grants: tuple[str, ...] | None = None
+    created_by: str | None = None
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +210,142 @@ class Preview:
     slots: tuple[datetime, ...]
     shifted: tuple[datetime, ...]
     ends: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One change: who made it, by which way, when and why, with what was before and after it.
+
+    Attributes:
+        tenant_id: whose; None for the platform's own.
+        via: python, cli, http, or node for what the engine does by itself.
+        verb: noun and verb, as ``schedules.pause``.
+        target: id of what was changed; ``named`` is what people call it.
+        before, after: its JSON shape; long values are ``{"bytes", "sha256"}``. None where there was nothing.
+    """
+
+    id: str
+    at: datetime
+    tenant_id: str | None
+    actor: str
+    via: str
+    verb: str
+    target: str
+    named: str | None
+    before: Json
+    after: Json
+    why: str | None
+    request_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A bearer token, without its secret.
+
+    Attributes:
+        role: admin or operator of the platform; editor or viewer of one tenant.
+        prefix: the public beginning of its text, by which people recognise it.
+        used_at: the last use, to the minute.
+    """
+
+    id: str
+    name: str
+    role: str
+    tenant_id: str | None
+    prefix: str
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token just made. ``text`` is what is sent as ``Authorization: Bearer``; it is shown here and never again."""
+
+    token: Token
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """One file that differs: added, removed or changed, with a unified diff of its lines."""
+
+    file: str
+    state: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptDiff:
+    """What differs between two versions of a script."""
+
+    name: str
+    older: int
+    newer: int
+    files: tuple[FileDiff, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field that differs."""
+
+    field: str
+    before: Json
+    after: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDiff:
+    """What differs between two revisions of a schedule."""
+
+    schedule_id: str
+    older: int
+    newer: int
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRevision:
+    """A schedule as it was from one edit to the next; never changes.
+
+    Attributes:
+        steps: {"script": name} of each step, with its "version" where it names one and its "limits" where it has some.
+        created_by: who made it; ``why`` is the reason that was given.
+    """
+
+    tenant_id: str
+    schedule_id: str
+    revision: int
+    text: str
+    rules: ScheduleRules
+    steps: tuple[dict[str, Any], ...]
+    missed: str
+    overlap: str
+    retry: dict[str, Any]
+    limits: dict[str, Any]
+    params: Json
+    conduct: dict[str, Any]
+    grants: tuple[str, ...] | None
+    created_at: datetime
+    created_by: str | None
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What became of a schedule's actions, of those whose history is kept.
+
+    Attributes:
+        actions: rows by state; a gap of many slots is one row.
+        skipped: skipped rows by reason.
+        failures: failed actions in a row, up to now.
+        since: due instant of the oldest that is counted; None when there is none.
+    """
+
+    schedule_id: str
+    actions: dict[str, int]
+    skipped: dict[str, int]
+    failures: int
+    since: datetime | None

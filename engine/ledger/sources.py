@@ -59,6 +59,8 @@ class Sources:
     def __init__(self, settings: Settings) -> None:
         self._default = Allowance(
             settings.concurrent_runs,
+            settings.scripts_per_tenant,
+            settings.versions_per_script,
             settings.schedules_per_tenant,
             settings.min_interval_s,
             settings.runs_per_day,

@@ -1,6 +1,7 @@
 """Tenants: create, suspend, resume, delete. Each takes effect at once, on clocks, waiting and running actions."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -8,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
-from lodger.engine.ledger import clocks, turns
+from lodger.engine.ledger import clocks, naming, turns
 from lodger.engine.ledger.books import Books, listed
 from lodger.engine.ledger.records import AnyRow, Tenant
 from lodger.engine.ledger.schema.metadata import metadata
@@ -42,13 +43,7 @@ def create(
         InputError: tenant_id_invalid, limit_unknown and the like.
         Conflict: tenant_exists.
     """
-    if not 1 <= len(tenant_id) <= 200 or not tenant_id.isprintable() or tenant_id != tenant_id.strip():
-        raise InputError(
-            "tenant_id_invalid",
-            f"{tenant_id!r} cannot name a tenant",
-            why="an id has 1 to 200 printable characters and no space around it",
-            fix="use your own key of the customer, such as its id or slug",
-        )
+    naming.check(tenant_id, "tenant_id_invalid", "a tenant", "use your own key of the customer, such as its id or slug")
     cap = _checked(limits or {}, books.sources).concurrent_runs
     values = {
         "name": name or tenant_id,
@@ -124,10 +119,34 @@ def demand_active(connection: Connection, tenant_id: str) -> Tenant:
     return tenant
 
 
-def list_all(connection: Connection) -> list[Tenant]:
-    """Give every tenant that is not deleted, by id."""
-    rows = connection.execute(select(tenants).where(tenants.c.state != "deleted").order_by(tenants.c.id))
-    return [_tenant(row) for row in rows]
+def some(connection: Connection, *, after: str | None = None, limit: int | None = None) -> list[Tenant]:
+    """Give tenants that are not deleted, by id; those behind ``after``."""
+    statement = select(tenants).where(tenants.c.state != "deleted").order_by(tenants.c.id).limit(limit)
+    if after is not None:
+        statement = statement.where(tenants.c.id > after)
+    return [_tenant(row) for row in connection.execute(statement)]
+
+
+def edit(books: Books, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:
+    """Change ``name``, or all of ``limits``.
+
+    Raises:
+        InputError: limit_unknown, limit_out_of_range.
+    """
+    turns.lock(connection, [tenant_id])
+    get(connection, tenant_id)
+    values: dict[str, Any] = {}
+    if "name" in wanted:
+        values["name"] = wanted["name"] or tenant_id
+    if "limits" in wanted:
+        limits = dict(wanted["limits"] or {})
+        cap = _checked(limits, books.sources).concurrent_runs
+        values["limits"] = json.dumps(limits, sort_keys=True)
+        connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
+    if values:
+        connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(values))
+    turns.refresh(connection, [tenant_id])
+    return get(connection, tenant_id)
 
 
 def suspend(books: Books, connection: Connection, tenant_id: str, now_us: int) -> Tenant:

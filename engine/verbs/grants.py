@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from lodger.engine.ledger import grants, tenants
 from lodger.engine.ledger.records import Tenant
-from lodger.engine.verbs.noun import Verbs
+from lodger.engine.verbs.noun import Change, Verbs
 
 # Inside the noun the word ``list`` is a verb.
 Held = tuple[str, ...]
@@ -27,18 +27,18 @@ class Grants(Verbs):
             InputError: grant_unknown, host_invalid, grants_too_many.
             NotFound: tenant_unknown.
         """
-        return self._changed(tenant_id, give=given)
+        return self._changed("grants.give", tenant_id, give=given)
 
     def take(self, tenant_id: str, *taken: str) -> Held:
         """Take something away, named as ``list`` shows it; what was not held stays so."""
-        return self._changed(tenant_id, take=taken)
+        return self._changed("grants.take", tenant_id, take=taken)
 
     def keep(self, tenant_id: str, held: Iterable[str] | None) -> Held:
         """Let a tenant hold exactly these; None for what the setting ``grants`` says, now and later."""
-        with self.books.database.write() as connection:
-            grants.keep(connection, tenant_id, held)
-            now = grants.held(self.books, connection, tenant_id)
-        return self._done(now)
+        with self._changing("grants.keep", tenant_id, tenant_id) as change:
+            change.before({"grants": grants.held(self.books, change.connection, tenant_id)})
+            grants.keep(change.connection, tenant_id, held)
+            return self._told(change, tenant_id)
 
     def people(self, tenant_id: str, addresses: Iterable[str]) -> Tenant:
         """Say who the tenant's own people are, all of them: addresses, and ``*@example.com`` for whole domains.
@@ -47,13 +47,17 @@ class Grants(Verbs):
             InputError: address_invalid, people_too_many.
             NotFound: tenant_unknown.
         """
-        with self.books.database.write() as connection:
-            grants.people(connection, tenant_id, addresses)
-            tenant = tenants.get(connection, tenant_id)
-        return self._done(tenant)
+        with self._changing("grants.people", tenant_id, tenant_id) as change:
+            change.before(tenants.get(change.connection, tenant_id))
+            grants.people(change.connection, tenant_id, addresses)
+            return change.made(tenants.get(change.connection, tenant_id))
 
-    def _changed(self, tenant_id: str, give: Iterable[str] = (), take: Iterable[str] = ()) -> Held:
-        with self.books.database.write() as connection:
-            grants.change(self.books, connection, tenant_id, give, take)
-            now = grants.held(self.books, connection, tenant_id)
-        return self._done(now)
+    def _changed(self, verb: str, tenant_id: str, give: Iterable[str] = (), take: Iterable[str] = ()) -> Held:
+        with self._changing(verb, tenant_id, tenant_id) as change:
+            change.before({"grants": grants.held(self.books, change.connection, tenant_id)})
+            grants.change(self.books, change.connection, tenant_id, give, take)
+            return self._told(change, tenant_id)
+
+    def _told(self, change: Change, tenant_id: str) -> Held:
+        now = grants.held(self.books, change.connection, tenant_id)
+        return change.made(now, after={"grants": now})

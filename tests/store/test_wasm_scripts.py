@@ -93,7 +93,7 @@ def test_text_with_a_modules_bytes_is_no_script(ledger: Bench) -> None:
 
 
 def test_a_bomb_is_refused_at_upload_and_the_engine_never_grows(ledger: Bench) -> None:
-    check = ledger.engine.scripts.check
+    check = ledger.engine.scripts.intake
     check._made = Intake(limits=Limits(cpu_ms=300, memory_bytes=512 << 20))
     before = peak()
     problem = refused(ledger, LADDER_OF_IFS)

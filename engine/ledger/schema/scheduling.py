@@ -97,6 +97,8 @@ script_versions = Table(
     # JSON list: of the tenant's grants the ones this version needs; None: all of them.
     Column("grants", Text),
     Column("created_us", Us, nullable=False),
+    Column("created_by", Name),
+    Column("why", Text),
     ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
 )
 
@@ -140,7 +142,7 @@ schedule_revisions = Table(
     Column("overlap", String(20), nullable=False),
     Column("retry", Text),
     Column("conduct", Text),
-    # Scripts after the first, in order: JSON list of {"script_id", "limits"}.
+    # Scripts in order, where there is more to say than one name: JSON list of {"script_id", "limits", "version"}.
     Column("steps", Text),
     Column("limits", Text),
     Column("params", Text),
@@ -149,6 +151,8 @@ schedule_revisions = Table(
     # What "now" is for a rule that names no anchor of its own (every 90s, in 5m).
     Column("anchor_us", Us, nullable=False),
     Column("created_us", Us, nullable=False),
+    Column("created_by", Name),
+    Column("why", Text),
     ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
     # SQLite answers "(tenant_id, schedule_id) IN (VALUES …)" with a scan; "schedule_id IN (…)" with this index.
     Index("ix_lodger_schedule_revisions_schedule", "schedule_id", "revision"),
