@@ -146,6 +146,33 @@ class Settings(BaseSettings):
         description="most bytes of tenants' compiled WebAssembly modules on disk; one tenant may hold an eighth of it",
     )
 
+    egress_ports: str = Field(
+        default="80 443 8080 8443",
+        description="ports that requests of scripts and webhooks may go to, whatever is granted",
+    )
+    egress_networks: str = Field(
+        default="",
+        description="networks that requests may reach though they are private, like 10.1.2.0/24; with spaces between",
+    )
+    egress_dns: str = Field(
+        default="",
+        description="DNS servers for the names of hosts, like 10.0.0.2 or 10.0.0.2:5353; none: those of /etc/resolv.conf",
+    )
+    egress_ca: Path | None = Field(
+        default=None, description="file of certificates (PEM) that are trusted beside the system's"
+    )
+    egress_per_s: float = Field(
+        default=10.0,
+        gt=0,
+        le=10_000,
+        description="requests of one tenant to one host in a second; twice as many at once",
+    )
+    egress_host_per_s: float = Field(
+        default=50.0,
+        gt=0,
+        le=10_000,
+        description="requests of all tenants to one host in a second; twice as many at once",
+    )
     mail_host: str | None = Field(
         default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"
     )
