@@ -178,6 +178,7 @@ class Engine(Shell[sync.Engine]):
         self.audit = Audit(inner.audit, self.threads)
         self.datasets = inner.datasets
         self.expose = inner.expose
+        self.attach = inner.attach
 
     run_at = Verb(sync.Engine.run_at)
     run_in = Verb(sync.Engine.run_in)

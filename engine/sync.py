@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from lodger.engine.clock import Clock, SystemClock
 from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.events import Event, Events
 from lodger.engine.identity import Identities
 from lodger.engine.ledger.books import Books
@@ -29,7 +30,8 @@ from lodger.engine.verbs.tenants import Tenants
 from lodger.engine.verbs.tokens import Tokens
 
 if TYPE_CHECKING:
-    from sqlalchemy import Column, Table
+    import sqlalchemy
+    from sqlalchemy import URL, Column, Table
 
     from lodger.engine.ledger.commits import ApplyEffects
     from lodger.engine.node.executor import Executor, Finished
@@ -53,7 +55,7 @@ class Engine:
         self.tokens = Tokens(books, self.changed)
         self.audit = Audit(books, self.changed)
         #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
-        self.datasets = Datasets()
+        self.datasets = Datasets(books.clock.elapsed_s)
 
     @classmethod
     def open(
@@ -86,7 +88,8 @@ class Engine:
         )
 
     def close(self) -> None:
-        """Let go of the database; safe to call twice."""
+        """Let go of the databases; safe to call twice."""
+        self.datasets.close()
         self.books.database.close()
 
     def __enter__(self) -> Self:
@@ -133,12 +136,25 @@ class Engine:
         """Run a script once after a delay; see :meth:`lodger.engine.verbs.actions.Actions.run_in`."""
         return self.actions.run_in(tenant_id, script, delay, params, request_key)
 
+    def attach(self, source: "str | URL | sqlalchemy.Engine") -> ForeignDatabase:
+        """Give a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.
+
+        After :meth:`~lodger.engine.data.foreign.ForeignDatabase.prepare` they may be written too.
+
+        Args:
+            source: an address, or an engine of the platform's own, which stays the platform's to close.
+
+        Raises:
+            InputError: database_url.
+        """
+        return self.datasets.attach(source)
+
     def expose(
         self, source: "Table | type[Any]", *, tenant_column: "str | Column[Any]", **options: Any
     ) -> TableDataset:
         """Let scripts read, and where allowed write, a table of the platform's as ``db.NAME``.
 
-        Arguments are those of :func:`lodger.engine.data.expose.expose`: read, write, name, insert, delete, …
+        Arguments are those of :func:`lodger.engine.data.expose.expose`: read, write, name, insert, delete, database, …
 
         Raises:
             InputError: the table cannot be exposed so; the reason is what one tenant could learn of another by it.

@@ -1,12 +1,15 @@
 """What the capabilities of one attempt share: its tenant, its journal, its budgets, a way to read."""
 
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.foreign import ForeignDatabase
+from lodger.engine.data.numbers import Numbers
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects.journal import Journal
 from lodger.engine.policy.grants import Grants
@@ -18,6 +21,14 @@ class Reads(Protocol):
     """Runs a question on a connection that may only read; no transaction outlives the question."""
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
+        """Give what ``work`` answers."""
+        ...
+
+
+class Asks(Protocol):
+    """The same, in the ledger's database or in one of the platform's."""
+
+    async def __call__(self, work: Callable[[Connection], T], database: ForeignDatabase | None = None) -> T:
         """Give what ``work`` answers."""
         ...
 
@@ -52,6 +63,7 @@ class Session:
         new_id: makes keys.
         grants: what the attempt holds.
         people: which of some addresses are the tenant's own people's.
+        numbers: takes keys that a database makes from it.
     """
 
     tenant_id: str
@@ -60,11 +72,28 @@ class Session:
     journal: Journal
     datasets: Datasets
     budgets: Spends
-    read: Reads
+    read: Asks
     now_us: int
     new_id: Callable[[], str]
     grants: Grants
     people: People
+    numbers: Numbers | None = None
+    stock: dict[TableDataset, list[int]] = field(default_factory=dict)
+
+    async def number(self, rows: TableDataset) -> int | None:
+        """Take a key of a set from its database; None when that tells it only at the commit."""
+        if self.numbers is None:
+            return None
+        left = self.stock.get(rows)
+        if not left:
+            # One for who inserts one; some for who inserts some: each time the database is asked, and what is not used is lost.
+            found = await self.numbers(rows, 1 if left is None else NUMBERS)
+            if found is None:
+                return None
+            left = self.stock[rows] = found[::-1]
+        return left.pop()
 
 
+#: Keys that are taken at once by a run that has inserted one already.
+NUMBERS = 20
 Handler = Callable[[Session, dict[str, Any]], Awaitable[Any]]

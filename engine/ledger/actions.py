@@ -289,7 +289,7 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
     ).all()
     lines = _lines(connection, action.tenant_id, action_id)
     found = [_attempt(row, lines.get((row.step, row.n), ())) for row in rows]
-    if action.state == "running":
+    if action.state in {"running", "sealed"}:
         found.append(
             Attempt(
                 action_id,

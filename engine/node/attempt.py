@@ -16,7 +16,9 @@ from lodger.engine.capabilities.session import People, Reads, Session
 from lodger.engine.capabilities.table import HANDLERS
 from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.guard import guarded
+from lodger.engine.data.numbers import Numbers
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects.journal import Journal
@@ -48,6 +50,7 @@ class Attempt:
         people: which of some addresses are the tenant's own people's.
         on_log: told every log line as it arrives.
         new_id: makes keys of new rows.
+        numbers: takes keys from a database that makes them; None, and in a dry run, tokens stand for them.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Attempt:
         people: People = nobody,
         on_log: Callable[[Claim, LogLine], None] | None = None,
         new_id: Callable[[], str] | None = None,
+        numbers: Numbers | None = None,
     ) -> None:
         self.claim = claim
         self.datasets = datasets
@@ -83,9 +87,12 @@ class Attempt:
             new_id=new_id or Identities(lambda: now_us).new,
             grants=claim.grants,
             people=people,
+            numbers=None if claim.dry_run else numbers,
         )
 
-    async def _ask(self, read: Reads, work: Callable[[Connection], T]) -> T:
+    async def _ask(self, read: Reads, work: Callable[[Connection], T], database: ForeignDatabase | None = None) -> T:
+        if database is not None:
+            return await database.ask(work)
         return await read(guarded(work, self.claim.tenant_id, self.datasets))
 
     def context(self) -> str:

@@ -17,10 +17,12 @@ from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
 from lodger.engine.ledger.leases import Rescued
+from lodger.engine.ledger.seals import Finish
 from lodger.engine.node.archivist import Archivist
 from lodger.engine.node.committer import Committer
 from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
+from lodger.engine.node.finisher import Finisher
 from lodger.engine.node.pen import Pen
 from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
 from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
@@ -74,8 +76,10 @@ class Node:
         self._started = True
         self.pen = Pen(self.books.database)
         self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
+        self.finisher = Finisher(self)
         self._services: list[Service] = [
-            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.dispatcher, self.ticker,
+            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.finisher, self.dispatcher,
+            self.ticker,
         ]  # fmt: skip
         self._loop = asyncio.get_running_loop()
         self._forget = self.engine.watch(self._changed)
@@ -106,6 +110,7 @@ class Node:
         except Exception as error:  # noqa: BLE001 - the database may be gone; the rescuer of another node does it then
             self.failed("node", error)
         self.lease = None
+        await self.finisher.finish()
         await self.executor.stop()
         self.pen.close()
 
@@ -209,11 +214,16 @@ class Node:
         """Free the slots of a batch and tell how its attempts ended."""
         for claim, _finished in batch:
             self.dispatcher.forget(claim)
+        self.finisher.put(committed.sealed)
         if not self.engine.events.heard:
             return
         became = {(each.action_id, each.attempt): each for each in committed.settled}
+        sealed = {(each.action_id, each.attempt) for each in committed.sealed}
         for claim, finished in batch:
             whose = (claim.tenant_id, claim.schedule_id, claim.action_id)
+            if (claim.action_id, claim.attempt) in sealed:
+                self.tell("sealed", whose, script=claim.script_name, attempt=claim.attempt, step=claim.step)
+                continue
             settled = became.get((claim.action_id, claim.attempt))
             if settled is None:
                 self.tell("lost", whose, attempt=claim.attempt, finished=finished)
@@ -224,6 +234,17 @@ class Node:
                       next_us=claim.upcoming_us[0] if claim.upcoming_us else None)  # fmt: skip
             if settled.paused:
                 self.tell("paused", whose, reason="failures")
+
+    def told_finish(self, done: Finish) -> None:
+        """Tell how an attempt that was sealed ended, and let the dispatcher look."""
+        each = done.settled
+        self.dispatcher.nudge()
+        whose = (each.tenant_id, each.schedule_id, each.action_id)
+        self.tell("finished", whose, script=done.script, state=each.state, outcome=each.outcome, attempt=each.attempt,
+                  step=each.step, slot_us=done.slot_us, retry_at_us=each.retry_at_us, finished=done.finished,
+                  next_us=done.next_us)  # fmt: skip
+        if each.paused:
+            self.tell("paused", whose, reason="failures")
 
     def told_rescue(self, rescued: Rescued) -> None:
         """Tell what was taken from lost nodes, and let the dispatcher look."""

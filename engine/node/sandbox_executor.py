@@ -98,6 +98,7 @@ class SandboxExecutor:
             budgets=self._budgets,
             people=self._people,
             on_log=self._on_log,
+            numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
         )
         try:
             report = await self.pool.run(as_job(claim, attempt), attempt)

@@ -10,7 +10,7 @@ from sqlalchemy.pool import StaticPool
 
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.schema.data import documents, kv, outbox
+from lodger.engine.ledger.schema.data import TABLES
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim
@@ -62,7 +62,7 @@ class Shop:
         if url is None:
             self.engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
             sa.event.listen(self.engine, "connect", lambda raw, _: raw.execute("PRAGMA foreign_keys = ON"))
-            metadata.create_all(self.engine, tables=[kv, documents, outbox])
+            metadata.create_all(self.engine, tables=list(TABLES))
         else:
             self.engine = Database(url).engine
         platform.create_all(self.engine)
