@@ -4,10 +4,11 @@ The one owner of writes on tenants' rows. The caller holds the write transaction
 locked here on PostgreSQL), so what is compared cannot change before it is written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, insert, literal
+from sqlalchemy import Connection, insert, literal, text
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -18,11 +19,11 @@ from lodger.engine.data.foreign import state_of
 from lodger.engine.data.reader import Reader
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
-from lodger.engine.data.stored import column_of
+from lodger.engine.data.stored import SQLITE, column_of
 from lodger.engine.effects import holds, kv_store
 from lodger.engine.effects.docket import Docket, Standing
 from lodger.engine.effects.effect import Delete, Effect, Increment, Insert, KvAdd, KvSet, Mail, Update, after, stated
-from lodger.engine.effects.errors import ConflictFound, EffectRefused
+from lodger.engine.effects.errors import ConflictFound, EffectRefused, NotYet
 from lodger.engine.effects.journal import Journal
 from lodger.engine.ledger.schema.data import outbox
 
@@ -42,13 +43,40 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
     Raises:
         EffectRefused: a constraint or a reference; nothing is applied.
         ConflictFound: a written row changed since it was read; nothing is applied.
-        NotYet: a sealed attempt holds what is written; nothing is applied.
+        NotYet: a sealed attempt, or a transaction of the platform's, holds what is written; nothing is applied.
     """
     if not asked:
         return {}
     docket = asked if isinstance(asked, Docket) else asked.docket()
-    with connection.begin_nested():
-        return _Commit(connection, docket, now_us).run(verify=verify)
+    try:
+        with connection.begin_nested(), _impatient(connection, docket):
+            return _Commit(connection, docket, now_us).run(verify=verify)
+    except DBAPIError as error:
+        if docket.home is None and state_of(error) in _HELD:
+            raise NotYet("rows that this run writes are being written by somebody else") from error
+        raise
+
+
+#: SQLSTATEs of a lock that somebody has: not given in time, deadlock, serialization.
+_HELD = frozenset({"55P03", "40P01", "40001"})
+#: How long a commit in the ledger's transaction, which others share, waits for a row that the platform holds.
+HELD_MS = 50
+
+
+@contextmanager
+def _impatient(connection: Connection, docket: Docket) -> Iterator[None]:
+    """Wait only shortly for rows of the platform's tables in the ledger's database: its transactions know no bounds of ours."""
+    tables = any(isinstance(rows, TableDataset) for rows in docket.sets)
+    if connection.dialect.name == SQLITE or docket.home is not None or not tables:
+        yield
+        return
+    before = connection.scalar(text("SELECT current_setting('lock_timeout')"))
+    connection.execute(_LOCK_TIMEOUT, {"within": f"{HELD_MS}ms"})
+    yield
+    connection.execute(_LOCK_TIMEOUT, {"within": before})
+
+
+_LOCK_TIMEOUT = text("SELECT set_config('lock_timeout', :within, true)")
 
 
 class _Commit:

@@ -65,11 +65,14 @@ class Docket:
         return bool(self.effects or self.held or any(self.standing.values()))
 
     @property
+    def sets(self) -> set[Dataset]:
+        """What is written or looked at again."""
+        return {effect.rows for _index, effect in self.effects if isinstance(effect, ROW_EFFECTS)} | set(self.standing)
+
+    @property
     def home(self) -> ForeignDatabase | None:
         """The database other than the ledger's that some of it belongs to; there is at most one."""
-        found = {database_of(rows) for rows in self.standing}
-        found |= {database_of(effect.rows) for _index, effect in self.effects if isinstance(effect, ROW_EFFECTS)}
-        return next((each for each in found if each is not None), None)
+        return next((each for each in map(database_of, self.sets) if each is not None), None)
 
     def part(self, *, foreign: bool) -> "Docket":
         """Give what belongs to the other database, or what belongs to the ledger's."""

@@ -80,7 +80,7 @@ def commit(
             lost.append(claim)
             continue
         try:
-            made = _written(connection, row, claim, finished, apply_effects, now_us)
+            made = _written(books, connection, row, claim, finished, apply_effects, now_us)
         except NotYet as held_up:
             if claim.action_id not in tired:
                 waiting.append(claim)
@@ -96,6 +96,7 @@ def commit(
 
 
 def _written(
+    books: Books,
     connection: Connection,
     row: AnyRow,
     claim: Claim,
@@ -109,7 +110,7 @@ def _written(
     try:
         with connection.begin_nested():
             if isinstance(finished.journal, Journal) and finished.journal.home is not None:
-                return seals.seal(connection, row, claim, finished, finished.journal.docket(), now_us)
+                return seals.seal(books, connection, row, claim, finished, finished.journal.docket(), now_us)
             apply_effects(connection, claim, finished)
     except NotApplied as refused:
         finished = replace(finished, outcome=refused.outcome, error=refused.as_error())

@@ -27,8 +27,6 @@ from lodger.engine.node.executor import Claim, Finished
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
-#: Whoever sealed or took up an attempt has it to itself for so long.
-TURN_US = 10_000_000
 #: Rests between tries: doubled from the first to the last.
 REST_US, REST_MAX_US = 250_000, 60_000_000
 _s, _a = sealed.c, actions.c
@@ -46,8 +44,10 @@ class Sealed:
     tries: int = 0
 
 
-def seal(connection: Connection, row: AnyRow, claim: Claim, finished: Finished, docket: Docket, now_us: int) -> Sealed:
-    """Store an attempt that has succeeded and move its action to ``sealed``.
+def seal(
+    books: Books, connection: Connection, row: AnyRow, claim: Claim, finished: Finished, docket: Docket, now_us: int
+) -> Sealed:
+    """Store an attempt that has succeeded and move its action to ``sealed``; the caller has a lease's time to finish it.
 
     Raises:
         NotApplied: what it writes in the ledger's database is refused; nothing is sealed.
@@ -71,7 +71,7 @@ def seal(connection: Connection, row: AnyRow, claim: Claim, finished: Finished, 
             own=codec.encode(own),
             ended=_ended(claim, finished),
             sealed_us=now_us,
-            next_us=now_us + TURN_US,
+            next_us=now_us + books.settings.lease_us,
         )
     )
     mine = (_a.tenant_id == made.tenant_id, _a.id == made.action_id)
@@ -106,11 +106,11 @@ def next_due(connection: Connection) -> int | None:
     return connection.scalar(select(_s.next_us).order_by(_s.next_us).limit(1))
 
 
-def take(connection: Connection, now_us: int, most: int) -> list[Sealed]:
-    """Take up sealed attempts that nobody works on; what another node takes at the same time is left to it."""
-    taken = []
+def take(books: Books, connection: Connection, now_us: int, most: int) -> list[Sealed]:
+    """Take up sealed attempts that nobody works on, for a lease's time; what another node takes just now is left to it."""
+    taken, until = [], now_us + books.settings.lease_us
     for row in connection.execute(_due, {"now": now_us, "most": most}).all():
-        keys = {"k_tenant": row.tenant_id, "k_action": row.action_id, "was": row.next_us, "until": now_us + TURN_US}
+        keys = {"k_tenant": row.tenant_id, "k_action": row.action_id, "was": row.next_us, "until": until}
         if connection.execute(_take, keys).rowcount == 1:
             taken.append(Sealed(row.tenant_id, row.action_id, row.step, row.attempt, row.docket, row.tries + 1))
     return taken

@@ -50,7 +50,7 @@ class Finisher(Service):
             due = await node.pen.read(seals.next_due)
             if due is not None and due <= now:
                 most = room - len(self._queue)
-                self._queue += await node.pen.write(partial(seals.take, now_us=now, most=most))
+                self._queue += await node.pen.write(partial(seals.take, node.books, now_us=now, most=most))
         for one in self._queue[:room]:
             task = asyncio.create_task(self._one(one), name=f"lodger-finish-{one.action_id}")
             self._tasks.add(task)

@@ -141,7 +141,7 @@ class Abroad:
         """Take up what others have left."""
         self.bench.clock.advance(100)
         with self.engine.books.database.write() as connection:
-            return seals.take(connection, self.bench.clock.us, 10)
+            return seals.take(self.engine.books, connection, self.bench.clock.us, 10)
 
     def there(self) -> dict[str, list[Any]]:
         """Give what the platform's database holds of the tenant."""

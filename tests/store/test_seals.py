@@ -80,7 +80,7 @@ def test_two_nodes_do_not_take_up_the_same_attempt(far: Abroad) -> None:
     with far.engine.books.database.write() as connection:
         from lodger.engine.ledger import seals
 
-        assert seals.take(connection, far.bench.clock.us, 10) == []
+        assert seals.take(far.engine.books, connection, far.bench.clock.us, 10) == []
 
 
 def test_two_nodes_that_apply_at_once_apply_once(far: Abroad) -> None:
