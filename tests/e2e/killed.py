@@ -17,7 +17,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from tests.node.harness import Signals
-from tests.store.abroad import Player, call, expose, furnish
+from tests.store.abroad import Player, call, expose, furnish, tenant
 from tests.store.intervals import compile_intervals
 from tests.unit.data.shop import customers, orders, platform
 
@@ -123,8 +123,7 @@ def prepare(url: str, place: str) -> None:
                 connection.execute(orders.insert().values(id=1, org_id="one", state="open", items=0))
                 if engine.books.database.dialect == "postgresql":
                     connection.execute(sa.text("SELECT setval(pg_get_serial_sequence('orders', 'id'), 1)"))
-        engine.tenants.create("one")
-        engine.scripts.put("one", "job", "export default () => 1")
+        tenant(engine)
 
 
 def audit(url: str, place: str) -> dict[str, Any]:

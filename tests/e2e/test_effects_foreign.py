@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from tests.databases.fixtures import kind, postgres, url
 from tests.node.harness import Signals
-from tests.store.abroad import AFTER, ALL, Player, busy, call, expose, furnish
+from tests.store.abroad import AFTER, ALL, Player, busy, call, expose, furnish, tenant
 from tests.store.intervals import compile_intervals
 from tests.unit.data.shop import orders
 
@@ -68,8 +68,7 @@ def test_a_node_seals_applies_and_settles(url: str, place: str) -> None:
     async def go() -> None:
         async with opened(url) as engine:
             database = furnish(engine.inner, place)
-            await engine.tenants.create("one")
-            await engine.scripts.put("one", "job", "export default () => 1")
+            tenant(engine.inner)
             signals = Signals(engine)
             async with engine.node(Player(engine.inner, busy)):
                 await engine.run_in("one", "job", 0)
@@ -87,8 +86,7 @@ def test_a_row_that_changes_meanwhile_runs_the_script_again_on_what_is_there_now
     async def go() -> None:
         async with opened(url) as engine:
             database = furnish(engine.inner, place)
-            await engine.tenants.create("one")
-            await engine.scripts.put("one", "job", "export default () => 1")
+            tenant(engine.inner)
             signals = Signals(engine)
 
             async def play(attempt: Attempt) -> None:
@@ -115,8 +113,7 @@ def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: s
     async def go() -> None:
         async with opened(url) as engine:
             database = furnish(engine.inner, place)
-            await engine.tenants.create("one")
-            await engine.scripts.put("one", "job", "export default () => 1")
+            tenant(engine.inner)
             signals = Signals(engine)
             first = Player(engine.inner, busy)
             gone = sa.create_engine("sqlite:////nowhere/at/all.db")
@@ -167,7 +164,7 @@ def test_a_real_script_in_real_walls(url: str, place: str, kind: str) -> None:
     async def go() -> None:
         async with opened(url) as engine:
             database = furnish(engine.inner, place)
-            await engine.tenants.create("one")
+            tenant(engine.inner)
             await engine.scripts.put("one", "job", SCRIPT)
             signals = Signals(engine)
             pool = Pool(settings=artefact.ensure().settings(), size=1, cores=1, profile="trusted")

@@ -52,6 +52,12 @@ def expose(engine: Engine, database: Any) -> None:
     engine.expose(orders, tenant_column="org_id", read=READ, write=WRITE, database=database)
 
 
+def tenant(engine: Engine, **limits: int) -> None:
+    """Make the tenant, which may write what is exposed and mail anybody."""
+    engine.tenants.create("one", grants=["sets:write", "mail:*"], limits=limits)
+    engine.scripts.put("one", "job", "export default () => 1")
+
+
 async def call(attempt: Attempt, name: str, **arguments: Any) -> Any:
     reply = await attempt.call(name, json.dumps(arguments))
     assert reply.ok, reply.json
@@ -105,7 +111,7 @@ class Abroad:
         self.engine = bench.engine
         self.place = place
         self.database = furnish(bench.engine, place, prepared=prepared)
-        bench.tenant("one")
+        tenant(bench.engine)
 
     def run(self, play: Play = busy) -> tuple[Claim, Finished]:
         """Claim what is due and play a script for it."""

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 import sqlalchemy as sa
-from tests.store.abroad import Player, call
+from tests.store.abroad import Player, call, tenant
 from tests.store.bench import Bench
 from tests.unit.data.shop import count_on, customers, orders, platform
 
@@ -26,7 +26,7 @@ def shop(bench: Bench, kind: str) -> Bench:
         count_on(connection, orders)
     bench.engine.expose(customers, tenant_column="org_id", write=["email"])
     bench.engine.expose(orders, tenant_column="org_id", read=["id", "state", "items"], write=["state", "items"])
-    bench.tenant("one", concurrent_runs=10)
+    tenant(bench.engine, concurrent_runs=10)
     return bench
 
 

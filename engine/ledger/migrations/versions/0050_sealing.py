@@ -5,7 +5,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0050"
-down_revision = "0030"
+down_revision = "0101"
 branch_labels = None
 depends_on = None
 
