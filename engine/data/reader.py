@@ -83,8 +83,7 @@ class Reader:
             key_column = column_of(rows.key, self.dialect)
             statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(key_column.in_(bound))
             if lock:
-                # In the order of the keys, as everybody does; nothing on SQLite, whose writer holds the whole file.
-                statement = statement.order_by(key_column).with_for_update()
+                statement = statement.with_for_update()  # nothing on SQLite, whose writer holds the whole file
             for raw in self._ask(statement):
                 row = _row(rows, raw)
                 found[row[rows.key.name]] = row
