@@ -11,7 +11,8 @@ class Event:
     """One thing that happened.
 
     Attributes:
-        kind: ``ticked``, ``skipped`` (a slot or a gap), ``started``, ``finished``, ``lost`` (a commit that came too late),
+        kind: ``ticked``, ``skipped`` (a slot or a gap), ``started``, ``sealed`` (its effects are on
+            their way into a platform's own database), ``finished``, ``lost`` (a commit that came too late),
             ``rescued``, ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``, ``lease_lost``, ``retimed`` (new
             zone data moved a next slot), ``forgotten`` (history that
             retention let go), ``fault``.

@@ -1,10 +1,13 @@
 """The async Engine: the verbs of :mod:`lodger.engine.sync`, each in a thread, one writer at a time."""
 
 import asyncio
+import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from datetime import datetime
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
@@ -12,9 +15,10 @@ from lodger.engine import sync
 from lodger.engine.clock import Clock
 from lodger.engine.events import Event
 from lodger.engine.ledger.migrations.upgrade import Progress, silent
+from lodger.engine.ledger.records import AuditEntry
 from lodger.engine.ledger.rulebook import Compile
 from lodger.engine.settings import Settings
-from lodger.engine.verbs import actions, schedules, scripts, tenants
+from lodger.engine.verbs import actions, audit, grants, schedules, scripts, tenants, tokens
 
 if TYPE_CHECKING:
     from lodger.engine.ledger.commits import ApplyEffects
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Threads for the verbs; writes queue on the database's one writer lock, reads go side by side.
 THREADS = 4
+#: Entries of the audit log that an export hands over at once.
+EXPORTED = 500
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -55,7 +61,8 @@ class Verb(Generic[S, P, R]):
             return self
 
         def call(*args: P.args, **kwargs: P.kwargs) -> Awaitable[R]:
-            bound = partial(self._method, shell.inner, *args, **kwargs)
+            # Who acts is known by the context, which a thread of the pool does not have of itself.
+            bound = partial(contextvars.copy_context().run, self._method, shell.inner, *args, **kwargs)
             return asyncio.get_running_loop().run_in_executor(shell.threads, bound)
 
         return call
@@ -65,12 +72,22 @@ class Tenants(Shell[tenants.Tenants]):
     """Customers of the platform."""
 
     create = Verb(tenants.Tenants.create)
-    edit = Verb(tenants.Tenants.edit)
     get = Verb(tenants.Tenants.get)
     list = Verb(tenants.Tenants.list)
+    edit = Verb(tenants.Tenants.edit)
     suspend = Verb(tenants.Tenants.suspend)
     resume = Verb(tenants.Tenants.resume)
     delete = Verb(tenants.Tenants.delete)
+
+
+class Grants(Shell[grants.Grants]):
+    """What tenants hold."""
+
+    list = Verb(grants.Grants.list)
+    give = Verb(grants.Grants.give)
+    take = Verb(grants.Grants.take)
+    keep = Verb(grants.Grants.keep)
+    people = Verb(grants.Grants.people)
 
 
 class Scripts(Shell[scripts.Scripts]):
@@ -80,8 +97,9 @@ class Scripts(Shell[scripts.Scripts]):
     get = Verb(scripts.Scripts.get)
     module = Verb(scripts.Scripts.module)
     versions = Verb(scripts.Scripts.versions)
+    diff = Verb(scripts.Scripts.diff)
+    rollback = Verb(scripts.Scripts.rollback)
     list = Verb(scripts.Scripts.list)
-    offered = Verb(scripts.Scripts.offered)
 
 
 class Schedules(Shell[schedules.Schedules]):
@@ -89,11 +107,15 @@ class Schedules(Shell[schedules.Schedules]):
 
     create = Verb(schedules.Schedules.create)
     edit = Verb(schedules.Schedules.edit)
+    rollback = Verb(schedules.Schedules.rollback)
+    revisions = Verb(schedules.Schedules.revisions)
+    diff = Verb(schedules.Schedules.diff)
     pause = Verb(schedules.Schedules.pause)
     resume = Verb(schedules.Schedules.resume)
     delete = Verb(schedules.Schedules.delete)
     get = Verb(schedules.Schedules.get)
     list = Verb(schedules.Schedules.list)
+    counters = Verb(schedules.Schedules.counters)
     last_run = Verb(schedules.Schedules.last_run)
     preview = Verb(schedules.Schedules.preview)
 
@@ -105,10 +127,40 @@ class Actions(Shell[actions.Actions]):
     get = Verb(actions.Actions.get)
     attempts = Verb(actions.Actions.attempts)
     logs = Verb(actions.Actions.logs)
+    run_at = Verb(actions.Actions.run_at)
+    run_in = Verb(actions.Actions.run_in)
     run_now = Verb(actions.Actions.run_now)
     backfill = Verb(actions.Actions.backfill)
     replay = Verb(actions.Actions.replay)
     cancel = Verb(actions.Actions.cancel)
+
+
+class Tokens(Shell[tokens.Tokens]):
+    """Bearer tokens of the HTTP API."""
+
+    create = Verb(tokens.Tokens.create)
+    revoke = Verb(tokens.Tokens.revoke)
+    get = Verb(tokens.Tokens.get)
+    list = Verb(tokens.Tokens.list)
+
+
+class Audit(Shell[audit.Audit]):
+    """Every change, append-only."""
+
+    list = Verb(audit.Audit.list)
+
+    async def export(
+        self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
+    ) -> AsyncIterator[AuditEntry]:
+        """Give every change, oldest first; see :meth:`lodger.engine.verbs.audit.Audit.export`."""
+        entries = self.inner.export(tenant_id, since=since, until=until)
+        loop = asyncio.get_running_loop()
+        try:
+            while some := await loop.run_in_executor(self.threads, lambda: [*islice(entries, EXPORTED)]):
+                for each in some:
+                    yield each
+        finally:
+            await loop.run_in_executor(self.threads, entries.close)
 
 
 class Engine(Shell[sync.Engine]):
@@ -118,13 +170,15 @@ class Engine(Shell[sync.Engine]):
         super().__init__(inner, ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb"))
         self.books = inner.books
         self.tenants = Tenants(inner.tenants, self.threads)
+        self.grants = Grants(inner.grants, self.threads)
         self.scripts = Scripts(inner.scripts, self.threads)
         self.schedules = Schedules(inner.schedules, self.threads)
         self.actions = Actions(inner.actions, self.threads)
+        self.tokens = Tokens(inner.tokens, self.threads)
+        self.audit = Audit(inner.audit, self.threads)
         self.datasets = inner.datasets
         self.expose = inner.expose
-        self.handler = inner.handler
-        self.handlers = inner.handlers
+        self.attach = inner.attach
 
     run_at = Verb(sync.Engine.run_at)
     run_in = Verb(sync.Engine.run_in)
@@ -162,6 +216,10 @@ class Engine(Shell[sync.Engine]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def own_people(self, is_own: Callable[[str, str], bool]) -> None:
+        """Let the platform say who a tenant's people are; see :meth:`lodger.engine.sync.Engine.own_people`."""
+        self.inner.own_people(is_own)
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""

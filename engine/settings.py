@@ -6,6 +6,8 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from lodger.engine.policy.grants import DEFAULT
+
 
 class Settings(BaseSettings):
     """Settings of one engine process; the documentation and ``lodger config show`` are made from this table."""
@@ -17,10 +19,6 @@ class Settings(BaseSettings):
         ge=1,
         le=100_000,
         description="attempts that a node runs at once",
-    )
-    labels: str = Field(
-        default="",
-        description="what this node carries beside its name, with commas between: schedules and tenants may require it",
     )
     memory_budget_bytes: int | None = Field(
         default=None,
@@ -76,6 +74,12 @@ class Settings(BaseSettings):
     concurrent_runs: int = Field(
         default=2, ge=1, le=100_000, description="attempts of one tenant at once, when its limits do not say"
     )
+    scripts_per_tenant: int = Field(
+        default=1000, ge=0, le=10_000_000, description="scripts of one tenant, when its limits do not say"
+    )
+    versions_per_script: int = Field(
+        default=10_000, ge=1, le=10_000_000, description="versions of one script, when the tenant's limits do not say"
+    )
     schedules_per_tenant: int = Field(
         default=100, ge=0, le=10_000_000, description="schedules of one tenant, when its limits do not say"
     )
@@ -112,6 +116,10 @@ class Settings(BaseSettings):
         le=100_000_000,
         description="how many actions that are over are kept of each schedule, when the tenant's limits do not say",
     )
+    grants: str = Field(
+        default=DEFAULT,
+        description="what scripts of a tenant may do whose grants nobody has changed; `lodger grant table` lists the words",
+    )
     sqlite_synchronous: str = Field(
         default="FULL",
         pattern="^(FULL|NORMAL)$",
@@ -138,6 +146,33 @@ class Settings(BaseSettings):
         description="most bytes of tenants' compiled WebAssembly modules on disk; one tenant may hold an eighth of it",
     )
 
+    egress_ports: str = Field(
+        default="80 443 8080 8443",
+        description="ports that requests of scripts and webhooks may go to, whatever is granted",
+    )
+    egress_networks: str = Field(
+        default="",
+        description="networks that requests may reach though they are private, like 10.1.2.0/24; with spaces between",
+    )
+    egress_dns: str = Field(
+        default="",
+        description="DNS servers for the names of hosts, like 10.0.0.2 or 10.0.0.2:5353; none: those of /etc/resolv.conf",
+    )
+    egress_ca: Path | None = Field(
+        default=None, description="file of certificates (PEM) that are trusted beside the system's"
+    )
+    egress_per_s: float = Field(
+        default=10.0,
+        gt=0,
+        le=10_000,
+        description="requests of one tenant to one host in a second; twice as many at once",
+    )
+    egress_host_per_s: float = Field(
+        default=50.0,
+        gt=0,
+        le=10_000,
+        description="requests of all tenants to one host in a second; twice as many at once",
+    )
     mail_host: str | None = Field(
         default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"
     )

@@ -1,21 +1,18 @@
 """The synchronous Engine, for Flask, Django and scripts, and the core that the async facade wraps."""
 
-import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from lodger.engine.clock import Clock, SystemClock, to_us
+from lodger.engine.clock import Clock, SystemClock
 from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.datasets import Datasets
-from lodger.engine.errors import InputError
+from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.events import Event, Events
-from lodger.engine.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.identity import Identities
-from lodger.engine.ledger import actions, scripts
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.database import Database
 from lodger.engine.ledger.migrations.upgrade import Progress, silent
@@ -24,13 +21,17 @@ from lodger.engine.ledger.rulebook import Compile, Rulebook
 from lodger.engine.ledger.sources import Sources
 from lodger.engine.settings import Settings
 from lodger.engine.verbs.actions import Actions
+from lodger.engine.verbs.audit import Audit
+from lodger.engine.verbs.grants import Grants
 from lodger.engine.verbs.module_check import ModuleCheck
 from lodger.engine.verbs.schedules import Schedules
 from lodger.engine.verbs.scripts import Scripts
 from lodger.engine.verbs.tenants import Tenants
+from lodger.engine.verbs.tokens import Tokens
 
 if TYPE_CHECKING:
-    from sqlalchemy import Column, Table
+    import sqlalchemy
+    from sqlalchemy import URL, Column, Table
 
     from lodger.engine.ledger.commits import ApplyEffects
     from lodger.engine.node.executor import Executor, Finished
@@ -45,13 +46,16 @@ class Engine:
         self.events = Events()
         self._watchers: list[Callable[[], None]] = []
         self.tenants = Tenants(books, self.changed)
+        self.grants = Grants(books, self.changed)
         self.scripts = Scripts(books, self.changed, ModuleCheck(books.settings))
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
-        #: Python functions that actions of kind host call; nodes of this process carry a label for each.
-        self.handlers = Handlers()
+        #: Set by :meth:`own_people`.
+        self.is_own: Callable[[str, str], bool] | None = None
+        self.tokens = Tokens(books, self.changed)
+        self.audit = Audit(books, self.changed)
         #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
-        self.datasets = Datasets()
+        self.datasets = Datasets(books.clock.elapsed_s)
 
     @classmethod
     def open(
@@ -84,7 +88,8 @@ class Engine:
         )
 
     def close(self) -> None:
-        """Let go of the database; safe to call twice."""
+        """Let go of the databases; safe to call twice."""
+        self.datasets.close()
         self.books.database.close()
 
     def __enter__(self) -> Self:
@@ -117,43 +122,39 @@ class Engine:
         params: Json = None,
         request_key: str | None = None,
     ) -> Action:
-        """Run a script once at an instant, however far away; one in the past is due at once.
-
-        ``request_key``: asking again with the same key (per tenant) gives the action of the first time.
-        """
-        if at.tzinfo is None:
-            raise InputError("instant_naive", f"{at.isoformat()} is not an instant", fix="give an aware datetime")
-        return self._once(tenant_id, actions.Request(script, to_us(at), params, request_key))
+        """Run a script once at an instant; see :meth:`lodger.engine.verbs.actions.Actions.run_at`."""
+        return self.actions.run_at(tenant_id, script, at, params, request_key)
 
     def run_in(
         self,
         tenant_id: str,
         script: str,
-        delay: float | timedelta,
+        delay: float | str | timedelta,
         params: Json = None,
         request_key: str | None = None,
     ) -> Action:
-        """Run a script once after a delay: milliseconds or a timedelta, counted from now on the engine's clock."""
-        if not isinstance(delay, timedelta) and not math.isfinite(delay):
-            raise InputError("instant_out_of_range", f"{delay} is no delay", fix="give milliseconds or a timedelta")
-        delay_us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
-        if delay_us < 0:
-            raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")
-        at_us = self.books.clock.now_us() + delay_us
-        return self._once(tenant_id, actions.Request(script, at_us, params, request_key))
+        """Run a script once after a delay; see :meth:`lodger.engine.verbs.actions.Actions.run_in`."""
+        return self.actions.run_in(tenant_id, script, delay, params, request_key)
 
-    def _once(self, tenant_id: str, request: actions.Request) -> Action:
-        with self.books.database.write() as connection:
-            asked = actions.once(self.books, connection, tenant_id, request, self.books.clock.now_us())
-        self.changed()
-        return asked
+    def attach(self, source: "str | URL | sqlalchemy.Engine") -> ForeignDatabase:
+        """Give a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.
+
+        After :meth:`~lodger.engine.data.foreign.ForeignDatabase.prepare` they may be written too.
+
+        Args:
+            source: an address, or an engine of the platform's own, which stays the platform's to close.
+
+        Raises:
+            InputError: database_url.
+        """
+        return self.datasets.attach(source)
 
     def expose(
         self, source: "Table | type[Any]", *, tenant_column: "str | Column[Any]", **options: Any
     ) -> TableDataset:
         """Let scripts read, and where allowed write, a table of the platform's as ``db.NAME``.
 
-        Arguments are those of :func:`lodger.engine.data.expose.expose`: read, write, name, insert, delete, …
+        Arguments are those of :func:`lodger.engine.data.expose.expose`: read, write, name, insert, delete, database, …
 
         Raises:
             InputError: the table cannot be exposed so; the reason is what one tenant could learn of another by it.
@@ -161,39 +162,14 @@ class Engine:
         """
         return self.datasets.expose(source, tenant_column=tenant_column, **options)
 
-    def handler(
-        self,
-        name: str,
-        *,
-        params: Mapping[str, Any] | None = None,
-        offered: bool = False,
-        deadline_s: float = DEADLINE_S,
-    ) -> Callable[[F], F]:
-        """Register a Python function that schedules can call: ``@engine.handler("rebuild-index")``.
-
-        It is a script of the platform's from then on: the platform binds it by its name, a tenant (when it is ``offered``) with
-        @ before it. Only nodes of processes that have registered it run it. A synchronous function is called in a thread, an
-        asynchronous one on the node's event loop, which it must not block.
+    def own_people(self, is_own: Callable[[str, str], bool]) -> None:
+        """Let the platform say whom a tenant's scripts may mail without further grant, in place of ``grants.people``.
 
         Args:
-            params: its typed params, see :mod:`lodger.engine.typed_params`; None for any JSON value.
-            offered: every tenant may bind it, not the platform alone.
-            deadline_s: longest time that it may take.
-
-        Raises:
-            InputError: handler_invalid, label_invalid, fields_invalid.
-            Conflict: handler_taken.
+            is_own: given a tenant's id and an address, whether that is one of the tenant's own people; called in threads of
+                the node that is started next.
         """
-
-        def register(function: F) -> F:
-            made = self.handlers.make(name, function, params, deadline_s, offered=offered)
-            with self.books.database.write() as connection:
-                scripts.put_handler(self.books, connection, made, self.books.clock.now_us())
-            self.handlers.add(made)
-            self.changed()
-            return function
-
-        return register
+        self.is_own = is_own
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""

@@ -31,7 +31,7 @@ async def main(folder: Path) -> None:
             lamps.metadata.create_all(connection)
             rows = [{"house": house, "lit": 0} for house in ("oak", "oak", "elm")]
             connection.execute(insert(lamps), rows)
-        await engine.tenants.create("oak", limits={"min_interval_s": 1})
+        await engine.tenants.create("oak", limits={"min_interval_s": 1}, grants=["sets:write:lamps"])
         await engine.scripts.put("oak", "light", SCRIPT)
         schedule = await engine.schedules.create("oak", "evening", script="light", rules="every 1s")
         print(schedule.text)  # noqa: T201 - an example talks

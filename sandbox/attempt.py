@@ -85,8 +85,6 @@ class Attempt:
                 lambda: self._decide(verdict.wall_limit(limits)),
                 lambda: self._decide(verdict.cpu_limit(limits)),
             )
-            if self._job.stop is not None:
-                self._job.stop.add_done_callback(self._stopped)
             self._read_on()
             self._send(frames.HEADER, said.header(self._job))
             found = await self._decided
@@ -108,9 +106,6 @@ class Attempt:
 
     # the end
 
-    def _stopped(self, _stop: "asyncio.Future[None]") -> None:
-        self._decide(verdict.cancelled())
-
     def _decide(self, found: Verdict | None) -> None:
         if not self._decided.done():
             self._decided.set_result(found)
@@ -118,8 +113,6 @@ class Attempt:
 
     def _end(self) -> None:
         self._watch.stop()
-        if self._job.stop is not None:
-            self._job.stop.remove_done_callback(self._stopped)
         self._worker.kill()
         descriptor = self._socket.fileno()
         if self._reading:

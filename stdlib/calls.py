@@ -29,7 +29,8 @@ class HostCall:
         name: ``capability.verb``, as it crosses the wall.
         arguments: by name.
         result: its type, in TypeScript.
-        grant: what the attempt must hold; ``:read`` is implied by the plain grant.
+        grant: what the attempt must hold (:mod:`lodger.engine.policy.grants`); ``db`` is ``sets`` or ``collections``, by the
+            set that the call names.
         counts: budgets (:mod:`lodger.engine.node.budgets`) that every such call may draw on.
         effect: it only writes the journal: neither a host call nor, by itself, a query.
         help: one sentence.
@@ -70,8 +71,8 @@ _CALLS = (
           "Adds amounts to columns of a row, whatever they hold when the run is committed.", effect=True),
     _call("db.delete", "set:name id:id", "boolean", "db", "queries rows_written", "Removes a row; false when there is none.",
           effect=True),
-    _call("kv.get", "key:key own?:flag", "Json | null", "kv", "queries", "The value kept under a key, or null."),
-    _call("kv.list", "prefix?:text after?:text limit?:limit own?:flag", "{key: string, value: Json}[]", "kv",
+    _call("kv.get", "key:key own?:flag", "Json | null", "kv:read", "queries", "The value kept under a key, or null."),
+    _call("kv.list", "prefix?:text after?:text limit?:limit own?:flag", "{key: string, value: Json}[]", "kv:read",
           "queries rows_read", "Keys and values, in the order of the keys."),
     _call("kv.set", "key:key value:value ttlSeconds?:number own?:flag", "null", "kv", "rows_written",
           "Keeps a value under a key.", effect=True),

@@ -7,9 +7,10 @@ from sqlalchemy.sql.schema import ScalarElementColumnDefault
 from lodger.engine.capabilities.db_read import committed_row, read_key
 from lodger.engine.capabilities.session import Session
 from lodger.engine.data import kinds, wire
-from lodger.engine.data.dataset import Collection, KeySource, TableDataset
+from lodger.engine.data.dataset import Collection, Dataset, KeySource, TableDataset, database_of
 from lodger.engine.data.evaluator import Row
 from lodger.engine.data.fields import ColumnField
+from lodger.engine.data.foreign import receipts
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, bad_request, denied
 from lodger.engine.data.stored import canonical
@@ -18,22 +19,48 @@ from lodger.engine.effects.effect import Delete, Increment, Update, amount_of, o
 MOST_DOCUMENT = 64 * 1024
 
 
+async def _named(session: Session, given: dict[str, Any]) -> Dataset:
+    """Give the set that is to be written.
+
+    Raises:
+        CallRefused: ``denied``: its database has no receipts.
+    """
+    rows = session.datasets.named(given["set"])
+    database = database_of(rows)
+    if database is not None and not await session.read(database.receives, database):
+        raise denied(
+            f"{rows.name} may only be read: its database has no table {receipts.name} for receipts of what was written"
+        )
+    return rows
+
+
 async def insert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Answer db.insert with the row as it will be, its id included."""
-    rows = session.datasets.named(given["set"])
+    rows = await _named(session, given)
     said: frozenset[str] | None = None
     if isinstance(rows, Collection):
         row = _new_document(session, given["values"])
     else:
         row, said = _new_row(session, rows, given["values"]), frozenset(given["values"])
+    token = False
+    if rows.key.name not in row:
+        row, token = await _keyed(session, rows, row)
     session.budgets.spend("rows_written")
-    session.journal.insert(rows, row, given=said, line=given["line"])
+    session.journal.insert(rows, row, given=said, line=given["line"], token=token)
     return on_wire(rows, row)
+
+
+async def _keyed(session: Session, rows: Dataset, row: Row) -> tuple[Row, bool]:
+    """Give a new row with the key that the database makes, or with a token of it."""
+    assert isinstance(rows, TableDataset)
+    key = await session.number(rows)
+    found = session.journal.token() if key is None else key
+    return {item.name: found if item is rows.key else row[item.name] for item in rows.shown}, key is None
 
 
 async def update(session: Session, given: dict[str, Any]) -> None:
     """Answer db.update."""
-    rows = session.datasets.named(given["set"])
+    rows = await _named(session, given)
     key = read_key(rows, given["id"])
     changes = _document(given["changes"]) if isinstance(rows, Collection) else _changes(rows, given["changes"])
     await _change(session, Update(rows, key, changes, line=given["line"]))
@@ -41,7 +68,7 @@ async def update(session: Session, given: dict[str, Any]) -> None:
 
 async def increment(session: Session, given: dict[str, Any]) -> None:
     """Answer db.increment."""
-    rows = session.datasets.named(given["set"])
+    rows = await _named(session, given)
     key = read_key(rows, given["id"])
     if isinstance(rows, TableDataset):
         for name in given["amounts"]:
@@ -54,7 +81,7 @@ async def increment(session: Session, given: dict[str, Any]) -> None:
 
 async def delete(session: Session, given: dict[str, Any]) -> bool:
     """Answer db.delete: whether there was a row."""
-    rows = session.datasets.named(given["set"])
+    rows = await _named(session, given)
     if isinstance(rows, TableDataset) and not rows.deletable:
         raise denied(f"rows of {rows.name} may not be deleted")
     key = read_key(rows, given["id"])
@@ -95,12 +122,12 @@ def _new_row(session: Session, rows: TableDataset, given: dict[str, Any]) -> Row
         if row.get(name) is None:
             raise bad_request(f"{rows.name}.{name} needs a value")
     key = rows.key.name
-    if key not in row:
+    later = key not in row and rows.key_source is KeySource.DATABASE
+    if key not in row and not later:
         if rows.key_source is KeySource.GIVEN:
             raise bad_request(f"{rows.name}.{key} needs a value")
-        made = session.journal.token() if rows.key_source is KeySource.DATABASE else session.new_id()
-        row[key] = made
-    return {item.name: row.get(item.name, _default(item)) for item in rows.shown}
+        row[key] = session.new_id()
+    return {item.name: row.get(item.name, _default(item)) for item in rows.shown if not (later and item is rows.key)}
 
 
 def _default(column: ColumnField) -> Any:

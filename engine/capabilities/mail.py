@@ -43,15 +43,25 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
         raise bad_request("a mail needs text or html")
     if len((given["text"] or "").encode()) + len((given["html"] or "").encode()) > MOST_BODY:
         raise bad_request(f"a mail holds at most {MOST_BODY} bytes")
-    for address in to:
-        if not session.mail_allowed(session.tenant_id, address):
-            raise denied("mail to that address is not allowed here")
+    await _allowed(session, (*to, *(() if reply_to is None else (reply_to,))))
     session.budgets.spend("mails", len(to))
     message_id = session.journal.message_id()
     session.journal.send(
         Mail(to, subject, given["text"], given["html"], reply_to, message_id=message_id, line=given["line"])
     )
     return {"messageId": message_id}
+
+
+async def _allowed(session: Session, addresses: tuple[str, ...]) -> None:
+    """Refuse addresses that no grant names and that are nobody's of the tenant: as recipients, and where answers go."""
+    grants = session.grants
+    unnamed = [address for address in addresses if not grants.of_mail(address, own=False)]
+    asked = [address for address in unnamed if grants.of_mail(address, own=True)]
+    own = await session.people(session.tenant_id, asked) if asked else ()
+    if any(address not in own for address in unnamed):
+        raise denied(
+            "mail to that address is not allowed: it is neither one of the tenant's people nor granted (mail:ADDRESS)"
+        )
 
 
 HANDLERS = {"mail.send": send}

@@ -1,14 +1,18 @@
 """What the capabilities of one attempt share: its tenant, its journal, its budgets, a way to read."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.foreign import ForeignDatabase
+from lodger.engine.data.numbers import Numbers
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects.journal import Journal
+from lodger.engine.policy.grants import Grants
 
 T = TypeVar("T")
 
@@ -17,6 +21,14 @@ class Reads(Protocol):
     """Runs a question on a connection that may only read; no transaction outlives the question."""
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
+        """Give what ``work`` answers."""
+        ...
+
+
+class Asks(Protocol):
+    """The same, in the ledger's database or in one of the platform's."""
+
+    async def __call__(self, work: Callable[[Connection], T], database: ForeignDatabase | None = None) -> T:
         """Give what ``work`` answers."""
         ...
 
@@ -33,6 +45,14 @@ class Spends(Protocol):
         ...
 
 
+class People(Protocol):
+    """Knows who belongs to a tenant."""
+
+    async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
+        """Give those of the addresses that are the tenant's own people's."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One attempt, as its capabilities see it.
@@ -41,7 +61,9 @@ class Session:
         schedule_id: scope of the schedule's own keys; None for a request without schedule.
         now_us: the instant the attempt calls now.
         new_id: makes keys.
-        mail_allowed: whether the tenant may write to an address; the platform's policy.
+        grants: what the attempt holds.
+        people: which of some addresses are the tenant's own people's.
+        numbers: takes keys that a database makes from it.
     """
 
     tenant_id: str
@@ -50,10 +72,28 @@ class Session:
     journal: Journal
     datasets: Datasets
     budgets: Spends
-    read: Reads
+    read: Asks
     now_us: int
     new_id: Callable[[], str]
-    mail_allowed: Callable[[str, str], bool]
+    grants: Grants
+    people: People
+    numbers: Numbers | None = None
+    stock: dict[TableDataset, list[int]] = field(default_factory=dict)
+
+    async def number(self, rows: TableDataset) -> int | None:
+        """Take a key of a set from its database; None when that tells it only at the commit."""
+        if self.numbers is None:
+            return None
+        left = self.stock.get(rows)
+        if not left:
+            # One for who inserts one; some for who inserts some: each time the database is asked, and what is not used is lost.
+            found = await self.numbers(rows, 1 if left is None else NUMBERS)
+            if found is None:
+                return None
+            left = self.stock[rows] = found[::-1]
+        return left.pop()
 
 
+#: Keys that are taken at once by a run that has inserted one already.
+NUMBERS = 20
 Handler = Callable[[Session, dict[str, Any]], Awaitable[Any]]

@@ -8,7 +8,21 @@ import sys
 
 import typer
 
-from lodger.engine.cli import action, bench, config, db, demo, doctor, escape, schedule, script, tenant, up, version
+from lodger.engine.cli import (
+    action,
+    bench,
+    config,
+    db,
+    demo,
+    doctor,
+    escape,
+    grant,
+    schedule,
+    script,
+    tenant,
+    up,
+    version,
+)
 from lodger.engine.cli import exec as exec_verb
 from lodger.engine.cli import next as next_verb
 from lodger.engine.cli.answer import visible
@@ -39,7 +53,7 @@ app.command("next")(next_verb.next_slots)
 app.command("doctor")(doctor.doctor)
 app.command("escape")(escape.escape)
 app.command("version")(version.version)
-for verb in (tenant, script, schedule, action, bench, db, config):
+for verb in (tenant, grant, script, schedule, action, bench, db, config):
     app.add_typer(verb.app)
 
 

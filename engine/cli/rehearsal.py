@@ -12,6 +12,7 @@ from lodger.engine.data.memory import MemoryStore
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.sandbox_executor import as_job
+from lodger.engine.policy.grants import DEFAULT, parse
 from lodger.engine.settings_table import load
 from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
@@ -20,6 +21,8 @@ from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes.artefact import ensure
 from lodger.sandbox.wasm_pool import WasmPool
 
+#: Nothing is sent, so a script tried alone may show whom it would write to.
+GRANTED = parse([*DEFAULT.split(), "mail:*"])
 ACTION_ID = "00000000-0000-7000-8000-000000000000"
 
 
@@ -103,6 +106,7 @@ async def _rehearse(
         due_us=now_us,
         started_us=now_us,
         params=params,
+        grants=GRANTED,
         limits=limits,
         dry_run=True,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Column, Table
 
@@ -11,6 +11,9 @@ from lodger.engine.data.fields import PATH, ColumnField, Field, PathField
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import bad_request
 from lodger.engine.ledger.schema.data import documents
+
+if TYPE_CHECKING:
+    from lodger.engine.data.foreign import ForeignDatabase
 
 #: The column of a collection that is not inside the document.
 DOCUMENT_ID = ColumnField("id", Kind.TEXT, documents.c.id, nullable=False, max_length=200)
@@ -35,7 +38,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableDataset:
-    """A platform's table, as far as it is exposed. Made by :func:`lodger.engine.data.expose.expose` only."""
+    """A platform's table, as far as it is exposed. Made by :func:`lodger.engine.data.expose.expose` only.
+
+    Attributes:
+        database: where it is; None is the ledger's own database.
+    """
 
     name: str
     table: Table
@@ -50,6 +57,7 @@ class TableDataset:
     deletable: bool
     required: frozenset[str] = frozenset()
     references: dict[str, Reference] = field(default_factory=dict)
+    database: "ForeignDatabase | None" = None
 
     def lookup(self, name: str) -> Field:
         """Give the field that a filter or an order names.
@@ -106,3 +114,8 @@ class Collection:
 
 
 Dataset = TableDataset | Collection
+
+
+def database_of(rows: Dataset) -> "ForeignDatabase | None":
+    """Give the database that a set is in, None for the ledger's."""
+    return rows.database if isinstance(rows, TableDataset) else None

@@ -1,30 +1,70 @@
 """The sets that a platform exposed, by name; every other name is a collection."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import Column, Table
+from sqlalchemy import Column, Engine, Table
+from sqlalchemy.engine import URL
 
+from lodger.engine.clock import SystemClock
 from lodger.engine.data.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.expose import NAME, TAKEN, expose
+from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.refusal import bad_request
 from lodger.engine.errors import Conflict
 
 
 class Datasets:
-    """What ``db.NAME`` means on this node. Filled by the platform before scripts run."""
+    """What ``db.NAME`` means on this node. Filled by the platform before scripts run.
 
-    def __init__(self) -> None:
+    Args:
+        elapsed_s: a clock that never steps, for questions to other databases; None is this machine's.
+    """
+
+    def __init__(self, elapsed_s: Callable[[], float] | None = None) -> None:
         self._tables: dict[str, TableDataset] = {}
+        self._databases: dict[object, ForeignDatabase] = {}
+        self._elapsed_s = elapsed_s or SystemClock().elapsed_s
 
-    def expose(self, source: Any, *, tenant_column: str | Column[Any], **options: Any) -> TableDataset:
+    def attach(self, source: str | URL | Engine) -> ForeignDatabase:
+        """Give the database at an address, or behind an engine of the platform's; the same one when asked again.
+
+        Raises:
+            InputError: database_url.
+        """
+        key: object = source if isinstance(source, Engine) else str(source)
+        if key not in self._databases:
+            self._databases[key] = ForeignDatabase(source, elapsed_s=self._elapsed_s)
+        return self._databases[key]
+
+    @property
+    def databases(self) -> tuple[ForeignDatabase, ...]:
+        """The databases other than the ledger's."""
+        return tuple(self._databases.values())
+
+    def close(self) -> None:
+        """Let go of the other databases; safe to call twice."""
+        for each in self._databases.values():
+            each.close()
+
+    def expose(
+        self,
+        source: Any,
+        *,
+        tenant_column: str | Column[Any],
+        database: ForeignDatabase | Engine | URL | str | None = None,
+        **options: Any,
+    ) -> TableDataset:
         """Expose a table or mapped class; arguments are those of :func:`lodger.engine.data.expose.expose`.
+
+        ``database`` may also be an engine or an address: what :meth:`attach` takes.
 
         Raises:
             InputError: the table cannot be exposed so.
             Conflict: the name is taken.
         """
-        made = expose(source, tenant_column=tenant_column, **options)
+        place = database if database is None or isinstance(database, ForeignDatabase) else self.attach(database)
+        made = expose(source, tenant_column=tenant_column, database=place, **options)
         if made.name in self._tables:
             raise Conflict(
                 "expose_name_taken", f"a set named {made.name!r} is exposed already", fix="give another name="
@@ -45,9 +85,17 @@ class Datasets:
             raise bad_request("a set is named by letters, digits and _")
         return Collection(name)
 
-    def of_table(self, table: Table) -> TableDataset | None:
-        """Give the set through which a table is exposed."""
-        return next((item for item in self._tables.values() if item.table is table), None)
+    def table(self, name: str) -> TableDataset:
+        """Give the exposed table of this name.
+
+        Raises:
+            KeyError: none is exposed under it.
+        """
+        return self._tables[name]
+
+    def of_table(self, table: Table, database: ForeignDatabase | None = None) -> TableDataset | None:
+        """Give the set through which a table of a database is exposed."""
+        return next((item for item in self._tables.values() if item.table is table and item.database is database), None)
 
     def __iter__(self) -> Iterator[TableDataset]:
         return iter(self._tables.values())

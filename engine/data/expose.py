@@ -14,6 +14,7 @@ from sqlalchemy.orm import Mapper
 from lodger.engine.data import kinds
 from lodger.engine.data.dataset import KeySource, Reference, TableDataset
 from lodger.engine.data.fields import ColumnField
+from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, denied
 from lodger.engine.errors import InputError
@@ -49,6 +50,7 @@ def expose(
     delete: bool | None = None,
     allow_unique: Iterable[str] = (),
     tenant_value: Callable[[str], Any] | None = None,
+    database: ForeignDatabase | None = None,
 ) -> TableDataset:
     """Describe a table as scripts may see it.
 
@@ -63,6 +65,7 @@ def expose(
         allow_unique: names of unique constraints or indexes without the tenant's column that are written nevertheless:
             their violations tell a tenant what others have.
         tenant_value: makes the column's value of Lodger's tenant id; None reads it by the column's type.
+        database: where the table is; None is the ledger's own database.
 
     Raises:
         InputError: with ``code`` beginning with ``expose_``.
@@ -109,6 +112,7 @@ def expose(
         deletable=bool(writes) if delete is None else delete,
         required=frozenset(by_column[c] for c in writes if not c.nullable and not _defaulted(c)),
         references=_references(writes, by_column),
+        database=database,
     )
 
 

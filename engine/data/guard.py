@@ -53,6 +53,8 @@ def _lacking(connection: Connection, datasets: Datasets) -> str:
     if not connection.execute(_MEMBER, {"role": ROLE}).scalar_one():
         return "there is no such role, or this user is not its member"
     for rows in datasets:
+        if rows.database is not None:
+            continue
         for column in _read(rows):
             values = {"role": ROLE, "table": rows.table.fullname, "column": column}
             if not connection.execute(_MAY_READ, values).scalar_one():
@@ -64,6 +66,8 @@ def grant(connection: Connection, datasets: Datasets) -> None:
     """Let the role read the exposed columns and no others; as the tables' owner, before a node starts."""
     quote = connection.dialect.identifier_preparer
     for rows in datasets:
+        if rows.database is not None:
+            continue
         columns = ", ".join(quote.quote(column) for column in _read(rows))
         connection.execute(text(f"GRANT SELECT ({columns}) ON {quote.format_table(rows.table)} TO {ROLE}"))
     _standing.pop(datasets, None)

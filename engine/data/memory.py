@@ -6,7 +6,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import StaticPool
 
-from lodger.engine.ledger.schema.data import documents, kv, outbox
+from lodger.engine.ledger.schema.data import TABLES
 from lodger.engine.ledger.schema.metadata import metadata
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ class MemoryStore:
         self.engine: Engine = create_engine(
             "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
         )
-        metadata.create_all(self.engine, tables=[kv, documents, outbox])
+        metadata.create_all(self.engine, tables=list(TABLES))
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Answer a question; at once, for nothing here waits for a disk."""

@@ -83,7 +83,8 @@ class Reader:
             key_column = column_of(rows.key, self.dialect)
             statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(key_column.in_(bound))
             if lock:
-                statement = statement.with_for_update()  # nothing on SQLite, whose writer holds the whole file
+                # In the order of the keys, as everybody does; nothing on SQLite, whose writer holds the whole file.
+                statement = statement.order_by(key_column).with_for_update()
             for raw in self._ask(statement):
                 row = _row(rows, raw)
                 found[row[rows.key.name]] = row

@@ -9,6 +9,8 @@ from typing import Protocol, TypeVar
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
+from lodger.engine.data.dataset import TableDataset
+from lodger.engine.data.numbers import Writable, taken
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.stored import SQLITE
 
@@ -21,7 +23,7 @@ _STEPS = 20_000
 _QUERY_CANCELED = "57014"
 
 
-class Readable(Protocol):
+class Readable(Writable, Protocol):
     """An open database (:class:`lodger.engine.ledger.database.Database`)."""
 
     def read(self) -> AbstractContextManager[Connection]:
@@ -84,6 +86,11 @@ class ThreadReads:
             raise
         finally:
             raw.set_progress_handler(None, 0)
+
+    async def numbers(self, rows: TableDataset, many: int) -> list[int] | None:
+        """Take keys of a set from its database: :func:`lodger.engine.data.numbers.taken`."""
+        database = rows.database or self._database
+        return await asyncio.get_running_loop().run_in_executor(self._pool, taken, database, rows, many)
 
     def close(self) -> None:
         """End the threads; safe to call twice."""

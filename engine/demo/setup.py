@@ -33,7 +33,9 @@ def set_up(engine: "Engine") -> Stage:
     known = {tenant.id for tenant in engine.tenants.list()}
     for shop in SHOPS:
         if shop.id not in known:
-            engine.tenants.create(shop.id, name=shop.name)
+            engine.tenants.create(
+                shop.id, name=shop.name, grants=["sets:write", "mail:*@mail.example"], people=[shop.manager]
+            )
     bound = {(schedule.tenant_id, schedule.name) for schedule in engine.schedules.list()}
     for part in CAST:
         engine.scripts.put(part.shop, part.script, part.source())

@@ -4,33 +4,38 @@ The one owner of writes on tenants' rows. The caller holds the write transaction
 locked here on PostgreSQL), so what is compared cannot change before it is written.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, insert, literal
-from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy import Connection, insert, literal, text
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data import wire
 from lodger.engine.data.dataset import Collection, Dataset, Reference, TableDataset
 from lodger.engine.data.evaluator import Row
+from lodger.engine.data.foreign import state_of
 from lodger.engine.data.reader import Reader
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
-from lodger.engine.data.stored import column_of
-from lodger.engine.effects import kv_store
+from lodger.engine.data.stored import SQLITE, column_of
+from lodger.engine.effects import holds, kv_store
+from lodger.engine.effects.docket import Docket, Standing
 from lodger.engine.effects.effect import Delete, Effect, Increment, Insert, KvAdd, KvSet, Mail, Update, after, stated
-from lodger.engine.effects.errors import ConflictFound, EffectRefused
-from lodger.engine.effects.journal import Journal, Touched, made_later
+from lodger.engine.effects.errors import ConflictFound, EffectRefused, NotYet
+from lodger.engine.effects.journal import Journal
 from lodger.engine.ledger.schema.data import outbox
 
 
-def apply(connection: Connection, journal: Journal, *, now_us: int) -> dict[int, Any]:
+def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
     """Apply every effect in call order.
 
     Args:
         connection: in a transaction that may write; a savepoint keeps the caller's own statements apart.
-        journal: of a step that succeeded.
+        asked: of a step that succeeded; all of it must belong to the connection's database.
         now_us: when, microseconds UTC.
+        verify: compare what was read with what is there. Not when it has been compared and held since.
 
     Returns:
         The keys that the database made, by the token that stood for them.
@@ -38,34 +43,68 @@ def apply(connection: Connection, journal: Journal, *, now_us: int) -> dict[int,
     Raises:
         EffectRefused: a constraint or a reference; nothing is applied.
         ConflictFound: a written row changed since it was read; nothing is applied.
+        NotYet: a sealed attempt, or a transaction of the platform's, holds what is written; nothing is applied.
     """
-    if not journal:
+    if not asked:
         return {}
-    with connection.begin_nested():
-        return _Commit(connection, journal, now_us).run()
+    docket = asked if isinstance(asked, Docket) else asked.docket()
+    try:
+        with connection.begin_nested(), _impatient(connection, docket):
+            return _Commit(connection, docket, now_us).run(verify=verify)
+    except DBAPIError as error:
+        if docket.home is None and state_of(error) in _HELD:
+            raise NotYet("rows that this run writes are being written by somebody else") from error
+        raise
+
+
+#: SQLSTATEs of a lock that somebody has: not given in time, deadlock, serialization.
+_HELD = frozenset({"55P03", "40P01", "40001"})
+#: How long a commit in the ledger's transaction, which others share, waits for a row that the platform holds.
+HELD_MS = 50
+
+
+@contextmanager
+def _impatient(connection: Connection, docket: Docket) -> Iterator[None]:
+    """Wait only shortly for rows of the platform's tables in the ledger's database: its transactions know no bounds of ours."""
+    tables = any(isinstance(rows, TableDataset) for rows in docket.sets)
+    if connection.dialect.name == SQLITE or docket.home is not None or not tables:
+        yield
+        return
+    before = connection.scalar(text("SELECT current_setting('lock_timeout')"))
+    connection.execute(_LOCK_TIMEOUT, {"within": f"{HELD_MS}ms"})
+    yield
+    connection.execute(_LOCK_TIMEOUT, {"within": before})
+
+
+_LOCK_TIMEOUT = text("SELECT set_config('lock_timeout', :within, true)")
 
 
 class _Commit:
-    def __init__(self, connection: Connection, journal: Journal, now_us: int) -> None:
+    def __init__(self, connection: Connection, docket: Docket, now_us: int) -> None:
         self.connection = connection
-        self.journal = journal
+        self.docket = docket
         self.now_us = now_us
-        self.scope = Scope(journal.tenant_id)
+        self.scope = Scope(docket.tenant_id)
         self.reader = Reader(connection, self.scope)
         self.live: dict[Dataset, dict[Any, Row]] = {}
         self.made: dict[int, Any] = {}
 
-    def run(self) -> dict[int, Any]:
-        for rows, known in self.journal.rows.items():
-            standing = {key: held for key, held in known.touched.items() if held.base is not None}
-            if standing:
-                self.live[rows] = self.reader.rows(rows, standing, lock=True)
+    def run(self, *, verify: bool) -> dict[int, Any]:
+        if verify:
+            holds.demand_free(self.connection, self.docket)
+        # In one order for all, so that two commits wait for each other instead of embracing.
+        for rows, standing in sorted(self.docket.standing.items(), key=lambda item: item[0].name):
+            self.live[rows] = self.reader.rows(rows, standing, lock=True)
+            if verify:
                 self._unchanged(rows, standing)
-        kv_store.unchanged(self.connection, self.journal, self.now_us)
-        for index, effect in enumerate(self.journal.effects):
+        if verify:
+            kv_store.unchanged(self.connection, self.docket, self.now_us)
+        for index, effect in self.docket.effects:
             try:
                 self._apply(index, effect)
-            except (IntegrityError, DataError):
+            except DBAPIError as error:
+                if not of_the_tables(error):
+                    raise
                 raise EffectRefused(
                     "constraint", f"{_name(effect)}: a rule of the table forbids this", index=index, place=effect.line
                 ) from None
@@ -73,13 +112,13 @@ class _Commit:
                 raise EffectRefused(refusal.code, refusal.message, index=index, place=effect.line) from None
         return self.made
 
-    def _unchanged(self, rows: Dataset, standing: dict[Any, Touched]) -> None:
+    def _unchanged(self, rows: Dataset, standing: Mapping[Any, Standing]) -> None:
         live = self.live[rows]
         for key, held in standing.items():
             current = live.get(key)
-            if current is None or (held.checked and current != held.base):
+            if current is None or (held.base is not None and current != held.base):
                 what = f"a row of {rows.name} changed meanwhile"
-                raise ConflictFound("conflict", what, index=held.first, place=held.line)
+                raise ConflictFound("conflict", what, index=held.index, place=held.line)
 
     def _apply(self, index: int, effect: Effect) -> None:
         if isinstance(effect, Insert):
@@ -89,7 +128,7 @@ class _Commit:
         elif isinstance(effect, Delete):
             self._delete(effect)
         elif isinstance(effect, KvSet | KvAdd):
-            kv_store.write(self.connection, self.journal.tenant_id, effect, self.now_us)
+            kv_store.write(self.connection, self.docket.tenant_id, effect, self.now_us)
         else:
             self._mail(index, effect)
 
@@ -103,17 +142,19 @@ class _Commit:
         else:
             self._owned(rows, said)
             values = self._values(rows, said)
-            if not made_later(rows):
+            if not effect.token:
                 values |= self._values(rows, {rows.key.name: effect.key})
             result = self.connection.execute(self.scope.insert(rows, values))
-            if made_later(rows):
+            if effect.token:
                 position = list(rows.table.primary_key.columns).index(rows.key.column)
                 self.made[effect.key] = result.inserted_primary_key[position] if result.inserted_primary_key else None
         self.live.setdefault(rows, {})[effect.key] = row
 
     def _change(self, effect: Update | Increment) -> None:
         rows = effect.rows
-        live = self.live[rows]
+        live = self.live.setdefault(rows, {})
+        if effect.key not in live:
+            raise CallRefused("vanished", "a row that was to be written is not there any more")
         changed = self._resolved(rows, after(live[effect.key], effect))
         live[effect.key] = changed
         if isinstance(rows, Collection):
@@ -134,7 +175,7 @@ class _Commit:
             raise CallRefused("vanished", "a row that was to be written is not there any more")
 
     def _is(self, rows: Dataset, key: Any) -> ColumnElement[bool]:
-        real = self.made.get(key, key) if made_later(rows) else key
+        real = self.made.get(key, key) if self.made and isinstance(key, int) else key
         return column_of(rows.key, self.reader.dialect) == self.reader.compiler.bound(rows.key, real)
 
     def _values(self, rows: TableDataset, row: Row) -> dict[str, Any]:
@@ -155,7 +196,7 @@ class _Commit:
                 raise CallRefused("no_such_reference", f"{rows.name}.{name}: there is no such row to refer to")
 
     def _there(self, rows: TableDataset, name: str, reference: Reference, value: Any) -> bool:
-        target = self.journal.datasets.of_table(reference.table)
+        target = self.docket.datasets.of_table(reference.table, rows.database)
         if target is None:
             return False
         bound = self.reader.compiler.bound(rows.fields[name], value)
@@ -163,7 +204,7 @@ class _Commit:
         return self.connection.execute(found).first() is not None
 
     def _mail(self, index: int, mail: Mail) -> None:
-        journal = self.journal
+        docket = self.docket
         payload = {
             "to": mail.to,
             "subject": mail.subject,
@@ -173,10 +214,10 @@ class _Commit:
         }
         self.connection.execute(
             insert(outbox).values(
-                tenant_id=journal.tenant_id,
+                tenant_id=docket.tenant_id,
                 id=mail.message_id.strip("<>"),
-                action_id=journal.action_id,
-                step=journal.step,
+                action_id=docket.action_id,
+                step=docket.step,
                 n=index,
                 kind="mail",
                 message_id=mail.message_id,
@@ -197,3 +238,13 @@ def _name(effect: Effect) -> str:
     if isinstance(effect, Insert | Update | Increment | Delete):
         return f"{type(effect).__name__.lower()} in {effect.rows.name}"
     return "mail" if isinstance(effect, Mail) else "kv"
+
+
+#: Classes of SQLSTATE by which a server refuses what is written: data, integrity, a view's check, a trigger that raises.
+_REFUSALS = ("22", "23", "44", "P0")
+
+
+def of_the_tables(error: DBAPIError) -> bool:
+    """Whether the tables' own rules refuse what was written, as against a server that is busy, gone or otherwise unable."""
+    state = state_of(error)
+    return state.startswith(_REFUSALS) if state else isinstance(error, IntegrityError | DataError)

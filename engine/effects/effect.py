@@ -20,12 +20,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Insert(Asked):
-    """A new row; ``row`` is canonical and holds the key, ``given`` names what the script said (None: all of it)."""
+    """A new row; ``row`` is canonical and holds the key, ``given`` names what the script said (None: all of it).
+
+    ``token``: the key stands for one that the database will make.
+    """
 
     rows: Dataset
     key: Any
     row: Row
     given: frozenset[str] | None = None
+    token: bool = False
 
 
 @dataclass(frozen=True, slots=True)

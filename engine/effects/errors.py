@@ -39,3 +39,20 @@ class ConflictFound(NotApplied):
     """A row that was to be written no longer holds what the attempt read; running again will see the new one."""
 
     outcome = Outcome.CONFLICT
+
+
+class NotYet(Exception):
+    """Something that the journal writes is held by somebody else just now; the same journal may be applied a little later.
+
+    ``message`` is for the author, ``index`` and ``place`` as for :class:`NotApplied`.
+    """
+
+    def __init__(self, message: str, *, index: int = 0, place: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.index = index
+        self.place = place
+
+    def as_conflict(self) -> ConflictFound:
+        """Give what it is to an attempt that has waited long enough."""
+        return ConflictFound("conflict", self.message, index=self.index, place=self.place)

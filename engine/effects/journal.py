@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lodger.engine.data.aggregate import Parts, Wanted, measured
-from lodger.engine.data.dataset import Dataset, KeySource, TableDataset
+from lodger.engine.data.dataset import Dataset, TableDataset
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.evaluator import Row, matches, ordered, placed, terms_of
 from lodger.engine.data.filters import Filter, Order
-from lodger.engine.data.refusal import CallRefused, not_found
+from lodger.engine.data.foreign import ForeignDatabase
+from lodger.engine.data.refusal import CallRefused, denied, not_found
+from lodger.engine.effects.docket import Docket, Held, Standing
 from lodger.engine.effects.effect import (
     Delete,
     Effect,
@@ -28,8 +30,9 @@ from lodger.engine.effects.effect import (
     described,
 )
 
-#: Keys that the database will make are stood for by whole numbers from here downwards, inside the journal only.
-FIRST_TOKEN = -2_000_000_000
+#: Keys that the database will make are stood for by whole numbers from here downwards, inside the journal only: what a
+#: script's numbers can hold, and no table's own keys come near.
+FIRST_TOKEN = -(2**53) + 2_000_000_000
 
 
 @dataclass(slots=True)
@@ -42,6 +45,7 @@ class Touched:
         checked: the commit compares ``base`` with what is there.
         first: index of the first effect on it.
         line: where the script first asked for it.
+        token: its key stands for one that the database will make.
     """
 
     base: Row | None
@@ -49,6 +53,7 @@ class Touched:
     checked: bool
     first: int
     line: str | None = None
+    token: bool = False
 
 
 @dataclass(slots=True)
@@ -73,6 +78,7 @@ class Value:
     now: str | None = None
     written: bool = False
     first: int = 0
+    line: str | None = None
 
 
 class Journal:
@@ -92,6 +98,7 @@ class Journal:
         self.effects: list[Effect] = []
         self.rows: dict[Dataset, Rows] = {}
         self.values: dict[tuple[str, str], Value] = {}
+        self._written: tuple[ForeignDatabase | None] | None = None
         self._tokens = 0
 
     def __bool__(self) -> bool:
@@ -100,6 +107,52 @@ class Journal:
     def of(self, rows: Dataset) -> Rows:
         """Give what is known of a set."""
         return self.rows.setdefault(rows, Rows())
+
+    def writes_in(self, rows: Dataset) -> None:
+        """Note that something of a table is written or checked: all such tables of a run are in one database.
+
+        Raises:
+            CallRefused: ``denied``.
+        """
+        if not isinstance(rows, TableDataset):
+            return
+        if self._written is None:
+            self._written = (rows.database,)
+        elif self._written != (rows.database,):
+            raise denied(
+                f"{rows.name} is in another database than what this run has written: "
+                "one transaction cannot hold both; let a second step write it"
+            )
+
+    @property
+    def home(self) -> ForeignDatabase | None:
+        """The database other than the ledger's that this run writes in, None when there is none."""
+        return self._written[0] if self._written is not None else None
+
+    def docket(self) -> Docket:
+        """Give what a commit applies."""
+        standing = {
+            rows: {
+                key: Standing(held.base if held.checked else None, held.first, held.line)
+                for key, held in known.touched.items()
+                if held.base is not None
+            }
+            for rows, known in self.rows.items()
+        }
+        held = tuple(
+            Held(scope, key, value.base, value.first, value.line)
+            for (scope, key), value in self.values.items()
+            if value.checked
+        )
+        return Docket(
+            self.tenant_id,
+            self.action_id,
+            self.step,
+            self.datasets,
+            tuple(enumerate(self.effects)),
+            {rows: some for rows, some in standing.items() if some},
+            held,
+        )
 
     # rows
 
@@ -118,6 +171,7 @@ class Journal:
         """Ask the commit to compare a row that the script was shown, though it does not write it."""
         known = self.of(rows)
         if key in known.seen:
+            self.writes_in(rows)
             base = known.seen[key]
             known.touched.setdefault(key, Touched(base, base, checked=True, first=len(self.effects))).checked = True
 
@@ -132,8 +186,16 @@ class Journal:
         self._tokens += 1
         return FIRST_TOKEN - self._tokens
 
-    def insert(self, rows: Dataset, row: Row, *, given: frozenset[str] | None = None, line: str | None = None) -> None:
-        """Add a row; it holds its key. ``given`` names what is written, None is all of it.
+    def insert(
+        self,
+        rows: Dataset,
+        row: Row,
+        *,
+        given: frozenset[str] | None = None,
+        line: str | None = None,
+        token: bool = False,
+    ) -> None:
+        """Add a row; it holds its key, or a token of it. ``given`` names what is written, None is all of it.
 
         Raises:
             CallRefused: ``exists``: this attempt has made or seen a row of that key.
@@ -142,11 +204,12 @@ class Journal:
         held = known.touched.get(key)
         if held.now is not None if held is not None else key in known.seen:
             raise CallRefused("exists", f"there is a row of that id in {rows.name} already")
+        self.writes_in(rows)
         if held is None:
-            known.touched[key] = Touched(None, row, checked=False, first=len(self.effects), line=line)
+            known.touched[key] = Touched(None, row, checked=False, first=len(self.effects), line=line, token=token)
         else:
             held.now = row
-        self.effects.append(Insert(rows, key, row, given, line=line))
+        self.effects.append(Insert(rows, key, row, given, token, line=line))
 
     def change(self, effect: Update | Increment, committed: Row | None) -> None:
         """Update or increment a row.
@@ -194,6 +257,7 @@ class Journal:
             held = Touched(base, base, checked=False, first=len(self.effects), line=effect.line)
         if held.now is None:
             raise not_found(effect.rows.name)
+        self.writes_in(effect.rows)
         return held
 
     def _wrote(self, effect: RowEffect, held: Touched) -> None:
@@ -204,9 +268,7 @@ class Journal:
 
     def untouched(self, rows: Dataset) -> tuple[Any, ...]:
         """Give the keys that the database must leave out: the journal answers for them."""
-        return tuple(
-            key for key, held in self.of(rows).touched.items() if held.base is not None or not made_later(rows)
-        )
+        return tuple(key for key, held in self.of(rows).touched.items() if not held.token)
 
     def images(self, rows: Dataset, tree: Filter) -> list[Row]:
         """Give the rows that the journal answers for and that satisfy a filter."""
@@ -236,7 +298,7 @@ class Journal:
         """Write a key; ``now`` is the JSON text that its next read sees."""
         held = self.value(effect.scope, effect.key)
         if not held.written:
-            held.first = len(self.effects)
+            held.first, held.line = len(self.effects), effect.line
         held.now, held.written = now, True
         held.checked = held.checked or (held.shown and isinstance(effect, KvSet))
         self.effects.append(effect)
@@ -260,8 +322,3 @@ class Journal:
                 before = self.of(effect.rows).touched[effect.key].base
             shown.append(described(effect, before))
         return tuple(shown)
-
-
-def made_later(rows: Dataset) -> bool:
-    """Whether keys of new rows are tokens until the commit."""
-    return isinstance(rows, TableDataset) and rows.key_source is KeySource.DATABASE

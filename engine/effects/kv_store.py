@@ -8,9 +8,9 @@ from sqlalchemy import Column, Connection, Table, or_
 from lodger.engine.data import wire
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
+from lodger.engine.effects.docket import Docket
 from lodger.engine.effects.effect import KvAdd, KvSet, plus
 from lodger.engine.effects.errors import ConflictFound
-from lodger.engine.effects.journal import Journal
 from lodger.engine.ledger.schema.data import kv
 
 
@@ -49,18 +49,16 @@ def _alive(tenant_id: str, scope: str, now_us: int) -> Any:
     return Scope(tenant_id).select(_VALUES, kv.c.key, kv.c.value).where(kv.c.scope == scope, alive)
 
 
-def unchanged(connection: Connection, journal: Journal, now_us: int) -> None:
+def unchanged(connection: Connection, docket: Docket, now_us: int) -> None:
     """Check that every key that was read and then set still holds what was read; additions are not checked.
 
     Raises:
         ConflictFound: one does not.
     """
-    for (scope, key), held in journal.values.items():
-        if not held.checked:
-            continue
-        if read(connection, journal.tenant_id, scope, [key], now_us).get(key) != held.base:
-            line = journal.effects[held.first].line
-            raise ConflictFound("conflict", f"kv: the value of '{key}' changed meanwhile", index=held.first, place=line)
+    for held in docket.held:
+        if read(connection, docket.tenant_id, held.scope, [held.key], now_us).get(held.key) != held.base:
+            what = f"kv: the value of '{held.key}' changed meanwhile"
+            raise ConflictFound("conflict", what, index=held.index, place=held.line)
 
 
 def write(connection: Connection, tenant_id: str, effect: KvSet | KvAdd, now_us: int) -> None:

@@ -8,27 +8,25 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, false, insert, select
 
-from lodger.engine.clock import from_us
+from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import is_id
-from lodger.engine.ledger import schedules, serial, tenants, turns
-from lodger.engine.ledger.bindings import bind
-from lodger.engine.ledger.books import Books, input_text, loaded
-from lodger.engine.ledger.pins import pinned
+from lodger.engine.ledger import pins, schedules, scripts, serial, tenants, turns
+from lodger.engine.ledger.books import Books, dumped, loaded
 from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json, Schedule
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.ledger.stops import cancel_where
 from lodger.engine.policy.conduct import parse_priority
-from lodger.engine.policy.labels import NODE, parse_labels, written
 from lodger.engine.policy.overlap import Overlap
-from lodger.engine.typed_params import accepted
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
 _a = tables.actions.c
 OVER = ("done", "failed", "cancelled", "skipped", "expired")
 STATES = ("ready", "running", "sealed", "waiting_retry", *OVER)
+ORIGINS = ("slot", "backfill", "run_now", "replay", "once")
+OUTCOMES = tuple(outcome.value for outcome in Outcome)
 #: Latest instant a request may name: the end of year 9999.
 LATEST_US = 253_402_300_799_999_999
 
@@ -56,8 +54,7 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
     before = asked(connection, tenant_id, request.request_key)
     if before is not None:
         return before
-    script = bind(connection, tenant_id, request.script)
-    accepted(script.fields, request.params)
+    script = scripts.get(connection, tenant_id, request.script)
     return store(
         books,
         connection,
@@ -68,9 +65,8 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
             "due_at": request.at_us,
             "script_id": script.script_id,
             "script_version": script.version,
-            "params": input_text(request.params),
+            "params": _input(request.params),
             "request_key": request.request_key,
-            "requires": script.requires,
         },
     )
 
@@ -83,28 +79,15 @@ def run_now(
     params: Json,
     request_key: str | None,
     now_us: int,
-    node: str | None = None,
 ) -> Action:
-    """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``.
-
-    Args:
-        node: the name of the node that shall run it; None for any that carries the schedule's labels.
-
-    Raises:
-        InputError: params_invalid, request_key_invalid, label_invalid.
-        NotFound, Conflict: schedule_unknown, tenant_suspended.
-    """
+    """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``."""
     tenants.demand_active(connection, tenant_id)
     before = asked(connection, tenant_id, request_key)
     if before is not None:
         return before
-    found = schedules.get(books, connection, tenant_id, schedule)
-    script = bind(connection, tenant_id, found.script)
-    revision, key = _revision(books, connection, found), node or ""
-    if params is not None:
-        accepted(script.fields, params)
-    requires = written([*revision.requires.split(), *parse_labels([NODE + key] if key else ())])
-    busy = serial.busy(connection, found.id, key)
+    found = schedules.get(connection, tenant_id, schedule)
+    script, steps = scripts.get(connection, tenant_id, found.script), _revision(books, connection, found).steps
+    busy = serial.unfinished(connection, [found.id]).get(found.id)
     return store(
         books,
         connection,
@@ -115,14 +98,12 @@ def run_now(
             "origin": "run_now",
             "due_at": now_us,
             "priority": parse_priority(found.conduct["priority"]),
-            "held": int(busy and found.overlap != Overlap.ALLOW),
+            "held": int(busy is not None and found.overlap != Overlap.ALLOW),
             "script_id": script.script_id,
-            "script_version": script.version,
-            "steps": pinned(connection, tenant_id, revision.steps),
-            "params": input_text(params),
+            "script_version": pins.first(steps, script.version),
+            "steps": pins.pinned(connection, tenant_id, steps),
+            "params": _input(params),
             "request_key": request_key,
-            "node_key": key,
-            "requires": requires,
         },
     )
 
@@ -149,9 +130,17 @@ def store(books: Books, connection: Connection, values: dict[str, Any]) -> Actio
     """Store a request that may start when it is due."""
     action_id = books.ids.new()
     connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
-    turns.widen(connection, [(values["tenant_id"], values["requires"])])
     turns.refresh(connection, [values["tenant_id"]])
     return get(connection, action_id, values["tenant_id"])
+
+
+def _input(params: Json) -> str | None:
+    try:
+        return dumped(params)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
+        ) from error
 
 
 def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us: int) -> Action:
@@ -168,7 +157,7 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
         raise Conflict("action_sealed", "the action's effects are being applied", fix="wait for its end")
     cancel_where(connection, (_a.tenant_id == action.tenant_id) & (_a.id == action_id), now_us, "requested")
     if action.schedule_id is not None:
-        serial.release(connection, [(action.tenant_id, action.schedule_id, action.node_key)])
+        serial.release(connection, [(action.tenant_id, action.schedule_id)])
     turns.refresh(connection, [action.tenant_id])
     return get(connection, action_id, action.tenant_id)
 
@@ -204,29 +193,46 @@ def _who(tenant_id: str | None) -> Any:  # noqa: ANN401 - a list or a subquery
     return select(tables.tenants.c.id) if tenant_id is None else [tenant_id]
 
 
-def list_some(
-    connection: Connection,
-    tenant_id: str | None = None,
-    schedule_id: str | None = None,
-    state: str | None = None,
-    *,
-    limit: int = 100,
-    before: str | None = None,
-) -> list[Action]:
-    """Give actions, newest first; ``before`` is the id of the last one of the page before.
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which actions are wanted; None is any. ``since`` and ``until`` bound when they were due: [since, until)."""
 
-    Raises:
-        InputError: state_unknown.
-    """
-    if state is not None and state not in STATES:
-        raise InputError("state_unknown", f"there is no state {state!r}", fix="one of: " + ", ".join(STATES))
-    statement = _select().order_by(_a.id.desc()).limit(max(1, min(limit, 10_000)))
-    if tenant_id is not None:
-        statement = statement.where(_a.tenant_id == tenant_id)
-    if schedule_id is not None:
-        statement = statement.where(_a.schedule_id == schedule_id if is_id(schedule_id) else false())
-    if state is not None:
-        statement = statement.where(_a.state == state)
+    tenant_id: str | None = None
+    schedule_id: str | None = None
+    state: str | None = None
+    outcome: str | None = None
+    origin: str | None = None
+    script: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        for what, word, words in (
+            ("state", self.state, STATES),
+            ("outcome", self.outcome, OUTCOMES),
+            ("origin", self.origin, ORIGINS),
+        ):
+            if word is not None and word not in words:
+                raise InputError(f"{what}_unknown", f"there is no {what} {word!r}", fix="one of: " + ", ".join(words))
+
+
+def list_some(
+    connection: Connection, sought: Sought, *, limit: int | None = 100, before: str | None = None
+) -> list[Action]:
+    """Give actions, newest first; ``before`` is the id of the last one of the page before."""
+    statement = _select().order_by(_a.id.desc()).limit(limit)
+    if sought.schedule_id is not None:
+        statement = statement.where(_a.schedule_id == sought.schedule_id if is_id(sought.schedule_id) else false())
+    for column in ("tenant_id", "state", "outcome", "origin"):
+        value = getattr(sought, column)
+        if value is not None:
+            statement = statement.where(_a[column] == value)
+    if sought.script is not None:
+        statement = statement.where(tables.scripts.c.name == sought.script)
+    if sought.since is not None:
+        statement = statement.where(_a.due_at >= to_us(sought.since))
+    if sought.until is not None:
+        statement = statement.where(_a.due_at < to_us(sought.until))
     if before is not None:
         statement = statement.where(_a.id < before if is_id(before) else false())
     return _read(connection, statement)
@@ -260,8 +266,6 @@ def _action(row: AnyRow) -> Action:
         request_key=row.request_key,
         step=row.step,
         replay_of=row.replay_of,
-        node_key=row.node_key,
-        requires=tuple(row.requires.split()),
     )
 
 
@@ -285,7 +289,7 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
     ).all()
     lines = _lines(connection, action.tenant_id, action_id)
     found = [_attempt(row, lines.get((row.step, row.n), ())) for row in rows]
-    if action.state == "running":
+    if action.state in {"running", "sealed"}:
         found.append(
             Attempt(
                 action_id,

@@ -1,41 +1,50 @@
 """The end of attempts, many in one transaction: fence, effects, outcome, result, logs, usage, next state."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import DBAPIError
 
-from lodger.engine.effects.errors import NotApplied
+from lodger.engine.effects.errors import NotApplied, NotYet
+from lodger.engine.effects.journal import Journal
 from lodger.engine.errors import Unavailable
-from lodger.engine.ledger import turns
+from lodger.engine.ledger import seals, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.database import told_of
 from lodger.engine.ledger.endings import Ending, Settled, settle
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, is_running
+from lodger.engine.ledger.seals import Sealed
 from lodger.engine.node.executor import Claim, Finished
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
-#: Applies an attempt's journal on the ledger's own connection; raises NotApplied.
+#: Applies an attempt's journal on the ledger's own connection; raises NotApplied, or NotYet.
 ApplyEffects = Callable[[Connection, Claim, Finished], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a commit did: actions moved on, and claims that were this node's no more (their work is dropped)."""
+    """What a commit did: actions moved on, and claims that were this node's no more (their work is dropped).
+
+    Attributes:
+        sealed: attempts that are to be finished in a database of the platform's.
+        waiting: claims that could not be written yet, because somebody holds what they write; they still run.
+    """
 
     settled: tuple[Settled, ...]
     lost: tuple[Claim, ...]
+    sealed: tuple[Sealed, ...] = ()
+    waiting: tuple[Claim, ...] = ()
 
 
 _mine = (
     select(
         actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.step, actions.c.attempt,
         actions.c.node_id, actions.c.lease_epoch, actions.c.started_us, actions.c.due_at, actions.c.reason,
-        actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts, actions.c.steps, actions.c.node_key,
+        actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts, actions.c.steps,
     )
     .where(actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running)
     .with_for_update()
@@ -49,57 +58,83 @@ def commit(
     batch: Sequence[tuple[Claim, Finished]],
     now_us: int,
     apply_effects: ApplyEffects | None = None,
+    tired: Collection[str] = (),
 ) -> Committed:
     """Store how these attempts ended, with their effects, or nothing of those whose lease is gone.
+
+    Args:
+        tired: ids of actions that have waited long enough for what somebody holds: they are in conflict now.
 
     The fence: the action still runs, under this node and epoch, and it is this very attempt. Whoever takes an action
     away (rescue, cancellation, suspension) changes one of the three in its own transaction.
     """
     turns.lock(connection, (claim.tenant_id for claim, _finished in batch))
     held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch})}
-    endings, lost = [], []
+    endings: list[Ending] = []
+    lost: list[Claim] = []
+    sealed: list[Sealed] = []
+    waiting: list[Claim] = []
     for claim, finished in batch:
         row = held.pop(claim.action_id, None)
         if row is None or row.attempt != claim.attempt or claim.lease_epoch != lease.epoch:
             lost.append(claim)
             continue
-        endings.append(_ended(connection, row, claim, finished, apply_effects))
-    return Committed(tuple(settle(books, connection, endings, now_us)), tuple(lost))
+        try:
+            made = _written(books, connection, row, claim, finished, apply_effects, now_us)
+        except NotYet as held_up:
+            if claim.action_id not in tired:
+                waiting.append(claim)
+                continue
+            conflict = held_up.as_conflict()
+            made = _ending(row, replace(finished, outcome=conflict.outcome, error=conflict.as_error()))
+        if isinstance(made, Sealed):
+            sealed.append(made)
+        else:
+            endings.append(made)
+    turns.refresh(connection, {each.tenant_id for each in sealed})
+    return Committed(tuple(settle(books, connection, endings, now_us)), tuple(lost), tuple(sealed), tuple(waiting))
 
 
-def _ended(
+def _written(
+    books: Books,
     connection: Connection,
     row: AnyRow,
     claim: Claim,
     finished: Finished,
     apply_effects: ApplyEffects | None,
-) -> Ending:
-    if finished.outcome is Outcome.OK and finished.journal is not None and apply_effects and not claim.dry_run:
-        finished = _applied(connection, claim, finished, apply_effects)
+    now_us: int,
+) -> Ending | Sealed:
+    """Write what an attempt asked for, inside a savepoint: a refused effect takes back its own attempt and no neighbour's."""
+    if finished.outcome is not Outcome.OK or finished.journal is None or apply_effects is None or claim.dry_run:
+        return _ending(row, finished)
+    try:
+        with connection.begin_nested():
+            if isinstance(finished.journal, Journal) and finished.journal.home is not None:
+                return seals.seal(books, connection, row, claim, finished, finished.journal.docket(), now_us)
+            apply_effects(connection, claim, finished)
+    except NotApplied as refused:
+        finished = replace(finished, outcome=refused.outcome, error=refused.as_error())
+    except NotYet:
+        raise
+    except Exception as error:
+        if _about_the_host(connection, error):
+            raise
+        # A table that the platform has dropped, a column type that raises: never a reason to hold up the neighbours.
+        finished = our_fault(finished, error)
+    return _ending(row, finished)
+
+
+def _ending(row: AnyRow, finished: Finished) -> Ending:
+    good = finished.outcome is Outcome.OK
     return Ending(
         row,
         finished.outcome,
-        finished.result if finished.outcome is Outcome.OK else None,
+        finished.result if good else None,
         finished.error,
         finished.logs,
         finished.usage,
         finished.effects,
     )
-
-
-def _applied(connection: Connection, claim: Claim, finished: Finished, apply_effects: ApplyEffects) -> Finished:
-    """Apply the journal inside a savepoint: a refused effect takes back its own attempt and no neighbour's."""
-    try:
-        with connection.begin_nested():
-            apply_effects(connection, claim, finished)
-    except NotApplied as refused:
-        return replace(finished, outcome=refused.outcome, error=refused.as_error())
-    except Exception as error:
-        if _about_the_host(connection, error):
-            raise
-        # A table that the platform has dropped, a column type that raises: never a reason to hold up the neighbours.
-        return our_fault(finished, error)
-    return finished
 
 
 def our_fault(finished: Finished, error: Exception) -> Finished:

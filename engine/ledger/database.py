@@ -163,11 +163,24 @@ def _teaching(url: URL) -> Iterator[None]:
     """Turn what the driver says about the host into an error that says what to do."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        raise _unstorable("half of a surrogate pair") from error
     except DBAPIError as error:
+        if "NUL (0x00)" in str(error.orig):
+            raise _unstorable("a NUL character") from error
         taught = told_of(error, str(url.database), of_server=url.drivername == postgres.DRIVER)
         if taught is None:
             raise
         raise taught from error
+
+
+def _unstorable(what: str) -> InputError:
+    return InputError(
+        "text_unstorable",
+        f"a text that was given holds {what}",
+        why="no database can keep or compare it",
+        fix="leave it out; names, ids and keys are printable text",
+    )
 
 
 def told_of(error: DBAPIError, place: str, *, of_server: bool) -> Unavailable | None:

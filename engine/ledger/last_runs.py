@@ -4,8 +4,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from lodger.engine.clock import from_us
 from lodger.engine.ledger.records import LastRun
-from lodger.engine.ledger.schema.nodes import nodes
-from lodger.engine.ledger.schema.scheduling import actions, attempts
+from lodger.engine.ledger.schema.scheduling import actions, attempts, nodes
 from lodger.sandbox.outcome import Outcome
 
 _last = (

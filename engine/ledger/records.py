@@ -1,8 +1,9 @@
 """What the ledger answers with: plain frozen values, instants as aware UTC datetimes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.sandbox.job import LogLine, ScriptError, Usage
@@ -14,9 +15,28 @@ Json = Any
 AnyRow = Any
 
 
+T = TypeVar("T")
+
+
+class Page(list[T], Generic[T]):
+    """A list that knows how it goes on: ``next`` is the cursor of the page after, None when there is none."""
+
+    __slots__ = ("next",)
+
+    def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002 - the word of the field
+        super().__init__(items)
+        self.next = next
+
+
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A customer of the platform. ``state`` is active, suspended or deleted; ``labels`` bind it to nodes that carry them."""
+    """A customer of the platform.
+
+    Attributes:
+        state: active, suspended or deleted.
+        grants: what it holds, as written; None: what the setting ``grants`` says.
+        people: addresses and ``*@domain`` that it may mail without further grant.
+    """
 
     id: str
     name: str
@@ -24,27 +44,19 @@ class Tenant:
     generation: int
     limits: dict[str, Any]
     created_at: datetime
-    labels: tuple[str, ...] = ()
+    grants: tuple[str, ...] | None = None
+    people: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script by its latest version.
-
-    Attributes:
-        kind: script, ping (one HTTP request), host (a handler of the platform's).
-        fields: its typed params as they were declared; None: any JSON value.
-        offered: whether every tenant may bind it, by its name with @ before it; of the platform's own only.
-    """
+    """A script by its latest version."""
 
     tenant_id: str
     id: str
     name: str
     version: int
     created_at: datetime
-    kind: str = "script"
-    fields: dict[str, Any] | None = None
-    offered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,8 @@ class ScriptVersion:
         modules: source by file name, ``main.js`` the entry; empty when it is a WebAssembly module.
         digest: SHA-256 of the content.
         wasm_bytes: size of the WebAssembly module, None for JavaScript.
-        kind, fields: as of :class:`Script`. A ping's request is in ``modules`` under ``ping.json``.
+        grants: of the tenant's grants those it needs; None: all of them.
+        created_by: who stored it; ``why`` is the reason that was given.
     """
 
     tenant_id: str
@@ -66,8 +79,9 @@ class ScriptVersion:
     digest: str
     created_at: datetime
     wasm_bytes: int | None = None
-    kind: str = "script"
-    fields: dict[str, Any] | None = None
+    grants: tuple[str, ...] | None = None
+    created_by: str | None = None
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +95,9 @@ class Schedule:
         text: the rules as one English sentence.
         script: the first step's script.
         steps: {"script": name} of each step in order, with its own "limits" where it has some.
-        conduct: jitter_s, expires_s, priority, pause_after, labels, placement.
+        conduct: jitter_s, expires_s, priority, pause_after.
         failures: failed actions in a row.
+        grants: of its scripts' grants those it gives them; None: all of them.
     """
 
     id: str
@@ -106,6 +121,7 @@ class Schedule:
     note: str | None
     wake_at: datetime | None
     created_at: datetime
+    grants: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +134,6 @@ class Action:
         script: of the present or last step.
         step: 0-based number of the present or last step.
         replay_of: the action that this one repeats.
-        node_key: the name of the node that alone may run it, of a schedule placed on every node; else ''.
-        requires: labels that a node must carry to run it.
         lateness_ms: start minus ``due_at``; None before the first start.
     """
 
@@ -145,8 +159,6 @@ class Action:
     request_key: str | None = None
     step: int = 0
     replay_of: str | None = None
-    node_key: str = ""
-    requires: tuple[str, ...] = ()
 
     @property
     def lateness_ms(self) -> float | None:
@@ -198,3 +210,142 @@ class Preview:
     slots: tuple[datetime, ...]
     shifted: tuple[datetime, ...]
     ends: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One change: who made it, by which way, when and why, with what was before and after it.
+
+    Attributes:
+        tenant_id: whose; None for the platform's own.
+        via: python, cli, http, or node for what the engine does by itself.
+        verb: noun and verb, as ``schedules.pause``.
+        target: id of what was changed; ``named`` is what people call it.
+        before, after: its JSON shape; long values are ``{"bytes", "sha256"}``. None where there was nothing.
+    """
+
+    id: str
+    at: datetime
+    tenant_id: str | None
+    actor: str
+    via: str
+    verb: str
+    target: str
+    named: str | None
+    before: Json
+    after: Json
+    why: str | None
+    request_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A bearer token, without its secret.
+
+    Attributes:
+        role: admin or operator of the platform; editor or viewer of one tenant.
+        prefix: the public beginning of its text, by which people recognise it.
+        used_at: the last use, to the minute.
+    """
+
+    id: str
+    name: str
+    role: str
+    tenant_id: str | None
+    prefix: str
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token just made. ``text`` is what is sent as ``Authorization: Bearer``; it is shown here and never again."""
+
+    token: Token
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """One file that differs: added, removed or changed, with a unified diff of its lines."""
+
+    file: str
+    state: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptDiff:
+    """What differs between two versions of a script."""
+
+    name: str
+    older: int
+    newer: int
+    files: tuple[FileDiff, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field that differs."""
+
+    field: str
+    before: Json
+    after: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDiff:
+    """What differs between two revisions of a schedule."""
+
+    schedule_id: str
+    older: int
+    newer: int
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRevision:
+    """A schedule as it was from one edit to the next; never changes.
+
+    Attributes:
+        steps: {"script": name} of each step, with its "version" where it names one and its "limits" where it has some.
+        created_by: who made it; ``why`` is the reason that was given.
+    """
+
+    tenant_id: str
+    schedule_id: str
+    revision: int
+    text: str
+    rules: ScheduleRules
+    steps: tuple[dict[str, Any], ...]
+    missed: str
+    overlap: str
+    retry: dict[str, Any]
+    limits: dict[str, Any]
+    params: Json
+    conduct: dict[str, Any]
+    grants: tuple[str, ...] | None
+    created_at: datetime
+    created_by: str | None
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What became of a schedule's actions, of those whose history is kept.
+
+    Attributes:
+        actions: rows by state; a gap of many slots is one row.
+        skipped: skipped rows by reason.
+        failures: failed actions in a row, up to now.
+        since: due instant of the oldest that is counted; None when there is none.
+    """
+
+    schedule_id: str
+    actions: dict[str, int]
+    skipped: dict[str, int]
+    failures: int
+    since: datetime | None

@@ -13,7 +13,7 @@ from lodger.engine.clock import from_us
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import schedule_revisions
 from lodger.engine.ledger.unreadable import Unreadable, why
-from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
+from lodger.engine.policy.conduct import Conduct, parse_conduct
 from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import Overlap
 from lodger.engine.policy.plan import Terms
@@ -32,11 +32,10 @@ KEPT = 20_000
 class Revision:
     """One revision, ready for use.
 
-    ``limits`` and ``params`` are as the caller gave them; params as JSON text. ``steps`` is empty for a single script.
+    ``limits``, ``params`` and ``grants`` are as the caller gave them, as JSON text. ``steps`` is empty for a single script.
 
     Attributes:
         fault: why its rules cannot be read here, else None; such a schedule names no slot and is to be paused.
-        requires: labels that a node must carry, its handlers among them.
     """
 
     recurrence: Recurrence
@@ -48,12 +47,7 @@ class Revision:
     params: str | None
     fault: str | None = None
     steps: tuple[dict[str, Any], ...] = ()
-    requires: str = ""
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether each of its slots becomes one action on every node."""
-        return self.conduct.placement is Placement.EVERY_NODE
+    grants: str | None = None
 
     def limits_of(self, step: int) -> str | None:
         """Give the limits that one step wishes, as JSON text: its own, else the schedule's."""
@@ -137,7 +131,7 @@ class Rulebook:
             params=row.params,
             fault=fault,
             steps=tuple(json.loads(row.steps)) if row.steps else (),
-            requires=row.requires,
+            grants=row.grants,
         )
 
 

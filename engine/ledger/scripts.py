@@ -1,24 +1,21 @@
 """Scripts and their versions. A version never changes; storing the same source again makes no new one."""
 
-import hashlib
 import json
-from typing import Any
+from collections.abc import Callable
 
-from sqlalchemy import Connection, Select, func, insert, select, text, update
+from sqlalchemy import Connection, func, insert, select, update
 
+from lodger.engine.acting import Act
 from lodger.engine.clock import from_us
-from lodger.engine.errors import InputError, NotFound
-from lodger.engine.handlers import Handler
-from lodger.engine.identity import OWNED, PLATFORM
-from lodger.engine.ledger import tenants, turns
-from lodger.engine.ledger.books import Books
+from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.ledger import naming, tenants, turns
+from lodger.engine.ledger.books import Books, listed
+from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.records import AnyRow, Script, ScriptVersion
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
 from lodger.engine.ledger.script_content import Content, Given, read
-from lodger.engine.typed_params import Field, dumped_fields
+from lodger.engine.policy.allowance import Allowance
 from lodger.sandbox.limits import Limits
-
-NAME_LENGTH = 200
 
 
 def limits_of(books: Books, connection: Connection, tenant_id: str) -> Limits:
@@ -34,88 +31,71 @@ def put(
     name: str,
     source: Given | Content,
     now_us: int,
+    act: Act,
     *,
-    fields: tuple[Field, ...] | None = None,
-    offered: bool = False,
+    needs: Callable[[tuple[str, ...] | None], str | None] = encoded,
 ) -> ScriptVersion:
     """Store a version of a script, making the script when there is none of that name. A module is not compiled here.
 
     Args:
         source: the text of ``main.js``, source by file name with ``main.js`` among them, the bytes of a WebAssembly module;
             or what was read of it under this tenant's limits.
-        fields: its typed params.
-        offered: every tenant may bind it; for the platform's own.
+        act: who stores it, and why.
+        needs: given the grants of the version before, answers this version's as JSON text; unless told they stay.
 
     Raises:
-        InputError: script_name_invalid, kind_fixed, not_offerable, and those of
-            :func:`lodger.engine.ledger.script_content.read`.
+        InputError: script_name_invalid, grant_unknown, and those of :func:`lodger.engine.ledger.script_content.read`.
         NotFound: tenant_unknown.
+        Conflict: scripts_full, versions_full.
     """
     turns.lock(connection, [tenant_id])
     limits = limits_of(books, connection, tenant_id)
     named(name, "script")
-    if name.startswith(OWNED) or (offered and tenant_id != PLATFORM):
-        _refuse_owned(name, offered=offered)
     content = source if isinstance(source, Content) else read(source, limits)
-    typed = None if fields is None else json.dumps(dumped_fields(fields))
+    allowed = books.sources.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
     row = connection.execute(
         select(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.name == name).with_for_update()
     ).first()
-    if row is not None:
-        latest = get(connection, tenant_id, name)
-        if row.kind != content.kind:
-            raise InputError(
-                "kind_fixed", f"{name!r} is a {row.kind}", why="a script stays what it is", fix="choose a name"
-            )
-        if latest.digest == content.digest and latest.fields == (None if typed is None else json.loads(typed)):
-            connection.execute(update(scripts).where(scripts.c.id == row.id, _own).values(offered=int(offered)))
-            return latest
+    before = None if row is None else get(connection, tenant_id, name)
+    held = needs(before.grants if before else None)
+    if before is not None and before.digest == content.digest and encoded(before.grants) == held:
+        return before
+    _room(connection, tenant_id, row, allowed)
     script_id, version = (row.id, row.version + 1) if row is not None else (books.ids.new(), 1)
     if row is None:
-        values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
-                  "kind": content.kind, "offered": int(offered)}  # fmt: skip
+        values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us}
         connection.execute(insert(scripts).values(values))
     else:
-        # Whoever has bound it runs the newest version too.
-        connection.execute(update(scripts).where(scripts.c.id == script_id, _foreign).values(version=version))
-        mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
-        connection.execute(update(scripts).where(*mine).values(version=version, offered=int(offered)))
+        connection.execute(
+            update(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.id == script_id).values(version=version)
+        )
     connection.execute(
         insert(script_versions).values(
             tenant_id=tenant_id, script_id=script_id, version=version, digest=content.digest, created_us=now_us,
-            modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm, fields=typed,
+            modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm,
+            grants=held, created_by=act.actor, why=act.why,
         )
     )  # fmt: skip
     return get(connection, tenant_id, name, version)
 
 
-def put_handler(books: Books, connection: Connection, handler: Handler, now_us: int) -> ScriptVersion:
-    """Store a handler as a script of the platform's, so that it can be bound; the same again makes no new version."""
-    body = json.dumps({"deadline_s": handler.deadline_s})
-    content = Content({"host.json": body}, None, hashlib.sha256(b"host\0" + body.encode()).hexdigest(), "host")
-    return put(
-        books, connection, PLATFORM, handler.name, content, now_us, fields=handler.fields, offered=handler.offered
-    )
-
-
-#: Literal words, as in the condition of the index.
-_own, _foreign = text("kind <> 'bound'"), text("kind = 'bound'")
-
-
-def _refuse_owned(name: str, *, offered: bool) -> None:
-    if offered:
-        raise InputError(
-            "not_offerable",
-            f"{name!r} cannot be offered to other tenants",
-            why=f"only the platform's own scripts can be bound by everybody: those of tenant {PLATFORM}",
-            fix=f"store it under {PLATFORM}",
+def _room(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: Allowance) -> None:
+    if row is not None and row.version >= allowed.versions:
+        raise Conflict(
+            "versions_full",
+            f"script {row.name!r} has {row.version} versions, which is the limit",
+            why="limit versions bounds how many there are of one script",
+            fix="store it under another name, or ask the operator for more",
         )
-    raise InputError(
-        "script_name_invalid",
-        f"{name!r} cannot name a script",
-        why=f"{OWNED} stands before the platform's",
-        fix="leave it out",
-    )
+    if row is None:
+        exist = connection.scalar(select(func.count()).select_from(scripts).where(scripts.c.tenant_id == tenant_id))
+        if (exist or 0) >= allowed.scripts:
+            raise Conflict(
+                "scripts_full",
+                f"tenant {tenant_id!r} has {allowed.scripts} scripts, which is its limit",
+                why="limit scripts bounds how many exist at once",
+                fix="store a new version of one, or ask the operator for more",
+            )
 
 
 def named(name: str, what: str) -> None:
@@ -124,13 +104,7 @@ def named(name: str, what: str) -> None:
     Raises:
         InputError: script_name_invalid, schedule_name_invalid.
     """
-    if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable() or name != name.strip():
-        raise InputError(
-            f"{what}_name_invalid",
-            f"{name!r} cannot name a {what}",
-            why=f"a name has 1 to {NAME_LENGTH} printable characters and no space around it",
-            fix="shorten it",
-        )
+    naming.check(name, f"{what}_name_invalid", f"a {what}", "shorten it, and leave out / and \\")
 
 
 # Without the bytes of a module: lists of versions would carry megabytes that nobody looks at.
@@ -138,7 +112,6 @@ _with_name = select(
     *(column for column in script_versions.c if column.name != "wasm"),
     func.length(script_versions.c.wasm).label("wasm_bytes"),
     scripts.c.name,
-    scripts.c.kind,
 ).join_from(
     script_versions,
     scripts,
@@ -156,8 +129,9 @@ def _version(row: AnyRow) -> ScriptVersion:
         row.digest,
         from_us(row.created_us),
         row.wasm_bytes,
-        row.kind,
-        None if row.fields is None else json.loads(row.fields),
+        listed(row.grants),
+        row.created_by,
+        row.why,
     )
 
 
@@ -179,6 +153,11 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
     return _version(row)
 
 
+def content(connection: Connection, version: ScriptVersion) -> Content:
+    """Give what a version holds, as it can be stored again."""
+    return Content(dict(version.modules), _wasm(connection, version), version.digest)
+
+
 def module(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> bytes:
     """Give the bytes of a version that is a WebAssembly module, the latest by default.
 
@@ -186,57 +165,47 @@ def module(connection: Connection, tenant_id: str, name: str, version: int | Non
         NotFound: script_unknown.
         InputError: no_module.
     """
-    found = get(connection, tenant_id, name, version)
-    wasm = connection.scalar(
-        select(script_versions.c.wasm).where(
-            script_versions.c.tenant_id == tenant_id,
-            script_versions.c.script_id == found.script_id,
-            script_versions.c.version == found.version,
-        )
-    )
+    wasm = _wasm(connection, get(connection, tenant_id, name, version))
     if wasm is None:
         raise InputError("no_module", f"{name!r} is JavaScript", fix="its text is in the version's modules")
-    return bytes(wasm)
+    return wasm
 
 
-def versions(connection: Connection, tenant_id: str, name: str) -> list[ScriptVersion]:
-    """Give every version, newest first."""
+def _wasm(connection: Connection, version: ScriptVersion) -> bytes | None:
+    found = connection.scalar(
+        select(script_versions.c.wasm).where(
+            script_versions.c.tenant_id == version.tenant_id,
+            script_versions.c.script_id == version.script_id,
+            script_versions.c.version == version.version,
+        )
+    )
+    return None if found is None else bytes(found)
+
+
+def latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion | None:
+    """Give the latest version, None when there is no such script."""
+    try:
+        return get(connection, tenant_id, name)
+    except NotFound:
+        return None
+
+
+def versions(
+    connection: Connection, tenant_id: str, name: str, *, before: int | None = None, limit: int | None = None
+) -> list[ScriptVersion]:
+    """Give versions, newest first; those older than ``before``."""
     get(connection, tenant_id, name)
     statement = _with_name.where(scripts.c.tenant_id == tenant_id, scripts.c.name == name)
-    return [_version(row) for row in connection.execute(statement.order_by(script_versions.c.version.desc()))]
+    if before is not None:
+        statement = statement.where(script_versions.c.version < before)
+    statement = statement.order_by(script_versions.c.version.desc()).limit(limit)
+    return [_version(row) for row in connection.execute(statement)]
 
 
-_latest = select(
-    scripts.c.tenant_id,
-    scripts.c.id,
-    scripts.c.name,
-    scripts.c.version,
-    scripts.c.created_us,
-    scripts.c.kind,
-    scripts.c.offered,
-    script_versions.c.fields,
-).join_from(
-    scripts,
-    script_versions,
-    (script_versions.c.tenant_id == scripts.c.tenant_id)
-    & (script_versions.c.script_id == scripts.c.id)
-    & (script_versions.c.version == scripts.c.version),
-)
-
-
-def list_all(connection: Connection, tenant_id: str) -> list[Script]:
-    """Give the tenant's own scripts by name."""
-    return _listed(connection, _latest.where(scripts.c.tenant_id == tenant_id))
-
-
-def offered(connection: Connection) -> list[Script]:
-    """Give the platform's scripts that every tenant may bind, by name."""
-    return _listed(connection, _latest.where(scripts.c.tenant_id == PLATFORM, scripts.c.offered == 1))
-
-
-def _listed(connection: Connection, statement: Select[Any]) -> list[Script]:
-    return [
-        Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us), row.kind,
-               None if row.fields is None else json.loads(row.fields), bool(row.offered))
-        for row in connection.execute(statement.order_by(scripts.c.name))
-    ]  # fmt: skip
+def some(connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None) -> list[Script]:
+    """Give the tenant's scripts by name; those behind ``after``."""
+    statement = select(scripts).where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name).limit(limit)
+    if after is not None:
+        statement = statement.where(scripts.c.name > after)
+    rows = connection.execute(statement)
+    return [Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us)) for row in rows]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, select
 
-from lodger.engine.identity import OWNED, PLATFORM
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
+from lodger.engine.policy import grants
 from lodger.engine.policy.allowance import Allowance
+from lodger.engine.policy.grants import Grants
 from lodger.engine.settings import Settings
-from lodger.engine.typed_params import Field, read_fields
 from lodger.sandbox.limits import LIMITS, Limits
 
 #: Versions and limits kept.
@@ -26,40 +26,31 @@ VersionKey = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a version of a script runs as.
+    """What a version of a script runs as: ``name`` of the script, and its modules or its WebAssembly module.
 
-    Attributes:
-        name: of the script, with @ before it when it is the platform's and another tenant's claim.
-        modules, wasm: its content; one of the two holds it.
-        kind: script, ping or host.
-        fields: its typed params, None for any JSON value.
+    ``grants`` are those that the version needs, as JSON text.
     """
 
     name: str
     modules: dict[str, str]
     wasm: bytes | None
     size: int
-    kind: str = "script"
-    fields: tuple[Field, ...] | None = None
+    grants: str | None = None
 
 
 _version = (
-    select(
-        scripts.c.name, scripts.c.tenant_id, scripts.c.kind,
-        script_versions.c.modules, script_versions.c.wasm, script_versions.c.fields,
-    )
+    select(scripts.c.name, script_versions.c.modules, script_versions.c.wasm, script_versions.c.grants)
     .join_from(
         script_versions,
         scripts,
         (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id == script_versions.c.script_id),
     )
     .where(
-        # The platform's scripts have their versions there; that this tenant may run one was decided when it was bound.
-        script_versions.c.tenant_id.in_((bindparam("tenant"), PLATFORM)),
+        script_versions.c.tenant_id == bindparam("tenant"),
         script_versions.c.script_id == bindparam("script"),
         script_versions.c.version == bindparam("number"),
     )
-)  # fmt: skip
+)
 
 
 class Sources:
@@ -68,6 +59,8 @@ class Sources:
     def __init__(self, settings: Settings) -> None:
         self._default = Allowance(
             settings.concurrent_runs,
+            settings.scripts_per_tenant,
+            settings.versions_per_script,
             settings.schedules_per_tenant,
             settings.min_interval_s,
             settings.runs_per_day,
@@ -76,6 +69,8 @@ class Sources:
             settings.retention_days,
             settings.retention_runs,
         )
+        self._granted = grants.parse(settings.grants.split())
+        self._grants: OrderedDict[tuple[str | None, ...], Grants] = OrderedDict()
         self._allowances: OrderedDict[str, Allowance] = OrderedDict()
         self._versions: OrderedDict[VersionKey, Source] = OrderedDict()
         self._versions_bytes = 0
@@ -111,6 +106,22 @@ class Sources:
                 self._limits.popitem(last=False)
         return kept
 
+    def grants(self, tenant_grants: str | None, *narrower: str | None) -> Grants:
+        """Give what a run holds of a tenant with these grants, of a version and of a schedule; each is JSON text.
+
+        None of the tenant's is what the setting says; None of another layer takes nothing away.
+        """
+        key = (tenant_grants, *narrower)
+        kept = self._grants.get(key)
+        if kept is None:
+            kept = self._granted if tenant_grants is None else grants.parse(json.loads(tenant_grants))
+            for text in narrower:
+                kept = kept.narrowed(None if text is None else grants.parse(json.loads(text)))
+            self._grants[key] = kept
+            while len(self._grants) > KEPT:
+                self._grants.popitem(last=False)
+        return kept
+
     def allowance(self, tenant_limits: str) -> Allowance:
         """Give what a tenant with these limits (JSON text) is allowed.
 
@@ -126,9 +137,8 @@ class Sources:
 
 
 def _read(connection: Connection, key: VersionKey) -> Source:
-    row = connection.execute(_version, dict(zip(("tenant", "script", "number"), key, strict=True))).one()
-    module = None if row.wasm is None else bytes(row.wasm)
-    name = row.name if row.tenant_id == key[0] else OWNED + row.name
-    fields = read_fields(json.loads(row.fields)) if row.fields else None
-    size = len(row.modules) + len(module or b"") + len(row.fields or "")
-    return Source(name, json.loads(row.modules), module, size, row.kind, fields)
+    name, text, wasm, grants = connection.execute(
+        _version, dict(zip(("tenant", "script", "number"), key, strict=True))
+    ).one()
+    module = None if wasm is None else bytes(wasm)
+    return Source(name, json.loads(text), module, len(text) + len(module or b""), grants)

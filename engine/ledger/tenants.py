@@ -1,7 +1,7 @@
 """Tenants: create, suspend, resume, delete. Each takes effect at once, on clocks, waiting and running actions."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -9,9 +9,8 @@ from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
-from lodger.engine.identity import OWNED, PLATFORM
-from lodger.engine.ledger import clocks, turns
-from lodger.engine.ledger.books import Books
+from lodger.engine.ledger import clocks, naming, turns
+from lodger.engine.ledger.books import Books, listed
 from lodger.engine.ledger.records import AnyRow, Tenant
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.ledger.schema.scheduling import actions, is_running, tenants
@@ -20,11 +19,7 @@ from lodger.engine.ledger.sources import PROCESS_LIMITS, Sources
 from lodger.engine.ledger.stops import close_attempts
 from lodger.engine.policy.allowance import NAMES as ALLOWED
 from lodger.engine.policy.allowance import Allowance
-from lodger.engine.policy.labels import parse_labels, written
 from lodger.sandbox.limits import Limits
-
-#: As people give them: a text with commas, or several.
-Labels = str | Iterable[str] | None
 
 _SUSPENDED = "suspended"
 
@@ -36,28 +31,26 @@ def create(
     name: str | None,
     limits: dict[str, Any] | None,
     now_us: int,
-    labels: Labels = None,
+    *,
+    grants: str | None = None,
+    people: str | None = None,
 ) -> Tenant:
     """Make a tenant; a deleted one of the same id begins anew under the next generation.
+
+    ``grants`` and ``people`` are JSON text as :mod:`lodger.engine.ledger.grants` makes it.
 
     Raises:
         InputError: tenant_id_invalid, limit_unknown and the like.
         Conflict: tenant_exists.
     """
-    spoken = tenant_id.isprintable() and tenant_id == tenant_id.strip()
-    if not 1 <= len(tenant_id) <= 200 or not spoken or tenant_id.startswith(OWNED):
-        raise InputError(
-            "tenant_id_invalid",
-            f"{tenant_id!r} cannot name a tenant",
-            why=f"an id has 1 to 200 printable characters, no space around it, and does not begin with {OWNED}",
-            fix="use your own key of the customer, such as its id or slug",
-        )
-    cap, bound = _checked(limits or {}, books.sources).concurrent_runs, written(parse_labels(labels))
+    naming.check(tenant_id, "tenant_id_invalid", "a tenant", "use your own key of the customer, such as its id or slug")
+    cap = _checked(limits or {}, books.sources).concurrent_runs
     values = {
         "name": name or tenant_id,
         "state": "active",
         "limits": json.dumps(limits or {}, sort_keys=True),
-        "labels": bound,
+        "grants": grants,
+        "people": people,
         "created_us": now_us,
     }
     before = _row(connection, tenant_id)
@@ -74,32 +67,7 @@ def create(
         connection.execute(
             update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values)
         )
-    connection.execute(
-        insert(turn_rows).values(tenant_id=tenant_id, bound=bound, served_us=0, startable_at=None, cap=cap)
-    )
-    return get(connection, tenant_id)
-
-
-def edit(books: Books, connection: Connection, tenant_id: str, change: dict[str, Any]) -> Tenant:
-    """Change a tenant's name, limits (all of them anew) or labels; what waits goes by them at once.
-
-    Raises:
-        InputError: limit_unknown, limit_out_of_range, label_invalid.
-        NotFound: tenant_unknown.
-    """
-    turns.lock(connection, [tenant_id])
-    before = get(connection, tenant_id)
-    limits = change.get("limits", before.limits) or {}
-    labels = written(parse_labels(change.get("labels", before.labels)))
-    values = {
-        "name": change.get("name") or before.name,
-        "limits": json.dumps(limits, sort_keys=True),
-        "labels": labels,
-    }
-    line = {"cap": _checked(limits, books.sources).concurrent_runs, "bound": labels}
-    connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(values))
-    connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(line))
-    turns.refresh(connection, [tenant_id])
+    connection.execute(insert(turn_rows).values(tenant_id=tenant_id, served_us=0, startable_at=None, cap=cap))
     return get(connection, tenant_id)
 
 
@@ -120,8 +88,10 @@ def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
 
 
 def _tenant(row: AnyRow) -> Tenant:
-    limits, labels = json.loads(row.limits), tuple(row.labels.split())
-    return Tenant(row.id, row.name, row.state, row.generation, limits, from_us(row.created_us), labels)
+    return Tenant(
+        row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us),
+        listed(row.grants), listed(row.people) or (),
+    )  # fmt: skip
 
 
 def get(connection: Connection, tenant_id: str) -> Tenant:
@@ -149,11 +119,34 @@ def demand_active(connection: Connection, tenant_id: str) -> Tenant:
     return tenant
 
 
-def list_all(connection: Connection) -> list[Tenant]:
-    """Give every customer that is not deleted, by id."""
-    there = (tenants.c.state != "deleted", tenants.c.id != PLATFORM)
-    rows = connection.execute(select(tenants).where(*there).order_by(tenants.c.id))
-    return [_tenant(row) for row in rows]
+def some(connection: Connection, *, after: str | None = None, limit: int | None = None) -> list[Tenant]:
+    """Give tenants that are not deleted, by id; those behind ``after``."""
+    statement = select(tenants).where(tenants.c.state != "deleted").order_by(tenants.c.id).limit(limit)
+    if after is not None:
+        statement = statement.where(tenants.c.id > after)
+    return [_tenant(row) for row in connection.execute(statement)]
+
+
+def edit(books: Books, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:
+    """Change ``name``, or all of ``limits``.
+
+    Raises:
+        InputError: limit_unknown, limit_out_of_range.
+    """
+    turns.lock(connection, [tenant_id])
+    get(connection, tenant_id)
+    values: dict[str, Any] = {}
+    if "name" in wanted:
+        values["name"] = wanted["name"] or tenant_id
+    if "limits" in wanted:
+        limits = dict(wanted["limits"] or {})
+        cap = _checked(limits, books.sources).concurrent_runs
+        values["limits"] = json.dumps(limits, sort_keys=True)
+        connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
+    if values:
+        connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(values))
+    turns.refresh(connection, [tenant_id])
+    return get(connection, tenant_id)
 
 
 def suspend(books: Books, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
@@ -199,12 +192,10 @@ def erase(connection: Connection, tenant_id: str) -> None:
     """
     turns.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
-    if tenant_id == PLATFORM:
-        raise Conflict(
-            "platform_stays", "the platform itself cannot be deleted", fix="delete its schedules, or suspend it"
-        )
     _move_on(connection, tenant, "deleted")
-    connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}"))
+    connection.execute(
+        update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}", grants=None, people=None)
+    )
     for table in reversed(metadata.sorted_tables):
         if "tenant_id" in table.c:
             connection.execute(delete(table).where(table.c.tenant_id == tenant_id))

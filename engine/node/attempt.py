@@ -4,19 +4,22 @@ Calls are answered one after another in the order of their arrival, so the journ
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.arguments import read_arguments
-from lodger.engine.capabilities.session import Reads, Session
+from lodger.engine.capabilities.permits import demand
+from lodger.engine.capabilities.session import People, Reads, Session
 from lodger.engine.capabilities.table import HANDLERS
 from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.guard import guarded
-from lodger.engine.data.refusal import CallRefused, denied
+from lodger.engine.data.numbers import Numbers
+from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects.journal import Journal
 from lodger.engine.identity import Identities
@@ -30,9 +33,9 @@ from lodger.stdlib.calls import CALLS
 T = TypeVar("T")
 
 
-def anyone(_tenant_id: str, _address: str) -> bool:
-    """Allow mail to every address."""
-    return True
+async def nobody(_tenant_id: str, _addresses: Collection[str]) -> Collection[str]:
+    """Know none of a tenant's people."""
+    return ()
 
 
 class Attempt:
@@ -44,9 +47,10 @@ class Attempt:
         datasets: what ``db.NAME`` means.
         now_us: the instant the script calls now.
         budgets: most of each budget, by name; absent ones have their defaults.
-        mail_allowed: whether a tenant may write to an address.
+        people: which of some addresses are the tenant's own people's.
         on_log: told every log line as it arrives.
         new_id: makes keys of new rows.
+        numbers: takes keys from a database that makes them; None, and in a dry run, tokens stand for them.
     """
 
     def __init__(
@@ -57,9 +61,10 @@ class Attempt:
         *,
         now_us: int,
         budgets: dict[str, int] | None = None,
-        mail_allowed: Callable[[str, str], bool] = anyone,
+        people: People = nobody,
         on_log: Callable[[Claim, LogLine], None] | None = None,
         new_id: Callable[[], str] | None = None,
+        numbers: Numbers | None = None,
     ) -> None:
         self.claim = claim
         self.datasets = datasets
@@ -80,10 +85,14 @@ class Attempt:
             read=partial(self._ask, read),
             now_us=now_us,
             new_id=new_id or Identities(lambda: now_us).new,
-            mail_allowed=mail_allowed,
+            grants=claim.grants,
+            people=people,
+            numbers=None if claim.dry_run else numbers,
         )
 
-    async def _ask(self, read: Reads, work: Callable[[Connection], T]) -> T:
+    async def _ask(self, read: Reads, work: Callable[[Connection], T], database: ForeignDatabase | None = None) -> T:
+        if database is not None:
+            return await database.ask(work)
         return await read(guarded(work, self.claim.tenant_id, self.datasets))
 
     def context(self) -> str:
@@ -105,14 +114,11 @@ class Attempt:
         call = CALLS.get(name)
         if call is None:
             raise CallRefused("unknown_method", "there is no such call")
-        if not self._granted(call.grant):
-            raise denied(f"this run was not granted {call.grant}")
         if call.effect:
             self.counters.spend("bytes_written", len(arguments))
-        return await HANDLERS[name](self._session, read_arguments(call, arguments))
-
-    def _granted(self, grant: str) -> bool:
-        return grant in self.claim.grants or grant.partition(":")[0] in self.claim.grants
+        given = read_arguments(call, arguments)
+        demand(self.claim.grants, call, given, self.datasets)
+        return await HANDLERS[name](self._session, given)
 
     def log(self, line: LogLine) -> None:
         """See a line as it arrives; it is stored with the report."""

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from lodger.engine.node.node import Node
 
 
+#: How long an attempt waits for what somebody else holds before it is in conflict, and how long between two looks, seconds.
+PATIENCE_S = 5.0
+LOOK_S = 0.05
+
+
 class Committer(Service):
     """The one way by which an attempt's end reaches the ledger."""
 
@@ -30,6 +35,8 @@ class Committer(Service):
         self._waiting: list[tuple[Claim, Finished]] = []
         #: So many of the first that wait are written each alone: one of them cannot be written.
         self._alone = 0
+        #: Attempts (action id, number) that wait for what somebody holds: since when, and when they are looked at again.
+        self._held_up: dict[tuple[str, int], tuple[float, float]] = {}
 
     def put(self, claim: Claim, finished: Finished) -> None:
         """Hand over an attempt that has ended."""
@@ -42,9 +49,18 @@ class Committer(Service):
 
     async def round(self) -> float:
         """Write what waits."""
-        if self._waiting:
+        if self._ready():
             await self.flush()
-        return 0.0 if self._waiting else 3600.0
+        if self._ready():
+            return 0.0
+        now = self.clock.elapsed_s()
+        return max(0.0, min((look for _since, look in self._held_up.values()), default=now + 3600.0) - now)
+
+    def _ready(self) -> list[tuple[Claim, Finished]]:
+        if not self._held_up:
+            return self._waiting
+        now = self.clock.elapsed_s()
+        return [each for each in self._waiting if self._held_up.get(_key(each[0]), (0.0, now))[1] <= now]
 
     async def flush(self) -> None:
         """Write what waits, in one transaction; on an error all of it waits again.
@@ -53,7 +69,7 @@ class Committer(Service):
         becomes a fault of ours: one attempt never keeps the others from being written.
         """
         lease = self._node.lease
-        batch = self._waiting[: 1 if self._alone else self._node.settings.commit_batch]
+        batch = self._ready()[: 1 if self._alone else self._node.settings.commit_batch]
         if not batch:
             return
         if lease is None:
@@ -70,12 +86,33 @@ class Committer(Service):
                 else:
                     claim, finished = batch[0]
                     if finished.outcome is not Outcome.ENGINE_FAULT:
-                        self._waiting[0] = (claim, commits.our_fault(finished, error))
+                        place = self._waiting.index(batch[0])
+                        self._waiting[place] = (claim, commits.our_fault(finished, error))
                 raise
-        del self._waiting[: len(batch)]
+        self._written(batch, committed)
+
+    def _written(self, batch: list[tuple[Claim, Finished]], committed: Committed) -> None:
+        held_up = {_key(claim) for claim in committed.waiting}
+        now = self.clock.elapsed_s()
+        for key in held_up:
+            since, look = self._held_up.get(key, (now, now))
+            # Twice as long as it has waited already, at most a second: a lock is mostly gone at once.
+            self._held_up[key] = (since, now + min(1.0, max(LOOK_S, look - since)))
+        over = [each for each in batch if _key(each[0]) not in held_up]
+        gone = {_key(claim) for claim, _finished in over}
+        self._waiting = [each for each in self._waiting if _key(each[0]) not in gone]
+        for key in gone:
+            self._held_up.pop(key, None)
         self._alone = max(0, self._alone - len(batch))
-        self._node.told_commit(batch, committed)
+        self._node.told_commit(over, committed)
 
     def _commit(self, connection: Connection, lease: Lease, batch: list[tuple[Claim, Finished]]) -> Committed:
-        node = self._node
-        return commits.commit(node.books, connection, lease, batch, self.clock.now_us(), node.apply_effects)
+        node, now = self._node, self.clock.elapsed_s()
+        tired = {key[0] for key, (since, _look) in self._held_up.items() if now - since >= PATIENCE_S}
+        return commits.commit(
+            node.books, connection, lease, batch, self.clock.now_us(), node.apply_effects, tired=tired
+        )
+
+
+def _key(claim: Claim) -> tuple[str, int]:
+    return claim.action_id, claim.attempt

@@ -41,8 +41,12 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
         {
             "action": about,
             "now_us": now_us,
-            "grants": list(claim.grants),
-            "datasets": datasets.described() if any(grant.partition(":")[0] == "db" for grant in claim.grants) else {},
+            "grants": claim.grants.shown(),
+            "datasets": {
+                name: about
+                for name, about in datasets.described().items()
+                if claim.grants.of_rows(name, exposed=True, write=False)
+            },
             "offsets": offsets(claim.tz, now_us // _MONTH_US),
         }
     )

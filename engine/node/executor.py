@@ -1,13 +1,14 @@
 """The seam between the ledger's claims and whatever runs them: real workers, a host handler, or nothing at all in a benchmark."""
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from lodger.engine.typed_params import Field
+from lodger.engine.policy.grants import DEFAULT, Grants, parse
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
+
+_DEFAULT = parse(DEFAULT.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,9 @@ class Claim:
         params: the schedule's or request's input value (JSON-able).
         previous_slot_us, upcoming_us, last_result, last_start_us, last_node: what the script is told about its schedule.
         attempt: number over all steps and tries of the action; part of the fence.
+        grants: what the run holds.
         tries: which try of its step this is, from 1.
         dry_run: journal is shown, never applied.
-        kind: what executes it: script, ping, host.
-        fields: the typed params of its script, None for any JSON value.
     """
 
     action_id: str
@@ -48,15 +48,13 @@ class Claim:
     previous_slot_us: int | None = None
     upcoming_us: tuple[int, ...] = ()
     last_result: Any = None
-    grants: tuple[str, ...] = ("db", "kv", "mail")
+    grants: Grants = _DEFAULT
     limits: Limits = field(default_factory=Limits)
     dry_run: bool = False
     tries: int = 1
     last_start_us: int | None = None
     last_node: str | None = None
     wasm: bytes | None = field(default=None, repr=False)
-    kind: str = "script"
-    fields: tuple[Field, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +75,6 @@ class Finished:
     effects: tuple[dict[str, Any], ...] = ()
 
 
-class Stopped(asyncio.CancelledError):
-    """The attempt was killed by the cancellation of its task; ``remains`` is what it had logged and used till then."""
-
-    def __init__(self, remains: Finished) -> None:
-        super().__init__()
-        self.remains = remains
-
-
 class Executor(Protocol):
     """Runs claims. It must answer for every claim; an exception is an engine fault."""
 
@@ -97,5 +87,5 @@ class Executor(Protocol):
         ...
 
     async def execute(self, claim: Claim) -> Finished:
-        """Run one attempt to its end; cancelling the awaiting task kills the worker. May then raise :class:`Stopped`."""
+        """Run one attempt to its end; cancelling the awaiting task kills the worker."""
         ...

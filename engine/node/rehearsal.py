@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from lodger.engine.ledger import scripts, tenants
+from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.records import Json
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.sandbox_executor import SandboxExecutor
@@ -43,6 +44,7 @@ async def rehearse(
         due_us=now_us,
         started_us=now_us,
         params=params,
+        grants=books.sources.grants(encoded(tenant.grants), encoded(found.grants)),
         limits=books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None),
         dry_run=True,
     )

@@ -1,20 +1,20 @@
 """Runs claims in real walls: a claim becomes an Attempt and a Job, the sandbox's report becomes Finished."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Connection
 
-from lodger.engine.capabilities.session import Reads
+from lodger.engine.capabilities.session import People, Reads
 from lodger.engine.clock import Clock
 from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.reads import ThreadReads
 from lodger.engine.effects import commit
-from lodger.engine.node.attempt import Attempt, anyone
-from lodger.engine.node.executor import Claim, Finished, Stopped
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.people import AskedPeople, StoredPeople
 from lodger.engine.verbs.module_check import shelf_of
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
 from lodger.sandbox.outcome import Outcome
@@ -22,16 +22,6 @@ from lodger.sandbox.pool import Pool
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
-
-
-#: How long a killed worker's report is waited for, seconds.
-REPORT_S = 2.0
-
-
-class _Killed(Exception):
-    def __init__(self, report: Report) -> None:
-        super().__init__()
-        self.report = report
 
 
 class SandboxExecutor:
@@ -43,7 +33,7 @@ class SandboxExecutor:
         datasets: what ``db.NAME`` means.
         clock: tells scripts the time.
         budgets: most of each budget of an attempt, by name.
-        mail_allowed: whether a tenant may write to an address.
+        people: which of some addresses are a tenant's own people's; None: those that the ledger knows.
         on_log: told every log line as it arrives.
     """
 
@@ -55,7 +45,7 @@ class SandboxExecutor:
         clock: Clock,
         *,
         budgets: dict[str, int] | None = None,
-        mail_allowed: Callable[[str, str], bool] = anyone,
+        people: People | None = None,
         on_log: Callable[[Claim, LogLine], None] | None = None,
     ) -> None:
         self.pool = pool
@@ -63,7 +53,7 @@ class SandboxExecutor:
         self._datasets = datasets
         self._clock = clock
         self._budgets = budgets
-        self._mail_allowed = mail_allowed
+        self._people = people or StoredPeople(read)
         self._on_log = on_log
 
     @classmethod
@@ -84,6 +74,7 @@ class SandboxExecutor:
             reads,
             engine.datasets,
             books.clock,
+            people=None if engine.is_own is None else AskedPeople(reads, engine.is_own),
         )
 
     async def start(self) -> None:
@@ -97,7 +88,7 @@ class SandboxExecutor:
             self._read.close()
 
     async def execute(self, claim: Claim) -> Finished:
-        """Run one attempt to its end; cancelled, it raises :class:`lodger.engine.node.executor.Stopped`."""
+        """Run one attempt to its end."""
         now_us = self._clock.now_us()
         attempt = Attempt(
             claim,
@@ -105,34 +96,15 @@ class SandboxExecutor:
             self._datasets,
             now_us=now_us,
             budgets=self._budgets,
-            mail_allowed=self._mail_allowed,
+            people=self._people,
             on_log=self._on_log,
+            numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
         )
         try:
-            report = await self._see_through(as_job(claim, attempt), attempt)
-        except _Killed as killed:
-            raise Stopped(finished(claim, attempt, killed.report)) from None
+            report = await self.pool.run(as_job(claim, attempt), attempt)
         finally:
             attempt.close()
         return finished(claim, attempt, report)
-
-    async def _see_through(self, job: Job, attempt: Attempt) -> Report:
-        """Run a job in a task of its own, so that a cancellation does not lose what it has said."""
-        stop = asyncio.get_running_loop().create_future()
-        running = asyncio.ensure_future(self.pool.run(replace(job, stop=stop), attempt))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            stop.set_result(None)
-            try:
-                await asyncio.wait({running}, timeout=REPORT_S)
-            finally:
-                # It has not begun yet, or this wait was cancelled too.
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-            if running.cancelled() or running.exception() is not None:
-                raise
-            raise _Killed(running.result()) from None
 
 
 def as_job(claim: Claim, attempt: Attempt) -> Job:

@@ -23,6 +23,8 @@ class AllowanceSpec:
 
 ALLOWANCES: tuple[AllowanceSpec, ...] = (
     AllowanceSpec("concurrent_runs", 1, 100_000, "attempts at once"),
+    AllowanceSpec("scripts", 0, 10_000_000, "scripts that exist at once"),
+    AllowanceSpec("versions", 1, 10_000_000, "versions of one script"),
     AllowanceSpec("schedules", 0, 10_000_000, "schedules that exist at once"),
     AllowanceSpec("min_interval_s", 1, 86_400 * 366, "least distance of two slots of a schedule, over all its rules"),
     AllowanceSpec("runs_per_day", 0, 1_000_000_000, "attempts a day; those that failed by our fault are not counted"),
@@ -43,6 +45,8 @@ class Allowance:
     """
 
     concurrent_runs: int
+    scripts: int
+    versions: int
     schedules: int
     min_interval_s: int
     runs_per_day: int | None

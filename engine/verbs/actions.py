@@ -1,17 +1,20 @@
 """The verbs on actions: what happened, happens and will."""
 
-from datetime import datetime
+import math
+from datetime import datetime, timedelta
 
 from lodger.engine.clock import to_us
 from lodger.engine.errors import InputError
-from lodger.engine.ledger import actions, backfills
+from lodger.engine.ledger import actions, backfills, keys, tenants
+from lodger.engine.ledger.actions import Request
 from lodger.engine.ledger.backfills import Backfilled
-from lodger.engine.ledger.records import Action, Attempt, Json, Schedule
+from lodger.engine.ledger.records import Action, Attempt, Json, Page, Schedule
+from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.verbs.noun import Verbs, aware
 from lodger.sandbox.job import LogLine
 
 # Inside the noun the word ``list`` is a verb.
-ActionList = list[Action]
+ActionPage = Page[Action]
 AttemptList = list[Attempt]
 LineList = list[LogLine]
 
@@ -27,12 +30,32 @@ class Actions(Verbs):
         schedule_id: str | None = None,
         state: str | None = None,
         *,
-        limit: int = 100,
+        outcome: str | None = None,
+        origin: str | None = None,
+        script: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = 100,
         before: str | None = None,
-    ) -> ActionList:
-        """Give actions, newest first; ``before`` is the last id of the page before."""
+        cursor: str | None = None,
+    ) -> ActionPage:
+        """Give actions, newest first: a page (see :meth:`Tenants.list`), or all with ``limit`` None.
+
+        Args:
+            since: only those due then or later; ``until``: only those due earlier.
+            before: only those made before the one with this id.
+
+        Raises:
+            InputError: state_unknown, outcome_unknown, origin_unknown, cursor_invalid, limit_invalid.
+        """
+        sought = actions.Sought(tenant_id, schedule_id, state, outcome, origin, script, aware(since), aware(until))
         with self.books.database.read() as connection:
-            return actions.list_some(connection, tenant_id, schedule_id, state, limit=limit, before=before)
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            of = f"actions:{sought}"
+            last = keys.place(connection, of, cursor) if cursor else before
+            found = actions.list_some(connection, sought, limit=keys.most(limit), before=last)
+            return keys.page(connection, of, found, limit, lambda each: each.id)
 
     def get(self, action_id: str, tenant_id: str | None = None) -> Action:
         """Give one action; raises NotFound."""
@@ -49,6 +72,45 @@ class Actions(Verbs):
         with self.books.database.read() as connection:
             return actions.logs(connection, action_id, tenant_id)
 
+    def run_at(
+        self,
+        tenant_id: str,
+        script: str,
+        at: datetime,
+        params: Json = None,
+        request_key: str | None = None,
+    ) -> Action:
+        """Run a script once at an instant, however far away; one in the past is due at once.
+
+        ``request_key``: asking again with the same key (per tenant) gives the action of the first time.
+        """
+        return self._once("actions.run_at", tenant_id, Request(script, to_us(_instant(at)), params, request_key))
+
+    def run_in(
+        self,
+        tenant_id: str,
+        script: str,
+        delay: float | str | timedelta,
+        params: Json = None,
+        request_key: str | None = None,
+    ) -> Action:
+        """Run a script once after a delay, counted from now on the engine's clock.
+
+        Args:
+            delay: milliseconds, a timedelta, or a text such as ``"90s"``, ``"1h30m"``, ``"PT15M"``.
+
+        Raises:
+            InputError: instant_out_of_range, delay_negative, or what is wrong with the text.
+        """
+        at_us = self._now_us + _delay_us(delay)
+        return self._once("actions.run_in", tenant_id, Request(script, at_us, params, request_key))
+
+    def _once(self, verb: str, tenant_id: str, request: Request) -> Action:
+        with self._changing(verb, tenant_id, request.script) as change:
+            before = actions.asked(change.connection, tenant_id, request.request_key)
+            made = before or actions.once(self.books, change.connection, tenant_id, request, self._now_us)
+            return change.made(made, changed=before is None)
+
     def run_now(
         self,
         schedule: Schedule | str,
@@ -56,17 +118,15 @@ class Actions(Verbs):
         *,
         params: Json = None,
         request_key: str | None = None,
-        node: str | None = None,
     ) -> Action:
-        """Run a schedule's script now; by a Schedule, or by tenant and name or id.
-
-        Args:
-            node: name of the node that shall run it; any one unless told, also of a schedule placed on every node.
-        """
+        """Run a schedule's script now; by a Schedule, or by tenant and name or id."""
         tenant_id, name = _whose(schedule, tenant_id)
-        with self.books.database.write() as connection:
-            asked = actions.run_now(self.books, connection, tenant_id, name, params, request_key, self._now_us, node)
-        return self._done(asked)
+        with self._changing("actions.run_now", tenant_id, name) as change:
+            before = actions.asked(change.connection, tenant_id, request_key)
+            made = before or actions.run_now(
+                self.books, change.connection, tenant_id, name, params, request_key, self._now_us
+            )
+            return change.made(made, changed=before is None)
 
     def backfill(
         self, schedule: Schedule | str, tenant_id: str | None = None, *, start: datetime, end: datetime
@@ -80,9 +140,10 @@ class Actions(Verbs):
         """
         tenant, name = _whose(schedule, tenant_id)
         begin, until = to_us(_instant(start)), to_us(_instant(end))
-        with self.books.database.write() as connection:
-            made = backfills.backfill(self.books, connection, tenant, name, begin, until, self._now_us)
-        return self._done(made)
+        with self._changing("actions.backfill", tenant, name) as change:
+            made = backfills.backfill(self.books, change.connection, tenant, name, begin, until, self._now_us)
+            log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
+            return change.made(made, after=log)
 
     def replay(
         self, action_id: str, tenant_id: str | None = None, *, newest: bool = False, request_key: str | None = None
@@ -97,17 +158,30 @@ class Actions(Verbs):
             InputError: replay_gap, when the row stands for many slots.
         """
         whose = self.get(action_id, tenant_id).tenant_id
-        with self.books.database.write() as connection:
-            made = backfills.replay(
-                self.books, connection, whose, action_id, self._now_us, newer=newest, request_key=request_key
+        with self._changing("actions.replay", whose, action_id) as change:
+            before = actions.asked(change.connection, whose, request_key)
+            made = before or backfills.replay(
+                self.books, change.connection, whose, action_id, self._now_us, newer=newest, request_key=request_key
             )
-        return self._done(made)
+            return change.made(made, changed=before is None)
 
     def cancel(self, action_id: str, tenant_id: str | None = None) -> Action:
         """Cancel an action that is not over: queued, waiting or running; raises Conflict when it is over."""
-        with self.books.database.write() as connection:
-            cancelled = actions.cancel(connection, action_id, tenant_id, self._now_us)
-        return self._done(cancelled)
+        whose = self.get(action_id, tenant_id).tenant_id
+        with self._changing("actions.cancel", whose, action_id) as change:
+            change.before(actions.get(change.connection, action_id, whose))
+            return change.made(actions.cancel(change.connection, action_id, whose, self._now_us))
+
+
+def _delay_us(delay: float | str | timedelta) -> int:
+    if isinstance(delay, str):
+        return parse_duration(delay)
+    if not isinstance(delay, timedelta) and not math.isfinite(delay):
+        raise InputError("instant_out_of_range", f"{delay} is no delay", fix="give milliseconds or a timedelta")
+    us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
+    if us < 0:
+        raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")
+    return us
 
 
 def _whose(schedule: Schedule | str, tenant_id: str | None) -> tuple[str, str]:

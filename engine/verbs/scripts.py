@@ -1,27 +1,26 @@
 """The verbs on scripts and their versions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from lodger.engine.errors import NotFound
-from lodger.engine.ledger import scripts
-from lodger.engine.ledger.records import Script, ScriptVersion
+from lodger.engine.errors import Conflict, NotFound
+from lodger.engine.ledger import differences, keys, scripts, tenants
+from lodger.engine.ledger.grants import encoded
+from lodger.engine.ledger.records import Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.ledger.script_content import Content, Given, read
-from lodger.engine.typed_params import read_fields
 from lodger.engine.verbs.module_check import ModuleCheck
-from lodger.engine.verbs.noun import Verbs
+from lodger.engine.verbs.noun import UNCHANGED, Verbs
 
 # Inside the noun the word ``list`` is a verb.
-ScriptList = list[Script]
-VersionList = list[ScriptVersion]
+ScriptPage = Page[Script]
+VersionPage = Page[ScriptVersion]
 
 
 @dataclass(frozen=True, slots=True)
 class Scripts(Verbs):
     """Scripts and their versions."""
 
-    check: ModuleCheck
+    intake: ModuleCheck
 
     def put(
         self,
@@ -29,29 +28,50 @@ class Scripts(Verbs):
         name: str,
         source: Given,
         *,
-        params: Mapping[str, Any] | None = None,
-        offered: bool = False,
+        grants: Iterable[str] | None = UNCHANGED,
+        why: str | None = None,
+        after_version: int | None = None,
     ) -> ScriptVersion:
-        """Store a version; the same source again makes no new one.
+        """Store a version; the same source and grants again make no new one.
 
         Args:
             source: the text of ``main.js``, source by file name with ``main.js`` among them, or the bytes of a WebAssembly module,
                 which is compiled first, in a locked worker.
-            params: its typed params, see :mod:`lodger.engine.typed_params`; None for any JSON value.
-            offered: every tenant may bind it, by its name with @ before it; for scripts of the tenant ``@platform``.
+            grants: of the tenant's grants those that this script needs; None for all of them. Left out: as the version before.
+            why: the reason, kept with the version and in the audit log.
+            after_version: refuse when another version has come since this one; 0 when there may be none at all.
 
         Raises:
             InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large, not_webassembly,
-                module_refused, module_too_costly, fields_invalid, not_offerable.
+                module_refused, module_too_costly, grant_unknown, why_invalid.
+            Conflict: scripts_full, versions_full, changed_meanwhile.
             Unavailable: a module cannot be compiled on this host.
         """
         content = self._compiled(tenant_id, name, source) if isinstance(source, bytes) else source
-        fields = read_fields(params)
-        with self.books.database.write() as connection:
-            version = scripts.put(
-                self.books, connection, tenant_id, name, content, self._now_us, fields=fields, offered=offered
+        needs = encoded if grants is UNCHANGED else lambda _before: encoded(grants)
+        with self._changing("scripts.put", tenant_id, name, name) as change:
+            latest = scripts.latest(change.connection, tenant_id, name)
+            if latest is not None:
+                change.before(latest)
+            if after_version is not None and after_version != (latest.version if latest else 0):
+                raise Conflict(
+                    "changed_meanwhile",
+                    f"script {name!r} is at version {latest.version if latest else 0}, not {after_version}",
+                    why="somebody else has stored it in between",
+                    fix="read it again, and store your change on top of that",
+                )
+            return change.made(
+                scripts.put(
+                    self.books,
+                    change.connection,
+                    tenant_id,
+                    name,
+                    content,
+                    self._now_us,
+                    change.act_because(why),
+                    needs=needs,
+                )
             )
-        return self._done(version)
 
     def _compiled(self, tenant_id: str, name: str, wasm: bytes) -> Content:
         # Outside of the transaction: nobody waits for a stranger's module to compile.
@@ -64,7 +84,7 @@ class Scripts(Verbs):
             except NotFound:
                 known = ""
         if known != content.digest:
-            self.check.demand(tenant_id, wasm, limits)
+            self.intake.demand(tenant_id, wasm, limits)
         return content
 
     def get(self, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
@@ -82,17 +102,43 @@ class Scripts(Verbs):
         with self.books.database.read() as connection:
             return scripts.module(connection, tenant_id, name, version)
 
-    def versions(self, tenant_id: str, name: str) -> VersionList:
-        """Give every version, newest first."""
+    def versions(
+        self, tenant_id: str, name: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> VersionPage:
+        """Give versions, newest first: all of them, or a page (see :meth:`Tenants.list`)."""
         with self.books.database.read() as connection:
-            return scripts.versions(connection, tenant_id, name)
+            of = f"versions:{tenant_id}:{name}"
+            before = keys.place(connection, of, cursor) if cursor else None
+            found = scripts.versions(connection, tenant_id, name, before=before, limit=keys.most(limit))
+            return keys.page(connection, of, found, limit, lambda each: each.version)
 
-    def list(self, tenant_id: str) -> ScriptList:
-        """Give the tenant's scripts, by name."""
+    def diff(self, tenant_id: str, name: str, older: int, newer: int | None = None) -> ScriptDiff:
+        """Say what differs between two versions; ``newer`` is the latest when it is left out."""
         with self.books.database.read() as connection:
-            return scripts.list_all(connection, tenant_id)
+            before = scripts.get(connection, tenant_id, name, older)
+            after = scripts.get(connection, tenant_id, name, newer)
+        files = differences.of_files(before.modules, after.modules)
+        return ScriptDiff(name, before.version, after.version, files)
 
-    def offered(self) -> ScriptList:
-        """Give the platform's scripts that every tenant may bind, by name; their ``fields`` say what they want to be told."""
+    def rollback(self, tenant_id: str, name: str, version: int, *, why: str | None = None) -> ScriptVersion:
+        """Store an earlier version's source again, as a new version; what came in between stays readable."""
+        with self._changing("scripts.rollback", tenant_id, name, name) as change:
+            change.before(scripts.get(change.connection, tenant_id, name))
+            old = scripts.content(change.connection, scripts.get(change.connection, tenant_id, name, version))
+            act = change.act_because(why or change.act.why or f"rollback to version {version}")
+            found = scripts.get(change.connection, tenant_id, name, version)
+            return change.made(
+                scripts.put(
+                    self.books, change.connection, tenant_id, name, old, self._now_us, act,
+                    needs=lambda _before: encoded(found.grants),
+                )
+            )  # fmt: skip
+
+    def list(self, tenant_id: str, *, limit: int | None = None, cursor: str | None = None) -> ScriptPage:
+        """Give the tenant's scripts, by name: all of them, or a page (see :meth:`Tenants.list`)."""
         with self.books.database.read() as connection:
-            return scripts.offered(connection)
+            tenants.get(connection, tenant_id)
+            of = f"scripts:{tenant_id}"
+            after = keys.place(connection, of, cursor) if cursor else None
+            found = scripts.some(connection, tenant_id, after=after, limit=keys.most(limit))
+            return keys.page(connection, of, found, limit, lambda each: each.name)

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lodger.engine.ledger import tenants
-from lodger.engine.ledger.records import Tenant
+from lodger.engine.ledger import keys, tenants, turns
+from lodger.engine.ledger.grants import encoded, encoded_people
+from lodger.engine.ledger.records import Page, Tenant
 from lodger.engine.verbs.noun import UNCHANGED, Verbs
 
 # Inside the noun the word ``list`` is a verb.
-TenantList = list[Tenant]
+TenantPage = Page[Tenant]
 
 
 class Tenants(Verbs):
@@ -22,64 +23,82 @@ class Tenants(Verbs):
         name: str | None = None,
         limits: Mapping[str, Any] | None = None,
         *,
-        labels: str | Iterable[str] | None = None,
+        grants: Iterable[str] = (),
+        people: Iterable[str] = (),
     ) -> Tenant:
-        """Make a tenant. ``limits``: process limits and ``concurrent_runs`` as the operator allows them.
+        """Make a tenant.
 
         Args:
-            labels: only nodes that carry all of them run anything of this tenant; ``node:NAME`` is the node of that name.
+            limits: process limits and ``concurrent_runs`` as the operator allows them.
+            grants: what its scripts may do beside what every tenant's may (setting ``grants``), like ``sets:write``.
+            people: its own people, whom scripts may mail: addresses, and ``*@example.com`` for whole domains.
 
         Raises:
-            InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, label_invalid.
+            InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, grant_unknown, address_invalid.
             Conflict: tenant_exists.
         """
-        with self.books.database.write() as connection:
-            made = tenants.create(self.books, connection, tenant_id, name, dict(limits or {}), self._now_us, labels)
-        return self._done(made)
-
-    def edit(
-        self,
-        tenant_id: str,
-        *,
-        name: str = UNCHANGED,
-        limits: Mapping[str, Any] | None = UNCHANGED,
-        labels: str | Iterable[str] | None = UNCHANGED,
-    ) -> Tenant:
-        """Change what is given; ``limits`` are given all anew. What waits goes by it at once.
-
-        Raises:
-            InputError: limit_unknown, limit_out_of_range, label_invalid.
-        """
-        given = {"name": name, "limits": limits, "labels": labels}
-        change = {key: value for key, value in given.items() if value is not UNCHANGED}
-        with self.books.database.write() as connection:
-            edited = tenants.edit(self.books, connection, tenant_id, change)
-        return self._done(edited)
+        more, own = tuple(grants), encoded_people(people)
+        held = encoded([*self.books.sources.grants(None).shown(), *more]) if more else None
+        with self._changing("tenants.create", tenant_id) as change:
+            made = tenants.create(
+                self.books,
+                change.connection,
+                tenant_id,
+                name,
+                dict(limits or {}),
+                self._now_us,
+                grants=held,
+                people=own,
+            )
+            return change.made(made)
 
     def get(self, tenant_id: str) -> Tenant:
         """Give one tenant; raises NotFound."""
         with self.books.database.read() as connection:
             return tenants.get(connection, tenant_id)
 
-    def list(self) -> TenantList:
-        """Give every tenant, by id."""
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> TenantPage:
+        """Give tenants, by id: all of them, or a page.
+
+        Args:
+            limit: most that are given; the answer's ``next`` is the cursor of the page after, None on the last.
+
+        Raises:
+            InputError: cursor_invalid.
+        """
         with self.books.database.read() as connection:
-            return tenants.list_all(connection)
+            after = keys.place(connection, "tenants", cursor) if cursor else None
+            found = tenants.some(connection, after=after, limit=keys.most(limit))
+            return keys.page(connection, "tenants", found, limit, lambda each: each.id)
+
+    def edit(self, tenant_id: str, *, name: str = UNCHANGED, limits: Mapping[str, Any] | None = UNCHANGED) -> Tenant:
+        """Change the name, or all the limits at once; attempts that start from now on have the new ones.
+
+        Raises:
+            InputError: limit_unknown, limit_out_of_range.
+        """
+        with self._changing("tenants.edit", tenant_id) as change:
+            change.before(tenants.get(change.connection, tenant_id))
+            given = {"name": name, "limits": limits}
+            wanted = {key: value for key, value in given.items() if value is not UNCHANGED}
+            return change.made(tenants.edit(self.books, change.connection, tenant_id, wanted))
 
     def suspend(self, tenant_id: str) -> Tenant:
         """Stop everything of a tenant at once; nothing of it starts or commits until it is resumed."""
-        with self.books.database.write() as connection:
-            suspended = tenants.suspend(self.books, connection, tenant_id, self._now_us)
-        return self._done(suspended)
+        with self._changing("tenants.suspend", tenant_id) as change:
+            change.before(tenants.get(change.connection, tenant_id))
+            return change.made(tenants.suspend(self.books, change.connection, tenant_id, self._now_us))
 
     def resume(self, tenant_id: str) -> Tenant:
         """Go on; slots of the suspension are gap rows."""
-        with self.books.database.write() as connection:
-            resumed = tenants.resume(self.books, connection, tenant_id, self._now_us)
-        return self._done(resumed)
+        with self._changing("tenants.resume", tenant_id) as change:
+            change.before(tenants.get(change.connection, tenant_id))
+            return change.made(tenants.resume(self.books, change.connection, tenant_id, self._now_us))
 
     def delete(self, tenant_id: str) -> None:
-        """Delete a tenant with everything that is its own, for ever."""
-        with self.books.database.write() as connection:
-            tenants.erase(connection, tenant_id)
-        self.changed()
+        """Delete a tenant with everything that is its own, for ever; that it was deleted stays in the platform's audit log."""
+        with self._changing("tenants.delete", None, tenant_id) as change:
+            turns.lock(change.connection, [tenant_id])
+            change.before(tenants.get(change.connection, tenant_id))
+            tenants.erase(change.connection, tenant_id)
+            change.made(None, after={})

@@ -69,7 +69,7 @@ def play(path: Path, source: str, *, meddle: bool) -> tuple[list[Event], list[An
             told: asyncio.Queue[Event] = asyncio.Queue()
             loop = asyncio.get_running_loop()
             engine.on_event(lambda event: loop.call_soon_threadsafe(told.put_nowait, event))
-            await engine.tenants.create("one")
+            await engine.tenants.create("one", grants=["sets:write"], people=["*@one.example"])
             await engine.scripts.put("one", "s", source)
             events: list[Event] = []
             async with engine.node(executor, apply_effects=effects_applier(clock)):

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
+from tests.unit.data.shop import ALL, NOW_US, Shop, customers, instant, order, orders
 
 from lodger.engine.effects import commit
 from lodger.engine.node.executor import Claim, Finished
@@ -59,7 +59,7 @@ def claim(source: str, **more: Any) -> Claim:
         "action_id": "018f0000-0000-7000-8000-000000000001", "tenant_id": "one", "schedule_id": "s1", "script_name": "t",
         "script_version": 1, "modules": {"main.js": source}, "attempt": 1, "step": 0, "lease_epoch": 1, "origin": "slot",
         "slot_us": NOW_US, "due_us": NOW_US, "started_us": NOW_US, "tz": "Europe/Berlin",
-        "upcoming_us": (NOW_US + 60_000_000,), "params": {"limit": 5},
+        "upcoming_us": (NOW_US + 60_000_000,), "params": {"limit": 5}, "grants": ALL,
     }  # fmt: skip
     return Claim(**given | more)
 

@@ -37,7 +37,7 @@ def house(tmp_path: Path) -> Path:
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "light.js").write_text(LIGHT)
     place = str(tmp_path / "ledger.db")
-    assert lodger("tenant", "create", "oak", "--db", place).code == 0
+    assert lodger("tenant", "create", "oak", "--grant", "sets:write", "--db", place).code == 0
     assert lodger("script", "put", "oak", "light", str(tmp_path / "light.js"), "--db", place).code == 0
     with sqlite3.connect(place) as connection:
         connection.execute("create table lamps (id integer primary key, house text not null, lit integer not null)")

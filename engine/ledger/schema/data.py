@@ -13,6 +13,7 @@ from sqlalchemy import (
 )
 
 from lodger.engine.ledger.schema.metadata import metadata
+from lodger.engine.ledger.schema.scheduling import Id
 
 #: JSON text under a key; scope "" is the whole tenant's, else a schedule's id. ``expires_us`` None means never.
 kv = Table(
@@ -61,3 +62,38 @@ outbox = Table(
     CheckConstraint("(state IN ('queued', 'sending')) = (next_at_us IS NOT NULL)", name="due"),
     Index("ix_lodger_outbox_due", "state", "next_at_us"),
 )
+
+#: Attempts past the point of return: they have succeeded, and their effects in a platform's own database are on their way.
+#: ``docket`` is what is written there and ``own`` what is written here (:mod:`lodger.engine.effects.codec`), ``ended`` the
+#: attempt's end as JSON. Whoever moves ``next_us`` on may try next.
+sealed = Table(
+    "lodger_sealed",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("step", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("docket", Text, nullable=False),
+    Column("own", Text, nullable=False),
+    Column("ended", Text, nullable=False),
+    Column("sealed_us", BigInteger, nullable=False),
+    Column("next_us", BigInteger, nullable=False),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("last_error", Text),
+    Index("ix_lodger_sealed_next", "next_us"),
+)
+
+#: Keys, documents and cursors that a sealed attempt will write: until then nobody else does.
+holds = Table(
+    "lodger_holds",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("scope", String(64), primary_key=True),
+    Column("key", String(512), primary_key=True),
+    Column("action_id", Id, nullable=False),
+    Index("ix_lodger_holds_action", "action_id"),
+)
+
+#: All that a database needs for scripts to work on, without a ledger.
+TABLES = (kv, documents, outbox, sealed, holds)

@@ -274,13 +274,6 @@ def test_writing_what_was_read_asks_nothing_more(shop: Shop) -> None:
     assert shop.asked == 1
 
 
-def test_grants(shop: Shop) -> None:
-    attempt = shop.attempt(claim={"grants": ("db:read",)})
-    assert ask(attempt, "db.count", set="orders") == 2
-    for call, arguments in (("db.delete", {"set": "orders", "id": 1}), ("kv.get", {"key": "k"}), ("mail.send", {})):
-        assert ask(attempt, call, **arguments)[0] == "denied"
-
-
 def test_the_table_and_the_handlers_are_one() -> None:
     from lodger.engine.capabilities.arguments import _CHECKS
     from lodger.engine.capabilities.table import HANDLERS

@@ -10,13 +10,16 @@ from sqlalchemy.pool import StaticPool
 
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.schema.data import documents, kv, outbox
+from lodger.engine.ledger.schema.data import TABLES
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim
+from lodger.engine.policy.grants import parse
 
 T = TypeVar("T")
 NOW_US = 1_795_000_000_000_000
+#: What most of these tests are not about.
+ALL = parse(["collections", "sets:write", "kv", "mail:*", "events", "fetch:*"])
 platform = sa.MetaData()
 
 customers = sa.Table(
@@ -59,7 +62,7 @@ class Shop:
         if url is None:
             self.engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
             sa.event.listen(self.engine, "connect", lambda raw, _: raw.execute("PRAGMA foreign_keys = ON"))
-            metadata.create_all(self.engine, tables=[kv, documents, outbox])
+            metadata.create_all(self.engine, tables=list(TABLES))
         else:
             self.engine = Database(url).engine
         platform.create_all(self.engine)
@@ -77,7 +80,7 @@ class Shop:
         claim = Claim(
             action_id="018f0000-0000-7000-8000-000000000001", tenant_id=tenant, schedule_id="s1", script_name="t",
             script_version=1, modules={}, attempt=1, step=0, lease_epoch=1, origin="slot", slot_us=NOW_US, due_us=NOW_US,
-            started_us=NOW_US, **options.pop("claim", {}),
+            started_us=NOW_US, **{"grants": ALL, **options.pop("claim", {})},
         )  # fmt: skip
         return Attempt(claim, self.read, self.datasets, now_us=NOW_US, **options)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.unit.data.shop import NOW_US, count_on, customers, orders, platform
+from tests.unit.data.shop import ALL, NOW_US, count_on, customers, orders, platform
 
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.memory import MemoryStore
@@ -52,6 +52,7 @@ class Book:
         claim = Claim(
             action_id=f"018f0000-0000-7000-8000-{number:012}", tenant_id="one", schedule_id="s1", script_name="t", script_version=1,
             modules={}, attempt=1, step=0, lease_epoch=1, origin="slot", slot_us=NOW_US, due_us=NOW_US, started_us=NOW_US,
+            grants=ALL,
         )  # fmt: skip
         return Attempt(claim, self.read, self.datasets, now_us=NOW_US)
 

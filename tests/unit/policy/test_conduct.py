@@ -9,7 +9,7 @@ from lodger.engine.policy.allowance import ALLOWANCES, CPU, MAILS, RUNS, Allowan
 from lodger.engine.policy.conduct import Conduct, Priority, parse_conduct, parse_priority
 from lodger.engine.policy.defaults import POLICIES
 
-OPERATOR = Allowance(2, 100, 60, None, None, None, 30, 1000)
+OPERATOR = Allowance(2, 1000, 10_000, 100, 60, None, None, None, 30, 1000)
 counts = st.integers(0, 50)
 
 
@@ -64,7 +64,7 @@ def test_nonsense_is_refused_with_the_way_out(wish: dict[str, object]) -> None:
 def test_a_budget_is_exhausted_exactly_when_one_of_its_parts_is(
     runs: int | None, cpu: int | None, mails: int | None, used: tuple[int, int, int]
 ) -> None:
-    allowance = Allowance(2, 100, 60, runs, cpu, mails, 30, 1000)
+    allowance = Allowance(2, 1000, 10_000, 100, 60, runs, cpu, mails, 30, 1000)
     spent = Used(used[0], used[1] * 1_000_000, used[2])
     over = [
         reason

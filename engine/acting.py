@@ -1,0 +1,93 @@
+"""On whose behalf the verbs are carried out: who, by which way, why. The audit log writes it beside every change.
+
+An embedding platform says it around its calls::
+
+    with acting("alice@example.com", why="ticket 4711"):
+        engine.schedules.pause("acme", "nightly")
+
+What says nothing acts as the user that the process runs as.
+"""
+
+import getpass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection
+
+#: Longest name of an actor and longest reason, letters; what is longer is cut.
+MOST_LETTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Who does what is done now.
+
+    Attributes:
+        actor: a person, a token, a user of the operating system.
+        via: ``python``, ``cli``, ``http``, or ``node`` for what the engine does by itself.
+        why: the reason that was given.
+        request_id: of the HTTP request.
+        expect: called with what is stored, inside the transaction that would change it; raises when it is not what the
+            caller saw (If-Match).
+        remember: called with the verb's answer, inside the transaction, before it is stored (idempotency keys).
+    """
+
+    actor: str
+    via: str
+    why: str | None = None
+    request_id: str | None = None
+    expect: Callable[[Any], None] | None = None
+    remember: Callable[[Connection, Any], None] | None = None
+
+
+_present: ContextVar[Act | None] = ContextVar("lodger_act", default=None)
+
+
+@cache
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in many containers
+        return "unknown"
+
+
+def present() -> Act:
+    """Give who acts in this context."""
+    return _present.get() or Act(_user(), "python")
+
+
+@contextmanager
+def acting(actor: str | None = None, *, via: str | None = None, why: str | None = None) -> Iterator[Act]:
+    """Say who acts inside the block, and why; what is not given stays as it is outside.
+
+    It holds for the present task or thread and for what the engine does on its behalf.
+    """
+    outer = present()
+    act = replace(outer, actor=_cut(actor) or outer.actor, via=via or outer.via, why=_cut(why) or outer.why)
+    with in_act(act):
+        yield act
+
+
+@contextmanager
+def in_act(act: Act) -> Iterator[None]:
+    """Carry out the block as this act."""
+    token = _present.set(act)
+    try:
+        yield
+    finally:
+        _present.reset(token)
+
+
+def without_memory(act: Act) -> Act:
+    """Give the act without what belongs to one verb only: a request that carries out two must not remember both."""
+    return replace(act, expect=None, remember=None)
+
+
+def _cut(text: str | None) -> str | None:
+    if text is None:
+        return None
+    return "".join(char if char.isprintable() else " " for char in text)[:MOST_LETTERS].strip() or None

@@ -1,0 +1,135 @@
+"""A docket as JSON text and back, exactly: how an attempt that is sealed waits for whoever applies it.
+
+Sets are named as scripts name them; a node on which one of them is not exposed cannot read the text, and says so.
+"""
+
+import json
+from dataclasses import fields
+from typing import Any, get_args
+
+from lodger.engine.data.dataset import Collection, Dataset
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.packed import pack, pack_row, unpack, unpack_row
+from lodger.engine.effects.docket import ROW_EFFECTS, Docket, Held, Standing
+from lodger.engine.effects.effect import Effect
+
+FORMAT = 1
+_CLASSES: dict[str, type[Any]] = {each.__name__: each for each in get_args(Effect)}
+
+
+class Undecodable(Exception):
+    """What was sealed cannot be read here: a set is not exposed on this node, or a later version sealed it."""
+
+
+def encode(docket: Docket) -> str:
+    """Give the text."""
+    body = {
+        "format": FORMAT,
+        "tenant": docket.tenant_id,
+        "action": docket.action_id,
+        "step": docket.step,
+        "effects": [[index, _effect(effect)] for index, effect in docket.effects],
+        "standing": [
+            [
+                _set(rows),
+                [[_key(rows, key), _base(rows, held.base), held.index, held.line] for key, held in some.items()],
+            ]
+            for rows, some in docket.standing.items()
+        ],
+        "held": [[each.scope, each.key, each.base, each.index, each.line] for each in docket.held],
+    }
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def decode(text: str, datasets: Datasets) -> Docket:
+    """Give the docket of :func:`encode`.
+
+    Raises:
+        Undecodable: not on this node.
+    """
+    body = json.loads(text)
+    if body.get("format") != FORMAT:
+        raise Undecodable(f"it was sealed in format {body.get('format')}, this version reads {FORMAT}")
+    try:
+        return Docket(
+            body["tenant"],
+            body["action"],
+            body["step"],
+            datasets,
+            tuple((index, _effect_of(each, datasets)) for index, each in body["effects"]),
+            {
+                (rows := _set_of(name, datasets)): {
+                    _key_of(rows, key): Standing(None if base is None else unpack_row(rows, base), index, line)
+                    for key, base, index, line in some
+                }
+                for name, some in body["standing"]
+            },
+            tuple(Held(*each) for each in body["held"]),
+        )
+    except KeyError as error:
+        raise Undecodable(f"{error.args[0]!r} is not exposed on this node") from None
+
+
+def _set(rows: Dataset) -> list[str]:
+    return ["collection" if isinstance(rows, Collection) else "table", rows.name]
+
+
+def _set_of(named: list[str], datasets: Datasets) -> Dataset:
+    kind, name = named
+    if kind == "collection":
+        return Collection(name)
+    return datasets.table(name)
+
+
+def _key(rows: Dataset, key: Any) -> Any:
+    return pack(rows.key.kind, key)
+
+
+def _key_of(rows: Dataset, key: Any) -> Any:
+    return unpack(rows.key.kind, key)
+
+
+def _base(rows: Dataset, base: Any) -> Any:
+    return None if base is None else pack_row(rows, base)
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    body: dict[str, Any] = {"is": type(effect).__name__}
+    for each in fields(effect):
+        value = getattr(effect, each.name)
+        if value is None:
+            continue
+        if isinstance(effect, ROW_EFFECTS):
+            value = _part(effect, each.name, value)
+        body[each.name] = sorted(value) if isinstance(value, frozenset) else value
+    return body
+
+
+def _part(effect: Any, name: str, value: Any) -> Any:
+    if name == "rows":
+        return _set(value)
+    if name == "key":
+        return _key(effect.rows, value)
+    if name in _ROWS:
+        return pack_row(effect.rows, value)
+    return value
+
+
+#: Members of effects that are rows, or parts of rows.
+_ROWS = ("row", "changes", "amounts")
+
+
+def _effect_of(body: dict[str, Any], datasets: Datasets) -> Effect:
+    made = _CLASSES[body["is"]]
+    given = {name: value for name, value in body.items() if name != "is"}
+    if issubclass(made, ROW_EFFECTS):
+        rows = given["rows"] = _set_of(given["rows"], datasets)
+        given["key"] = _key_of(rows, given["key"])
+        for name in _ROWS:
+            if name in given:
+                given[name] = unpack_row(rows, given[name])
+        if "given" in given:
+            given["given"] = frozenset(given["given"])
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    effect: Effect = made(**given)
+    return effect

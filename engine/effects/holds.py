@@ -1,0 +1,64 @@
+"""What sealed attempts will write in the ledger's database: nobody else writes it until they have.
+
+A sealed attempt can no longer fail: its effects elsewhere may be done. So what was compared when it was sealed must stay as
+it was. A hold lasts as long as the seal, which is a round trip unless the platform's database is away.
+"""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, bindparam, delete, insert, select
+
+from lodger.engine.data.dataset import Collection
+from lodger.engine.effects.docket import ROW_EFFECTS, Docket, Place
+from lodger.engine.effects.effect import Effect, KvAdd, KvSet
+from lodger.engine.effects.errors import NotYet
+from lodger.engine.ledger.schema.data import holds
+
+
+def places(effects: Iterable[tuple[int, Effect]]) -> dict[Place, tuple[int, Effect]]:
+    """Give what these effects write in the ledger's database, each with the first that does."""
+    found: dict[Place, tuple[int, Effect]] = {}
+    for index, effect in effects:
+        place: Place | None = None
+        if isinstance(effect, KvSet | KvAdd):
+            place = ("kv", effect.scope, effect.key)
+        elif isinstance(effect, ROW_EFFECTS) and isinstance(effect.rows, Collection):
+            place = ("document", effect.rows.name, effect.key)
+        if place is not None:
+            found.setdefault(place, (index, effect))
+    return found
+
+
+_of = select(holds.c.kind, holds.c.scope, holds.c.key).where(holds.c.tenant_id == bindparam("tenant"))
+
+
+def demand_free(connection: Connection, docket: Docket) -> None:
+    """Look whether a sealed attempt holds something that these effects write.
+
+    Raises:
+        NotYet: one does.
+    """
+    wanted = places(docket.effects)
+    if not wanted:
+        return
+    for row in connection.execute(_of, {"tenant": docket.tenant_id}):
+        met = wanted.get((row.kind, row.scope, row.key))
+        if met is not None:
+            index, effect = met
+            said = f"{row.kind} '{row.key}' is being written by a run that waits for another database"
+            raise NotYet(said, index=index, place=effect.line)
+
+
+def take(connection: Connection, docket: Docket) -> None:
+    """Hold what these effects write."""
+    rows = [
+        {"tenant_id": docket.tenant_id, "kind": kind, "scope": scope, "key": key, "action_id": docket.action_id}
+        for kind, scope, key in places(docket.effects)
+    ]
+    if rows:
+        connection.execute(insert(holds), rows)
+
+
+def release(connection: Connection, tenant_id: str, action_id: str) -> None:
+    """Let go of what an action holds."""
+    connection.execute(delete(holds).where(holds.c.tenant_id == tenant_id, holds.c.action_id == action_id))

@@ -1,0 +1,196 @@
+"""Makes one request and follows its redirects: each hop is read, allowed, resolved and judged like the first."""
+
+import asyncio
+import ssl
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+import h11
+import httpcore2
+
+from lodger.engine.egress import headers as allowed_headers
+from lodger.engine.egress import target as targets
+from lodger.engine.egress.address import Door
+from lodger.engine.egress.decoding import ACCEPTED, Body
+from lodger.engine.egress.errors import Cut, Refused, TooLarge, TooLate
+from lodger.engine.egress.headers import Headers
+from lodger.engine.egress.network import GuardedNetwork, Names
+from lodger.engine.egress.pace import Pace
+from lodger.engine.egress.request import MOST_HEADERS, MOST_HOPS, Answer, Redirect, Request
+from lodger.engine.egress.target import Target
+
+_POINTS_ELSEWHERE = {301, 302, 303, 307, 308}
+_BODILESS = {"GET", "HEAD"}
+_UNASKED = ("content-encoding", "content-length", "transfer-encoding")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What holds for every request of this node.
+
+    Attributes:
+        ports: that requests may go to.
+        tls: verifies certificates; nobody can ask for less.
+        payer_pace, host_pace: of one payer at one host, and of all together at one host.
+    """
+
+    door: Door
+    names: Names
+    ports: frozenset[int]
+    tls: ssl.SSLContext
+    payer_pace: Pace
+    host_pace: Pace
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The request as it goes on from hop to hop."""
+
+    method: str
+    target: Target
+    headers: Headers
+    body: bytes
+    sent: int = 0
+    received: int = 0
+
+
+async def send(rules: Rules, request: Request) -> Answer:
+    """Make a request; no connection, cookie or credential outlives it.
+
+    Raises:
+        NoAnswer: Refused, TooLate, TooLarge or Cut.
+    """
+    loop = asyncio.get_running_loop()
+    end = loop.time() + request.total_s
+    asked = _Asked(request.method, targets.read(request.url), request.headers, request.body)
+    try:
+        async with asyncio.timeout_at(end):
+            for hop in range(MOST_HOPS + 1):
+                _allow(rules, request, asked.target)
+                for pace, key in (
+                    (rules.payer_pace, (request.payer, asked.target.origin.host)),
+                    (rules.host_pace, asked.target.origin.host),
+                ):
+                    wait = pace.turn(key, end - loop.time())
+                    if wait is None:
+                        raise TooLate("no turn at that host in time")
+                    await asyncio.sleep(wait)
+                status, reason, headers, body = await _hop(rules, request, asked)
+                elsewhere = _elsewhere(status, headers) if request.redirect is not Redirect.MANUAL else None
+                if elsewhere is None:
+                    return Answer(status, reason, str(asked.target), headers, body, hop > 0, asked.sent, asked.received)
+                if request.redirect is Redirect.ERROR:
+                    raise Cut("it points elsewhere, which was to be an error")
+                _go_on(asked, status, elsewhere)
+            raise Refused(f"more than {MOST_HOPS} redirects")
+    except TimeoutError:
+        raise TooLate(f"{request.total_s} s are over") from None
+
+
+def _allow(rules: Rules, request: Request, target: Target) -> None:
+    origin = target.origin
+    if origin.port not in rules.ports:
+        raise Refused(f"port {origin.port}")
+    if not request.allowed(origin):
+        raise Refused(f"{origin} is not granted")
+    if target.address is None and ("." not in origin.host or origin.host.endswith(".localhost")):
+        raise Refused(f"{origin.host} is a name of this machine or its network")
+
+
+async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str, Headers, bytes]:
+    target = asked.target
+    sent = [("host", target.authority), *request.filled(target.origin, asked.headers), ("accept-encoding", ACCEPTED)]
+    if not any(name == "user-agent" for name, _ in sent):
+        sent.append(("user-agent", "Lodger"))
+    if asked.body or asked.method not in _BODILESS | {"DELETE", "OPTIONS"}:
+        sent.append(("content-length", str(len(asked.body))))
+    sent.append(("connection", "close"))
+    asked.sent += len(asked.method) + len(target.path) + len(asked.body) + 14
+    asked.sent += sum(len(name) + len(value) + 4 for name, value in sent)
+    network = GuardedNetwork(target, rules.door, rules.names)
+    connection = httpcore2.AsyncHTTPConnection(_origin(target), rules.tls, network_backend=network)
+    made = httpcore2.Request(
+        asked.method,
+        httpcore2.URL(
+            scheme=target.origin.scheme, host=target.origin.host, port=target.origin.port, target=target.path
+        ),
+        headers=[(name.encode(), value.encode("latin-1")) for name, value in sent],
+        content=asked.body,
+    )
+    try:
+        response = await connection.handle_async_request(made)
+        headers = _headers(response.headers)
+        asked.received += sum(len(name) + len(value) + 4 for name, value in headers)
+        body = await _body(request, asked, response, headers)
+    except (
+        httpcore2.NetworkError,
+        httpcore2.ProtocolError,
+        httpcore2.TimeoutException,
+        h11.ProtocolError,
+        OSError,
+    ) as error:
+        raise Cut(f"{type(error).__name__}: {error}") from error
+    finally:
+        await connection.aclose()
+        await network.aclose()
+    reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
+    kept = tuple((name, value) for name, value in headers if name not in _UNASKED)
+    return response.status, reason, kept, body
+
+
+def _origin(target: Target) -> httpcore2.Origin:
+    origin = target.origin
+    return httpcore2.Origin(origin.scheme.encode(), origin.host.encode(), origin.port)
+
+
+def _headers(found: list[tuple[bytes, bytes]]) -> Headers:
+    if sum(len(name) + len(value) for name, value in found) > MOST_HEADERS:
+        raise TooLarge("its headers")
+    return tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in found)
+
+
+async def _body(request: Request, asked: _Asked, response: httpcore2.Response, headers: Headers) -> bytes:
+    if response.status == 101:
+        raise Cut("it wants another protocol")
+    body = Body(",".join(value for name, value in headers if name == "content-encoding"), request.most_body)
+    try:
+        async for part in response.aiter_stream():
+            body.take(part)
+    finally:
+        asked.received += body.taken
+        await response.aclose()
+    return body.whole()
+
+
+def _elsewhere(status: int, headers: Headers) -> str | None:
+    found = [value for name, value in headers if name == "location"]
+    return found[0] if status in _POINTS_ELSEWHERE and len(found) == 1 else None
+
+
+def _go_on(asked: _Asked, status: int, location: str) -> None:
+    """Turn the request into the one that a redirect asks for (Fetch standard, HTTP-redirect fetch)."""
+    before = asked.target
+    try:
+        asked.target = targets.read(_joined(str(before), location))
+    except ValueError:
+        raise Refused("the redirect names no URL") from None
+    if (status == 303 and asked.method != "HEAD") or (status in (301, 302) and asked.method == "POST"):
+        asked.method, asked.body = "GET", b""
+        asked.headers = tuple((name, value) for name, value in asked.headers if not name.startswith("content-"))
+    if asked.target.origin != before.origin:
+        asked.headers = allowed_headers.elsewhere(asked.headers)
+
+
+def _joined(base: str, location: str) -> str:
+    """Make a redirect's location canonical where that is plain; whatever is not will be refused."""
+    joined = urljoin(base, location.strip(" \t")).partition("#")[0]
+    scheme, colon, rest = joined.partition("://")
+    authority, slash, path = rest.partition("/")
+    authority, question, query = authority.partition("?")
+    if question:  # http://host?query
+        slash, path = "/", question + query + slash + path
+    scheme, authority = scheme.lower(), authority.lower()
+    for known, port in (("http", ":80"), ("https", ":443")):
+        if scheme == known:
+            authority = authority.removesuffix(port)
+    return scheme + colon + authority + (slash or "/") + path.replace(" ", "%20")

@@ -1,0 +1,94 @@
+"""Bodies as they arrive: decoded piece by piece, stopped at the first byte too many, whatever was promised of their length."""
+
+import zlib
+
+from lodger.engine.egress.errors import Cut, TooLarge
+
+#: What we say we take; an answer in another encoding, or in several, is no answer.
+ACCEPTED = "gzip, deflate"
+#: Decoded bytes per encoded byte, once there is enough to tell.
+MOST_RATIO = 100
+_ENOUGH = 64 * 1024
+_STEP = 64 * 1024
+
+
+class Body:
+    """Takes an encoded body and keeps the decoded one, of at most so many bytes.
+
+    Args:
+        encoding: value of Content-Encoding, empty without one.
+        most: decoded bytes.
+
+    Raises:
+        Cut: an encoding that we did not ask for.
+    """
+
+    def __init__(self, encoding: str, most: int) -> None:
+        self._most = most
+        self._taken = 0
+        self._parts = bytearray()
+        self._inflate = _decoder(encoding.strip().lower())
+        self._raw = encoding.strip().lower() == "deflate"
+        self._head = b""
+
+    def take(self, data: bytes) -> None:
+        """Add what came.
+
+        Raises:
+            TooLarge, Cut.
+        """
+        self._taken += len(data)
+        if self._taken > self._most + self._most // 64 + 1024:  # what follows a compressed body's end is kept by nobody
+            raise TooLarge(f"more than {self._most} bytes")
+        if self._inflate is None:
+            self._keep(data)
+            return
+        if self._raw:
+            data = self._sniffed(data)
+        try:
+            while data:
+                self._keep(self._inflate.decompress(data, _STEP))
+                data = self._inflate.unconsumed_tail
+        except zlib.error:
+            raise Cut("the body is not in its encoding") from None
+
+    def _sniffed(self, data: bytes) -> bytes:
+        # deflate is zlib's format by the standard and bare deflate in some servers: the first two bytes tell.
+        self._head += data
+        if len(self._head) < 2:
+            return b""
+        if self._head[0] & 0x0F != 8 or int.from_bytes(self._head[:2], "big") % 31:
+            self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        self._raw = False
+        return self._head
+
+    def _keep(self, data: bytes) -> None:
+        self._parts += data
+        if len(self._parts) > self._most:
+            raise TooLarge(f"more than {self._most} bytes")
+        if self._inflate is not None and len(self._parts) > max(_ENOUGH, MOST_RATIO * self._taken):
+            raise TooLarge(f"more than {MOST_RATIO} bytes for one")
+
+    @property
+    def taken(self) -> int:
+        """Encoded bytes so far."""
+        return self._taken
+
+    def whole(self) -> bytes:
+        """Give the body when all of it has come."""
+        if self._inflate is not None and self._taken:
+            if not self._inflate.eof:
+                raise Cut("the body ends before its end")
+            if self._inflate.unused_data:
+                raise Cut("something follows the body")
+        return bytes(self._parts)
+
+
+def _decoder(encoding: str) -> "zlib._Decompress | None":
+    if encoding in ("", "identity"):
+        return None
+    if encoding in ("gzip", "x-gzip"):
+        return zlib.decompressobj(16 + zlib.MAX_WBITS)
+    if encoding == "deflate":
+        return zlib.decompressobj()
+    raise Cut(f"an encoding that was not asked for: {encoding[:40]!r}")

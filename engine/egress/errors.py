@@ -1,0 +1,43 @@
+"""Why a request has no answer. Scripts are told one code for all that is refused; the reason is for the operator's log."""
+
+
+class NoAnswer(Exception):
+    """A request was not made, or came to nothing.
+
+    Attributes:
+        code: stable machine name, the script's.
+        message: the script's sentence; the same for every reason of one code.
+        reason: what happened, for the operator.
+    """
+
+    code = "fetch_failed"
+    message = "the host could not be reached, or its answer is no HTTP"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Refused(NoAnswer):
+    """Not allowed: scheme, host, port or address, of the request or of a redirect; or a name that does not resolve."""
+
+    code = "fetch_refused"
+    message = "this request is not allowed: its host must be granted (fetch:HOST) and public"
+
+
+class TooLate(NoAnswer):
+    """No whole answer within the time there was."""
+
+    code = "fetch_timeout"
+    message = "there was no whole answer in time"
+
+
+class TooLarge(NoAnswer):
+    """More headers, bytes or bytes per byte than an answer may have."""
+
+    code = "response_too_large"
+    message = "the answer is larger than a response may be"
+
+
+class Cut(NoAnswer):
+    """The connection or the protocol broke."""

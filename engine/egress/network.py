@@ -1,0 +1,108 @@
+"""Under the HTTP client: a name is resolved once, every address of it is judged, and the connection goes to one of those.
+
+The client sees names (for Host and SNI); only this module sees addresses, and nothing is looked up a second time.
+"""
+
+import socket
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream, ConnectError, ConnectTimeout
+
+from lodger.engine.egress.address import Address, Door, plain
+from lodger.engine.egress.errors import Refused
+from lodger.engine.egress.target import Target
+
+
+class Names(Protocol):
+    """Gives the addresses of a name (:class:`lodger.engine.egress.resolver.Resolver`)."""
+
+    async def addresses(self, host: str) -> list[Address]:
+        """Give all of them; raises Refused."""
+        ...
+
+
+class GuardedNetwork(AsyncNetworkBackend):
+    """Connects to a target's own judged addresses and to nothing else.
+
+    Args:
+        target: of the one request that this serves.
+        connect_s: most seconds for one address; the next is tried then.
+    """
+
+    def __init__(self, target: Target, door: Door, names: Names, connect_s: float = 3.0) -> None:
+        self._target = target
+        self._door = door
+        self._names = names
+        self._connect_s = connect_s
+        self._beneath = AnyIOBackend()
+        self._streams: list[AsyncNetworkStream] = []
+
+    async def aclose(self) -> None:
+        """Close what was opened: the client forgets a connection whose TLS handshake is cancelled."""
+        while self._streams:
+            await self._streams.pop().aclose()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the client's interface
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> AsyncNetworkStream:
+        """Connect.
+
+        Raises:
+            Refused: one of the addresses is closed.
+            ConnectError: none answers.
+        """
+        addresses = await self._judged()
+        for number, address in enumerate(addresses, 1):
+            try:
+                stream = await self._beneath.connect_tcp(
+                    str(address), self._target.origin.port, timeout=self._connect_s, socket_options=socket_options
+                )
+            except (ConnectError, ConnectTimeout):
+                if number == len(addresses):
+                    raise
+                continue
+            self._streams.append(stream)
+            reached = stream.get_extra_info("server_addr")
+            if reached is None or reached[0].partition("%")[0] != str(address):
+                raise Refused(f"{address} was asked for and {reached} reached")
+            return stream
+        raise Refused("no address")
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109 - the client's interface
+        socket_options: Iterable[Any] | None = None,
+    ) -> AsyncNetworkStream:
+        """Refuse: no request goes to a socket of this machine."""
+        raise Refused("a Unix socket")
+
+    async def _judged(self) -> list[Address]:
+        """Give the target's addresses when all of them are open; one that is not closes them all."""
+        target = self._target
+        found = [target.address] if target.address is not None else await self._names.addresses(target.origin.host)
+        made = [plain(address) for address in found]
+        for address in made:
+            why = self._door.closed(address)
+            if why is None and not self._door.opened(address) and is_ours(address):
+                why = "an address of this machine"
+            if why is not None:
+                raise Refused(f"{target.origin.host} is {address}: {why}")
+        return made
+
+
+def is_ours(address: Address) -> bool:
+    """Whether an address is one of this machine's own: then the kernel sends from it too. Nothing is sent here."""
+    kind = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(kind, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(address), 9))
+            return bool(probe.getsockname()[0].partition("%")[0] == str(address))
+    except OSError:
+        return False  # no way there at all: the connection will say so

@@ -1,0 +1,66 @@
+"""A request's URL, read strictly: what is not in the one canonical spelling is no URL here, so that nobody can read it in two ways.
+
+Scripts' own URL class (URL standard) gives this spelling. Approaches dropped: reading leniently and normalizing here too, which is
+how two readers come to differ.
+"""
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+
+from lodger.engine.egress.errors import Refused
+from lodger.engine.policy.origin import PORTS, Origin, is_name
+
+MOST = 8192
+_URL = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?(/[!\"$-~]*)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes.
+
+    Attributes:
+        address: the host when it is written as an address, else None.
+        path: path and query as they are sent.
+    """
+
+    origin: Origin
+    path: str
+    address: IPv4Address | IPv6Address | None = None
+
+    @property
+    def authority(self) -> str:
+        """Host and port as the Host header has them."""
+        host = f"[{self.origin.host}]" if isinstance(self.address, IPv6Address) else self.origin.host
+        return host if self.origin.port == PORTS[self.origin.scheme] else f"{host}:{self.origin.port}"
+
+    def __str__(self) -> str:
+        return f"{self.origin.scheme}://{self.authority}{self.path}"
+
+
+def read(url: str) -> Target:
+    """Read a URL.
+
+    Raises:
+        Refused: another scheme, a user's name, or anything that is not the canonical spelling.
+    """
+    found = _URL.fullmatch(url) if len(url) <= MOST else None
+    if found is None:
+        raise Refused("not a canonical http or https URL")
+    scheme, host, digits, path = found.groups()
+    port = int(digits) if digits else PORTS[scheme]
+    if port > 65_535:
+        raise Refused("no such port")
+    address = _address(host)
+    if address is None and not is_name(host):
+        raise Refused("the host is neither a name nor an address")
+    return Target(Origin(scheme, host if address is None else str(address), port), path or "/", address)
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return IPv6Address(host[1:-1]) if host.startswith("[") else IPv4Address(host)
+    except ValueError:
+        if host.startswith("["):
+            raise Refused("not an address") from None
+        return None

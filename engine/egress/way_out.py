@@ -1,0 +1,120 @@
+"""Requests away from the engine's loop: a thread with a loop of its own, so that no handshake or body ever delays a slot."""
+
+import asyncio
+import ssl
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from lodger.engine.egress.address import Door
+from lodger.engine.egress.pace import Pace
+from lodger.engine.egress.request import Answer, Request
+from lodger.engine.egress.resolver import Resolver, extra_missing
+from lodger.engine.errors import InputError, Unavailable
+from lodger.engine.settings import Settings
+
+if TYPE_CHECKING:
+    from lodger.engine.egress.client import Rules
+
+
+class WayOut:
+    """Makes requests by the rules of this node. ``start`` and ``stop`` are safe to call twice; a stopped one starts at need.
+
+    Args:
+        settings: ports, networks, DNS servers, certificates, pace.
+
+    Raises:
+        InputError: ports_invalid, network_invalid, dns_server_invalid, certificates_invalid.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._ports = _ports(settings.egress_ports)
+        self._door = Door(settings.egress_networks.split())
+        self._rules: Rules | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+
+    def start(self) -> None:
+        """Make the thread; it costs nothing before anybody asks."""
+        with self._starting:
+            if self._thread is not None:
+                return
+            self._rules = self._made()
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._serve, args=(self._loop,), name="lodger-way-out", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Break off what is under way and end the thread."""
+        with self._starting:
+            thread, loop, self._thread, self._loop = self._thread, self._loop, None, None
+        if thread is not None and loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+    @staticmethod
+    def _serve(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+
+    def _made(self) -> "Rules":
+        try:
+            from lodger.engine.egress.client import Rules
+        except ImportError as error:
+            raise extra_missing(error) from error
+        per_s, host_per_s = self._settings.egress_per_s, self._settings.egress_host_per_s
+        return Rules(
+            door=self._door,
+            names=Resolver(tuple(self._settings.egress_dns.split())),
+            ports=self._ports,
+            tls=_verifying(self._settings),
+            payer_pace=Pace(per_s, max(1, int(2 * per_s)), time.monotonic),
+            host_pace=Pace(host_per_s, max(1, int(2 * host_per_s)), time.monotonic),
+        )
+
+    async def send(self, request: Request) -> Answer:
+        """Make a request; cancelling the wait breaks it off.
+
+        Raises:
+            NoAnswer: Refused, TooLate, TooLarge or Cut.
+            Unavailable: extra_missing, dns_unconfigured.
+        """
+        self.start()
+        from lodger.engine.egress.client import send
+
+        if self._loop is None or self._rules is None:
+            raise Unavailable("stopped", "no request is made any more: the node stops")
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(send(self._rules, request), self._loop))
+
+
+def _ports(text: str) -> frozenset[int]:
+    try:
+        found = frozenset(int(part) for part in text.split())
+    except ValueError:
+        found = frozenset({0})
+    if not all(0 < port < 65_536 for port in found):
+        raise InputError("ports_invalid", f"{text!r} is no list of ports", fix="numbers with spaces between: 443 8443")
+    return found
+
+
+def _verifying(settings: Settings) -> ssl.SSLContext:
+    made = ssl.create_default_context()
+    if settings.egress_ca is not None:
+        try:
+            made.load_verify_locations(cafile=settings.egress_ca)
+        except OSError as error:  # ssl.SSLError is one
+            raise InputError(
+                "certificates_invalid",
+                f"{settings.egress_ca} holds no certificates",
+                why=str(error),
+                fix="give a PEM file",
+            ) from error
+    return made

@@ -1,0 +1,85 @@
+"""Secrets of this ledger's own. Every process that has it open signs with the same."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
+
+from itsdangerous import BadSignature, URLSafeSerializer
+from sqlalchemy import Connection, select
+
+from lodger.engine.errors import InputError
+from lodger.engine.ledger.records import Json, Page
+from lodger.engine.ledger.schema.platform import keys
+
+T = TypeVar("T")
+
+#: Most that one page may hold.
+MOST = 10_000
+
+
+def signing(connection: Connection) -> bytes:
+    """Give the key that this ledger signs with; it was drawn when the ledger was made."""
+    found = connection.scalar(select(keys.c.secret).where(keys.c.name == "signing"))
+    assert found is not None, "the migration that made the table made the key"
+    return bytes(found)
+
+
+@lru_cache(16)
+def _serializer(secret: bytes, salt: str) -> URLSafeSerializer:
+    return URLSafeSerializer(secret, salt=f"lodger.{salt}", signer_kwargs={"digest_method": _sha256})
+
+
+def _sha256(data: bytes = b"") -> object:
+    import hashlib
+
+    return hashlib.sha256(data)
+
+
+def cursor(connection: Connection, of: str, place: Json) -> str:
+    """Give a text that names a place in a list and that nobody else can make.
+
+    Args:
+        of: which list it is, with everything that filters it: a cursor of one list is none of another.
+    """
+    text = _serializer(signing(connection), "cursor").dumps([of, place])
+    return text.decode() if isinstance(text, bytes) else text
+
+
+def place(connection: Connection, of: str, text: str) -> Json:
+    """Give the place that a cursor names.
+
+    Raises:
+        InputError: cursor_invalid.
+    """
+    try:
+        whose, where = _serializer(signing(connection), "cursor").loads(text)
+    except (BadSignature, ValueError, TypeError):
+        whose, where = None, None
+    if whose != of:
+        raise InputError(
+            "cursor_invalid",
+            "this cursor is none of this list's",
+            why="a cursor is good for the very list, with the very filters, that it came with",
+            fix="begin again without a cursor",
+        )
+    return where
+
+
+def page(connection: Connection, of: str, found: list[T], limit: int | None, place_of: Callable[[T], Json]) -> Page[T]:
+    """Give rows as a page; ``found`` has one more than ``limit`` when there are more."""
+    if limit is None or len(found) <= limit:
+        return Page(found)
+    return Page(found[:limit], cursor(connection, of, place_of(found[limit - 1])))
+
+
+def most(limit: int | None) -> int | None:
+    """Give how many to read for a page of so many: one more, to see whether there is another page.
+
+    Raises:
+        InputError: limit_invalid.
+    """
+    if limit is not None and not 1 <= limit <= MOST:
+        raise InputError(
+            "limit_invalid", f"a page cannot have {limit} entries", why=f"it has 1 to {MOST}", fix="say another"
+        )
+    return limit if limit is None else limit + 1

@@ -1,0 +1,254 @@
+"""Revisions of schedules: what a caller wishes, checked and written down once; read back for people; never changed."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Select, insert, select
+
+from lodger.engine.acting import Act
+from lodger.engine.clock import from_us, to_us
+from lodger.engine.errors import InputError, NotFound
+from lodger.engine.ledger import scripts
+from lodger.engine.ledger.books import Books, dumped, listed
+from lodger.engine.ledger.grants import encoded
+from lodger.engine.ledger.records import AnyRow, Json, ScheduleRevision
+from lodger.engine.ledger.rulebook import decode_rules, encode_rules
+from lodger.engine.ledger.schema import scheduling as tables
+from lodger.engine.policy.conduct import Conduct, parse_conduct
+from lodger.engine.policy.missed import parse_missed
+from lodger.engine.policy.overlap import parse_overlap
+from lodger.engine.policy.retry import parse_retry
+from lodger.engine.recurrence.errors import RuleNeverFires
+from lodger.engine.recurrence.rule import ScheduleRules
+
+#: Most scripts of one action.
+MOST_STEPS = 20
+#: {"script_id": …, "limits": {…} or None, "version": n or absent}
+Step = dict[str, Any]
+#: What a step is called that always runs the newest version.
+LATEST = "latest"
+
+_r = tables.schedule_revisions.c
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a caller wants of a schedule, all of it checked and written as one revision.
+
+    ``script`` is a name, or the steps in order: names, or objects with ``script``, ``version`` and ``limits``.
+    """
+
+    script: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+    rules: ScheduleRules
+    missed: str
+    overlap: str
+    retry: Any = None
+    limits: Mapping[str, Any] | None = None
+    params: Json = None
+    conduct: Conduct | Mapping[str, Any] | None = None
+    grants: Iterable[str] | None = None
+
+
+def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any) -> list[Step]:  # noqa: ANN401 - as given
+    """Read the steps of a wish, checking that every script is there and every limit is one."""
+    given = [wish] if isinstance(wish, str | Mapping) else list(wish)
+    if not 1 <= len(given) <= MOST_STEPS:
+        raise InputError(
+            "steps_invalid",
+            f"a schedule cannot have {len(given)} steps",
+            why=f"an action has 1 to {MOST_STEPS} steps",
+            fix="let one schedule start where another ends, or put several things into one script",
+        )
+    steps: list[Step] = []
+    for each in given:
+        step = dict(each) if isinstance(each, Mapping) else {"script": each}
+        unknown = sorted(set(step) - {"script", "limits", "version"})
+        if unknown or not isinstance(step.get("script"), str):
+            raise InputError(
+                "steps_invalid",
+                f"{each!r} is no step",
+                fix='give a script\'s name, or {"script": name, "version": 3, "limits": {…}}',
+            )
+        limits = step.get("limits") or None
+        if limits:
+            books.sources.limits("{}", json.dumps(limits, sort_keys=True))
+        version = pinned_version(step.get("version"))
+        script = scripts.get(connection, tenant_id, step["script"], version)
+        pin = {} if version is None else {"version": version}
+        steps.append({"script_id": script.script_id, "limits": limits} | pin)
+    return steps
+
+
+def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa: ANN401 - as given
+    """Give the one step of a wish with the version that it is to run.
+
+    Raises:
+        InputError: version_of_steps.
+    """
+    given = [script] if isinstance(script, str | Mapping) else list(script)
+    if len(given) != 1:
+        raise InputError(
+            "version_of_steps",
+            f"one version cannot be that of {len(given)} steps",
+            fix='say it with each step: {"script": name, "version": 3}',
+        )
+    step = dict(given[0]) if isinstance(given[0], Mapping) else {"script": given[0]}
+    return [step | {"version": version}]
+
+
+def pinned_version(given: object) -> int | None:
+    """Read which version a step runs; None is the newest there is when an action is made.
+
+    Raises:
+        InputError: version_invalid.
+    """
+    if given is None or given == LATEST:
+        return None
+    if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given < 2**31:
+        raise InputError(
+            "version_invalid",
+            f"{given!r} is no version of a script",
+            why=f"a schedule runs one version, a number from 1, or {LATEST}",
+            fix="list the script's versions",
+        )
+    return given
+
+
+def revise(
+    books: Books, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, steps: list[Step],
+    now_us: int, owed_us: int, act: Act,
+) -> int:  # fmt: skip
+    """Check a revision, store it, give its first slot at or after ``owed_us``."""
+    anchor = from_us(min(now_us, owed_us))
+    recurrence = books.rulebook.compiled(wish.rules, anchor)
+    first = recurrence.next_after(from_us(owed_us), inclusive=True)
+    if first is None:
+        why = recurrence.proves_never() or f"its last slot was before {from_us(owed_us):%Y-%m-%d %H:%M:%S} UTC"
+        raise RuleNeverFires(
+            "rule_never_fires",
+            "this schedule would never run",
+            why=why,
+            fix="change the rule, its exclusions, start or end",
+        )
+    if wish.limits:
+        books.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
+    connection.execute(
+        insert(tables.schedule_revisions).values(
+            tenant_id=tenant_id,
+            schedule_id=schedule_id,
+            revision=number,
+            rules=encode_rules(wish.rules),
+            sentence=recurrence.text(),
+            script_id=steps[0]["script_id"],
+            steps=json.dumps(steps) if len(steps) > 1 or steps[0]["limits"] or "version" in steps[0] else None,
+            missed=str(parse_missed(wish.missed)),
+            overlap=parse_overlap(wish.overlap).value,
+            retry=dumped(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
+            limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
+            conduct=dumped(parse_conduct(wish.conduct).as_dict()) if wish.conduct else None,
+            params=_input(wish.params),
+            grants=encoded(wish.grants),
+            anchor_us=to_us(anchor),
+            created_us=now_us,
+            created_by=act.actor,
+            why=act.why,
+        )
+    )
+    return to_us(first)
+
+
+def _input(params: Json) -> str | None:
+    try:
+        return dumped(params)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
+        ) from error
+
+
+def _select(tenant_id: str, schedule_id: str) -> Select[Any]:
+    script = tables.scripts.c
+    return (
+        select(tables.schedule_revisions, script.name.label("script"))
+        .join_from(
+            tables.schedule_revisions, tables.scripts, (script.tenant_id == _r.tenant_id) & (script.id == _r.script_id)
+        )
+        .where(_r.tenant_id == tenant_id, _r.schedule_id == schedule_id)
+    )
+
+
+def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -> ScheduleRevision:
+    """Give one revision.
+
+    Raises:
+        NotFound: revision_unknown.
+    """
+    row = connection.execute(_select(tenant_id, schedule_id).where(_r.revision == number)).first()
+    if row is None:
+        raise NotFound("revision_unknown", f"this schedule has no revision {number}", fix="list its revisions")
+    return _revision(row, step_names(connection, [row]))
+
+
+def some(
+    connection: Connection, tenant_id: str, schedule_id: str, *, before: int | None = None, limit: int | None = None
+) -> list[ScheduleRevision]:
+    """Give revisions, newest first; those older than ``before``."""
+    statement = _select(tenant_id, schedule_id).order_by(_r.revision.desc()).limit(limit)
+    rows = connection.execute(statement if before is None else statement.where(_r.revision < before)).all()
+    named = step_names(connection, rows)
+    return [_revision(row, named) for row in rows]
+
+
+def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]:
+    """Give the names, by id, of the scripts of those rows that have steps."""
+    ids = {step["script_id"] for row in rows if row.steps for step in json.loads(row.steps)}
+    if not ids:
+        return {}
+    script = tables.scripts.c
+    tenant_ids = {row.tenant_id for row in rows if row.steps}
+    found = connection.execute(
+        select(script.id, script.name).where(script.tenant_id.in_(tenant_ids), script.id.in_(ids))
+    )
+    return {row.id: row.name for row in found}
+
+
+def steps_told(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
+    """Give the steps of a row as people write them."""
+    if not row.steps:
+        return ({"script": row.script},)
+    return tuple(
+        {"script": named[step["script_id"]]}
+        | ({"version": step["version"]} if "version" in step else {})
+        | ({"limits": step["limits"]} if step["limits"] else {})
+        for step in json.loads(row.steps)
+    )
+
+
+def terms_told(row: AnyRow) -> dict[str, Any]:
+    """Give what a revision says beside its rules and steps."""
+    return {
+        "missed": row.missed,
+        "overlap": row.overlap,
+        "retry": json.loads(row.retry) if row.retry else parse_retry(None).as_dict(),
+        "limits": json.loads(row.limits) if row.limits else {},
+        "params": json.loads(row.params) if row.params else None,
+        "conduct": parse_conduct(json.loads(row.conduct) if row.conduct else None).as_dict(),
+        "grants": listed(row.grants),
+    }
+
+
+def _revision(row: AnyRow, named: Mapping[str, str]) -> ScheduleRevision:
+    return ScheduleRevision(
+        tenant_id=row.tenant_id,
+        schedule_id=row.schedule_id,
+        revision=row.revision,
+        text=row.sentence,
+        rules=decode_rules(row.rules),
+        steps=steps_told(row, named),
+        created_at=from_us(row.created_us),
+        created_by=row.created_by,
+        why=row.why,
+        **terms_told(row),
+    )

@@ -1,0 +1,53 @@
+"""What a token may do: four roles, each with all that the ones before it may. Two are a tenant's, two the platform's."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """A role; :meth:`covers` compares two."""
+
+    VIEWER = "viewer"
+    EDITOR = "editor"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+    @property
+    def of_platform(self) -> bool:
+        """Whether it sees every tenant."""
+        return self in {Role.OPERATOR, Role.ADMIN}
+
+    def covers(self, needed: "Role") -> bool:
+        """Whether whoever has this role may do what needs the other."""
+        return _RANK[self] >= _RANK[needed]
+
+
+_RANK = {role: rank for rank, role in enumerate(Role)}
+
+#: What each role is for; the reference is written from it.
+MEANING = {
+    Role.VIEWER: "reads everything of one tenant",
+    Role.EDITOR: "changes scripts and schedules of one tenant, runs and cancels its actions",
+    Role.OPERATOR: "does so for every tenant; suspends tenants, sets their limits, reads the whole audit log, looks after nodes",
+    Role.ADMIN: "does everything, also makes tokens, and makes and deletes tenants",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever asks over HTTP. ``tenant_id`` is None for a token of the platform."""
+
+    token_id: str
+    name: str
+    prefix: str
+    role: Role
+    tenant_id: str | None
+
+    def sees(self, tenant_id: str) -> bool:
+        """Whether this tenant is there at all for the caller."""
+        return self.tenant_id is None or self.tenant_id == tenant_id
+
+    @property
+    def called(self) -> str:
+        """Give the name that the audit log shows."""
+        return f"{self.name} ({self.prefix})"

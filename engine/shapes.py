@@ -1,0 +1,33 @@
+"""The JSON shape of what the engine answers: one for HTTP, its client, the command line and the audit log.
+
+The shape of a value is that of its type: dataclasses are objects, instants are RFC 3339 with Z, enumerations their words.
+"""
+
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+
+def shaped(value: object) -> Any:  # noqa: ANN401 - any JSON value
+    """Give a value as JSON can say it: dicts, lists, text, numbers, booleans, None."""
+    try:
+        return to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="null")
+    except PydanticSerializationError as error:
+        raise TypeError(f"{type(value).__name__} has no JSON shape") from error
+
+
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - a type or an annotation
+    """Give what reads and describes values of a type."""
+    return TypeAdapter(kind)
+
+
+def unshaped(kind: Any, body: object) -> Any:  # noqa: ANN401 - a type or an annotation, and a value of it
+    """Give the value of a type back from its JSON shape.
+
+    Raises:
+        pydantic.ValidationError: the shape is another.
+    """
+    return adapter(kind).validate_python(body)

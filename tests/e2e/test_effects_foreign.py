@@ -1,0 +1,187 @@
+"""Nodes at work on a ledger and a platform's own database: conflicts run again, outages wait, any node finishes."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from tests.databases.fixtures import kind, postgres, url
+from tests.node.harness import Signals
+from tests.store.abroad import AFTER, ALL, Player, busy, call, expose, furnish, tenant
+from tests.store.intervals import compile_intervals
+from tests.unit.data.shop import orders
+
+from lodger.engine import Engine
+from lodger.engine.data.reads import ThreadReads
+from lodger.engine.events import Event
+from lodger.engine.ledger.schema.data import documents, holds, kv, outbox, sealed
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.sandbox_executor import SandboxExecutor
+from lodger.engine.settings import Settings
+from lodger.sandbox.pool import Pool
+from lodger.sandbox.runtimes import artefact
+
+__all__ = ["kind", "url"]
+SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.05, drain_s=0.1)
+
+
+@pytest.fixture
+def place(kind: str, tmp_path: Path) -> Iterator[str]:
+    """The platform's own database."""
+    if kind == "sqlite":
+        yield f"sqlite:///{tmp_path / 'shop.db'}"
+        return
+    name = postgres().database(empty=True)
+    yield postgres().url(name)
+    postgres().drop(name)
+
+
+def opened(url: str) -> Engine:
+    return Engine.open(url, settings=SETTINGS, compile_schedule=compile_intervals)
+
+
+def here(engine: Engine) -> dict[str, Any]:
+    with engine.books.database.read() as connection:
+        found: dict[str, Any] = {
+            table.name: connection.scalar(sa.select(sa.func.count()).select_from(table))
+            for table in (documents, outbox, sealed, holds)
+        }
+        found["kv"] = [tuple(row) for row in connection.execute(sa.select(kv.c.key, kv.c.value).order_by(kv.c.key))]
+    return found
+
+
+def there(database: Any) -> list[Any]:
+    with database.engine.connect() as connection:
+        rows = connection.execute(
+            sa.select(orders.c.state, orders.c["items"]).where(orders.c.org_id == "one").order_by(orders.c.id)
+        )
+        return [tuple(row) for row in rows]
+
+
+def over(events: list[Event]) -> list[str]:
+    return [str(event.details["outcome"]) for event in events if event.kind == "finished"]
+
+
+def test_a_node_seals_applies_and_settles(url: str, place: str) -> None:
+    async def go() -> None:
+        async with opened(url) as engine:
+            database = furnish(engine.inner, place)
+            tenant(engine.inner)
+            signals = Signals(engine)
+            async with engine.node(Player(engine.inner, busy)):
+                await engine.run_in("one", "job", 0)
+                await signals.wait("finished")
+            assert [event.kind for event in signals.events if event.kind in ("started", "sealed", "finished")] == [
+                "started", "sealed", "finished",
+            ]  # fmt: skip
+            assert over(signals.events) == ["ok"]
+            assert (there(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
+
+    asyncio.run(go())
+
+
+def test_a_row_that_changes_meanwhile_runs_the_script_again_on_what_is_there_now(url: str, place: str) -> None:
+    async def go() -> None:
+        async with opened(url) as engine:
+            database = furnish(engine.inner, place)
+            tenant(engine.inner)
+            signals = Signals(engine)
+
+            async def play(attempt: Attempt) -> None:
+                row = await call(attempt, "db.get", set="orders", id=1)
+                await call(attempt, "db.update", set="orders", id=1, changes={"state": row["state"] + "!"})
+                if player.runs == 1:
+                    with database.engine.begin() as connection:
+                        connection.execute(orders.update().where(orders.c.id == 1).values(state="changed"))
+
+            player = Player(engine.inner, play)
+            async with engine.node(player):
+                await engine.run_in("one", "job", 0)
+                await signals.wait("finished", 2)
+            assert over(signals.events) == ["conflict", "ok"]
+            assert there(database)[0][0] == "changed!"
+            assert player.runs == 2
+
+    asyncio.run(go())
+
+
+def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: str, tmp_path: Path) -> None:
+    """The first node seals while the platform's database refuses; it is stopped; the second one never runs the script."""
+
+    async def go() -> None:
+        async with opened(url) as engine:
+            database = furnish(engine.inner, place)
+            tenant(engine.inner)
+            signals = Signals(engine)
+            first = Player(engine.inner, busy)
+            gone = sa.create_engine("sqlite:////nowhere/at/all.db")
+
+            async def play(attempt: Attempt) -> None:
+                await busy(attempt)
+                database.engine = gone
+
+            alive = database.engine
+            first.play = play
+            async with engine.node(first):
+                asked = await engine.run_in("one", "job", 0)
+                await signals.wait("sealed")
+                faults = await signals.wait("fault")
+                assert faults[0].details["service"] == "finisher"
+            assert (await engine.actions.get(asked.id)).state == "sealed"
+            database.engine = alive
+            gone.dispose()
+
+        async with opened(url) as engine:
+            expose(engine.inner, database := engine.attach(place))
+            signals = Signals(engine)
+
+            async def never(_attempt: Attempt) -> None:
+                raise AssertionError("what is sealed is never run again")
+
+            async with engine.node(Player(engine.inner, never)):
+                await signals.wait("finished")
+            assert over(signals.events) == ["ok"]
+            assert (there(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
+
+    asyncio.run(go())
+
+
+SCRIPT = """
+export default async ({ db, kv, mail }) => {
+  const order = await db.orders.get(1);
+  const made = await db.orders.insert({ state: "copy of " + order.state, items: order.items });
+  await db.orders.update(1, { state: "done" });
+  await kv.set("last", made.id);
+  await mail.send({ to: "a@one.example", subject: "order " + made.id, text: "t" });
+  return made.id;
+}
+"""
+
+
+def test_a_real_script_in_real_walls(url: str, place: str, kind: str) -> None:
+    async def go() -> None:
+        async with opened(url) as engine:
+            database = furnish(engine.inner, place)
+            tenant(engine.inner)
+            await engine.scripts.put("one", "job", SCRIPT)
+            signals = Signals(engine)
+            pool = Pool(settings=artefact.ensure().settings(), size=1, cores=1, profile="trusted")
+            clock = engine.books.clock
+            reads = ThreadReads(engine.books.database, elapsed_s=clock.elapsed_s)
+            async with engine.node(SandboxExecutor(pool, reads, engine.datasets, clock)):
+                asked = await engine.run_in("one", "job", 0)
+                await signals.wait("finished")
+            assert over(signals.events) == ["ok"]
+            assert there(database)[0] == ("done", 1)
+            assert there(database)[-1] == ("copy of open", 1)
+            result = (await engine.actions.get(asked.id)).result
+            with database.engine.connect() as connection:
+                real = connection.scalar(sa.select(sa.func.max(orders.c.id)))
+            if kind == "postgresql":
+                assert result == real, "a serial is known at the call"
+            else:
+                assert result < 0, "SQLite tells its number only when the row is there"
+
+    asyncio.run(go())

@@ -1,0 +1,81 @@
+"""No request reaches a place that nobody may reach, however it is written; and the same test hears them when the guard is away."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.egress.forms import REBINDING, all_forms
+
+ROOT = Path(__file__).resolve().parents[2]
+REFUSED = "fetch_refused: this request is not allowed: its host must be granted (fetch:HOST) and public"
+
+
+@cache
+def world(taken_away: str) -> dict[str, Any]:
+    """Play all forms in a network in which every address listens."""
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.egress.world", taken_away],
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT / '.dev'}:{ROOT}"}, capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+    heard: dict[str, Any] = json.loads(ran.stdout)
+    if "no namespace" in heard:
+        pytest.skip(f"NOT TESTED: this host gives no network of one's own ({heard['no namespace']})")
+    return heard
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(all_forms()) >= 250
+
+
+@pytest.mark.parametrize("taken_away", ["guarded", "no ours"])
+def test_nothing_is_heard_and_all_answers_are_one(taken_away: str) -> None:
+    """``no ours``: without the look at this machine's own addresses, which is all that a namespace needs, the table holds alone."""
+    told = world(taken_away)
+    assert told["outside"] == []
+    assert set(told["answers"]) == set(all_forms())
+    assert set(told["answers"].values()) == {REFUSED}
+    assert set(told["redirected"].values()) == {REFUSED}
+
+
+def test_the_network_carries_what_is_allowed() -> None:
+    told = world("no ours")
+    assert told["control"] == "answered 200"
+    assert told["public"] >= 10
+
+
+def test_a_name_is_looked_up_once_and_reached_where_it_was_judged() -> None:
+    told = world("no ours")
+    for name in REBINDING:
+        assert told["rebinding"][name][0] == "answered 200"
+        assert told["looks"][name] == 8, "an A and an AAAA for each of four requests, and never a second look"
+    assert told["rebinding"]["rebind.evil.example"][1:] == [REFUSED] * 3
+    assert told["rebinding"]["flip.evil.example"][1::2] == [REFUSED] * 2
+
+
+def test_without_the_table_the_canaries_hear_them() -> None:
+    told = world("no table")
+    heard = {address for address, _ in told["outside"]}
+    assert len(told["outside"]) > 80
+    assert {
+        "127.0.0.1",
+        "::1",
+        "169.254.169.254",
+        "10.0.0.1",
+        "64:ff9b::a9fe:a9fe",
+        "fd00:ec2::254",
+        "2002:7f00:1::",
+    } <= heard
+    assert REFUSED not in told["rebinding"]["rebind.evil.example"]
+
+
+def test_without_any_guard_they_hear_even_more() -> None:
+    told = world("no guard")
+    answered = [url for url, answer in told["answers"].items() if answer == "answered 200"]
+    assert len(told["outside"]) > 150
+    assert {"http://2130706433/", "http://0177.0.0.1/"} & set(answered)
+    assert {port for _, port in told["outside"] + [["", 22]]} >= {80, 443, 8080}

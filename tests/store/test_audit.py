@@ -1,0 +1,240 @@
+"""Every change writes its row, in its own transaction; nothing changes or removes a row afterwards."""
+
+import inspect
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from tests.store.bench import Bench
+from tests.store.intervals import EPOCH
+
+from lodger.engine.acting import acting
+from lodger.engine.errors import InputError
+from lodger.engine.facade import Engine as AsyncEngine
+from lodger.engine.ledger import audit
+from lodger.engine.sync import Engine
+from lodger.engine.verbs.noun import Verbs
+
+#: How each verb that changes something is called, on a ledger where tenant acme has script job and schedule s.
+CHANGES: dict[str, Callable[[Engine], object]] = {
+    "tenants.create": lambda engine: engine.tenants.create("new"),
+    "tenants.edit": lambda engine: engine.tenants.edit("acme", name="Acme"),
+    "tenants.suspend": lambda engine: engine.tenants.suspend("acme"),
+    "tenants.resume": lambda engine: (engine.tenants.suspend("acme"), engine.tenants.resume("acme")),
+    "tenants.delete": lambda engine: engine.tenants.delete("acme"),
+    "grants.give": lambda engine: engine.grants.give("acme", "fetch:example.com"),
+    "grants.take": lambda engine: engine.grants.take("acme", "kv"),
+    "grants.keep": lambda engine: engine.grants.keep("acme", ["kv"]),
+    "grants.people": lambda engine: engine.grants.people("acme", ["a@example.com"]),
+    "scripts.put": lambda engine: engine.scripts.put("acme", "job", "export default () => 2"),
+    "scripts.rollback": lambda engine: (
+        engine.scripts.put("acme", "job", "export default () => 2"),
+        engine.scripts.rollback("acme", "job", 1),
+    ),
+    "schedules.create": lambda engine: engine.schedules.create("acme", "t", script="job", rules="every 60"),
+    "schedules.edit": lambda engine: engine.schedules.edit("acme", "s", rules="every 120"),
+    "schedules.rollback": lambda engine: (
+        engine.schedules.edit("acme", "s", rules="every 120"),
+        engine.schedules.rollback("acme", "s", 1),
+    ),
+    "schedules.pause": lambda engine: engine.schedules.pause("acme", "s"),
+    "schedules.resume": lambda engine: (engine.schedules.pause("acme", "s"), engine.schedules.resume("acme", "s")),
+    "schedules.delete": lambda engine: engine.schedules.delete("acme", "s"),
+    "actions.run_at": lambda engine: engine.run_at("acme", "job", EPOCH),
+    "actions.run_in": lambda engine: engine.run_in("acme", "job", "90s"),
+    "actions.run_now": lambda engine: engine.actions.run_now("s", "acme"),
+    "actions.backfill": lambda engine: engine.actions.backfill(
+        "s", "acme", start=EPOCH - timedelta(hours=1), end=EPOCH
+    ),
+    "actions.replay": lambda engine: engine.actions.replay(
+        engine.actions.cancel(engine.actions.run_now("s", "acme").id).id
+    ),
+    "actions.cancel": lambda engine: engine.actions.cancel(engine.actions.run_now("s", "acme").id),
+    "tokens.create": lambda engine: engine.tokens.create("billing", "admin"),
+    "tokens.revoke": lambda engine: engine.tokens.revoke(engine.tokens.create("billing", "admin").token.id),
+}
+#: Verbs that only read.
+READS = {
+    "tenants.get", "tenants.list", "scripts.get", "scripts.versions", "scripts.diff", "scripts.list", "scripts.module",
+    "schedules.get", "schedules.list", "schedules.revisions", "schedules.diff", "schedules.counters", "schedules.last_run",
+    "schedules.preview", "actions.list", "actions.get", "actions.attempts", "actions.logs", "tokens.get", "tokens.list",
+    "audit.list", "audit.export", "grants.list",
+}  # fmt: skip
+
+
+@pytest.fixture
+def engine(bench: Bench) -> Engine:
+    bench.tenant()
+    bench.schedule()
+    return bench.engine
+
+
+def every_verb(engine: Engine) -> set[str]:
+    nouns = {name: noun for name, noun in vars(engine).items() if isinstance(noun, Verbs)}
+    return {
+        f"{name}.{verb}"
+        for name, noun in nouns.items()
+        for verb, _method in inspect.getmembers(type(noun), inspect.isfunction)
+        if not verb.startswith("_")
+    }
+
+
+def test_every_verb_is_known_to_change_or_to_read(engine: Engine) -> None:
+    """A new verb goes into one of the two tables above: what changes something is audited, or this file fails."""
+    assert every_verb(engine) == set(CHANGES) | READS
+
+
+@pytest.mark.parametrize("verb", sorted(CHANGES))
+def test_a_change_writes_its_row_with_its_transaction(
+    engine: Engine, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {row.id for row in engine.audit.list(limit=None)}
+    with acting("alice", via="cli", why="ticket 4711"):
+        CHANGES[verb](engine)
+    row = engine.audit.list(limit=None)[0]
+    assert row.id not in before
+    assert (row.verb, row.actor, row.via, row.why) == (verb, "alice", "cli", "ticket 4711")
+    assert row.before != row.after
+    assert row.tenant_id == (None if verb in {"tenants.delete", "tokens.create", "tokens.revoke"} else row.tenant_id)
+
+    def broken(*_args: object) -> None:
+        raise RuntimeError("the log cannot be written")
+
+    if verb == "tenants.create":
+        monkeypatch.setattr(audit, "write", broken)
+        with pytest.raises(RuntimeError):
+            engine.tenants.create("third")
+        monkeypatch.undo()
+        assert [tenant.id for tenant in engine.tenants.list()] == ["acme", "new"], "no row, no change"
+
+
+def test_what_changes_nothing_writes_nothing(engine: Engine) -> None:
+    engine.run_in("acme", "job", 5, request_key="once")
+    before = len(engine.audit.list(limit=None))
+    engine.scripts.put("acme", "job", "export default () => 1")
+    engine.schedules.resume("acme", "s")
+    engine.run_in("acme", "job", 5, request_key="once")
+    with pytest.raises(InputError):
+        engine.schedules.edit("acme", "s", rules="every nonsense")
+    assert len(engine.audit.list(limit=None)) == before
+
+
+def test_before_and_after_say_what_changed_and_no_secret(engine: Engine) -> None:
+    engine.schedules.edit("acme", "s", rules="every 120", why="calmer")
+    row = engine.audit.list("acme", verb="schedules.edit")[0]
+    assert row.before["rules"]["rules"][0]["text"] == "every 60"
+    assert row.after["rules"]["rules"][0]["text"] == "every 120"
+    assert (row.named, row.why) == ("s", "calmer")
+    made = engine.tokens.create("billing", "admin")
+    logged = str(engine.audit.list(verb="tokens.create")[0])
+    assert made.token.prefix in logged
+    assert made.text not in logged
+    assert made.text.rpartition("_")[2] not in logged
+    assert made.text not in repr(made)
+
+
+def test_long_values_are_told_by_their_digest(engine: Engine) -> None:
+    engine.scripts.put("acme", "job", "export default () => '" + "x" * 100_000 + "'")
+    assert engine.audit.list("acme", verb="scripts.put")[0].after["modules"] == {"main.js": 100_023}
+    engine.schedules.edit("acme", "s", params={"text": "y" * 20_000})
+    kept = engine.audit.list("acme", verb="schedules.edit")[0].after["params"]
+    assert kept["bytes"] > 20_000
+    assert len(kept["sha256"]) == 64
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE lodger_audit SET actor = 'nobody'",
+        "UPDATE lodger_audit SET at_us = 0 WHERE verb = 'tenants.create'",
+        "DELETE FROM lodger_audit",
+        "DELETE FROM lodger_audit WHERE tenant_id = 'acme'",
+        "REPLACE",
+        "TRUNCATE lodger_audit",
+    ],
+)
+def test_no_statement_changes_or_removes_a_row(engine: Engine, statement: str) -> None:
+    before = engine.audit.list(limit=None)
+    sqlite = engine.books.database.dialect == "sqlite"
+    if statement == "REPLACE":
+        columns = "tenant_id, id, at_us, actor, via, verb, target"
+        values = f"SELECT tenant_id, id, 0, 'nobody', via, verb, target FROM lodger_audit WHERE id = '{before[0].id}'"
+        how = "ON CONFLICT (tenant_id, id) DO UPDATE SET actor = 'nobody'"
+        statement = (
+            f"INSERT OR REPLACE INTO lodger_audit ({columns}) {values}"
+            if sqlite
+            else f"INSERT INTO lodger_audit ({columns}) {values} {how}"
+        )
+    elif statement.startswith("TRUNCATE") and sqlite:
+        pytest.skip("SQLite has no TRUNCATE")
+    with pytest.raises(DBAPIError, match="append-only"), engine.books.database.write() as connection:
+        connection.execute(text(statement))
+    assert engine.audit.list(limit=None) == before
+
+
+def test_rows_go_with_their_tenant_and_the_platform_keeps_that_it_was_deleted(engine: Engine) -> None:
+    engine.tenants.create("other")
+    engine.tenants.delete("acme")
+    assert engine.audit.list("acme", limit=None) == []
+    assert [row.verb for row in engine.audit.list("other", limit=None)] == ["tenants.create"]
+    told = engine.audit.list(limit=None)[0]
+    assert (told.verb, told.target, told.tenant_id, told.before["id"]) == ("tenants.delete", "acme", None, "acme")
+    engine.tenants.create("acme")
+    with pytest.raises(DBAPIError, match="append-only"), engine.books.database.write() as connection:
+        connection.execute(text("DELETE FROM lodger_audit WHERE tenant_id = 'acme'"))
+
+
+def test_the_log_is_paged_filtered_and_exported(engine: Engine) -> None:
+    for number in range(7):
+        with acting(f"user {number % 2}"):
+            engine.schedules.edit("acme", "s", params=number)
+    page = engine.audit.list("acme", verb="schedules.edit", limit=3)
+    seen = list(page)
+    while page.next:
+        page = engine.audit.list("acme", verb="schedules.edit", limit=3, cursor=page.next)
+        seen += page
+    assert [row.after["params"] for row in seen] == [6, 5, 4, 3, 2, 1, 0]
+    assert len(engine.audit.list("acme", verb="schedules.", actor="user 1")) == 3
+    assert engine.audit.list("acme", since=EPOCH + timedelta(seconds=1)) == []
+    exported = list(engine.audit.export("acme"))
+    assert exported == engine.audit.list("acme", limit=None)[::-1]
+    assert [row.verb for row in engine.audit.export()] == [row.verb for row in reversed(engine.audit.list(limit=None))]
+
+
+def test_an_export_reads_page_by_page(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(9):
+        engine.schedules.edit("acme", "s", params=number)
+    monkeypatch.setattr(audit, "PAGE", 2)
+    entries = engine.audit.export("acme")
+    assert [next(entries).verb for _ in range(3)] == ["tenants.create", "scripts.put", "schedules.create"]
+    assert len(list(entries)) == 9
+
+
+async def acted(bench: Bench) -> list[tuple[str, str]]:
+    engine = AsyncEngine(bench.engine)
+    with acting("bob", via="http"):
+        await engine.tenants.create("beta")
+    entries = [entry async for entry in engine.audit.export("beta")]
+    engine.threads.shutdown()
+    return [(entry.actor, entry.via) for entry in entries]
+
+
+def test_who_acts_is_known_in_the_threads_of_the_async_engine(bench: Bench) -> None:
+    import asyncio
+
+    assert asyncio.run(acted(bench)) == [("bob", "http")]
+
+
+def test_what_the_engine_does_by_itself_is_its_own_act(bench: Bench) -> None:
+    from tests.store.bench import THROWN
+
+    bench.tenant()
+    bench.schedule(pause_after=1)
+    bench.clock.advance(60)
+    bench.tick()
+    bench.run(THROWN)
+    row = bench.engine.audit.list("acme", verb="schedules.pause")[0]
+    assert (row.via, row.after["state"]) == ("node", "paused")
+    assert "failed" in row.why

@@ -1,0 +1,88 @@
+"""A transaction of the platform's holds a row that a run wants to write: the run waits its turn, its neighbours do not."""
+
+import asyncio
+
+import pytest
+import sqlalchemy as sa
+from tests.store.abroad import Player, call, tenant
+from tests.store.bench import Bench
+from tests.unit.data.shop import count_on, customers, orders, platform
+
+from lodger.engine.clock import SystemClock
+from lodger.engine.ledger import commits
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.sandbox_executor import effects_applier
+from lodger.sandbox.outcome import Outcome
+
+
+@pytest.fixture
+def shop(bench: Bench, kind: str) -> Bench:
+    if kind == "sqlite":
+        pytest.skip("SQLite has one writer: there are no rows to hold")
+    with bench.engine.books.database.write() as connection:
+        platform.create_all(connection)
+        connection.execute(orders.insert().values(id=1, org_id="one", state="open", items=1))
+        count_on(connection, orders)
+    bench.engine.expose(customers, tenant_column="org_id", write=["email"])
+    bench.engine.expose(orders, tenant_column="org_id", read=["id", "state", "items"], write=["state", "items"])
+    tenant(bench.engine, concurrent_runs=10)
+    return bench
+
+
+def played(shop: Bench, *plays: object) -> list[tuple[Claim, Finished]]:
+    async def go() -> list[tuple[Claim, Finished]]:
+        player = Player(shop.engine, plays[0])  # type: ignore[arg-type]  # a coroutine function
+        await player.start()
+        made = []
+        for claim, play in zip(shop.claim(len(plays)), plays, strict=True):
+            player.play = play  # type: ignore[assignment]  # a coroutine function
+            made.append((claim, await player.execute(claim)))
+        await player.stop()
+        return made
+
+    for _ in plays:
+        shop.engine.run_in("one", "job", 0)
+    return asyncio.run(go())
+
+
+async def update(attempt: Attempt) -> None:
+    await call(attempt, "db.update", set="orders", id=1, changes={"state": "done"}, line="main.js:4")
+
+
+async def neighbour(attempt: Attempt) -> None:
+    await call(attempt, "db.insert", set="orders", values={"state": "new", "items": 1})
+    await call(attempt, "kv.add", key="n", amount=1)
+
+
+def commit(shop: Bench, batch: list[tuple[Claim, Finished]], tired: frozenset[str] = frozenset()) -> commits.Committed:
+    apply = effects_applier(shop.clock)
+    with shop.engine.books.database.write() as connection:
+        return commits.commit(shop.engine.books, connection, shop.lease(), batch, shop.clock.us, apply, tired=tired)
+
+
+def test_a_held_row_waits_and_its_neighbours_go_on(shop: Bench) -> None:
+    batch = played(shop, update, neighbour)
+    (mine, _), (other, _) = batch
+    clock = SystemClock()
+    with shop.engine.books.database.engine.connect() as somebody, somebody.begin():
+        somebody.execute(sa.text("SELECT * FROM orders WHERE id = 1 FOR UPDATE"))
+        begun = clock.elapsed_s()
+        done = commit(shop, batch)
+        assert clock.elapsed_s() - begun < 2.0
+        assert done.waiting == (mine,)
+        assert [each.action_id for each in done.settled] == [other.action_id]
+        again = commit(shop, batch[:1], frozenset({mine.action_id}))
+    (settled,) = again.settled
+    assert settled.outcome is Outcome.CONFLICT, "it has waited long enough, and runs again"
+    assert settled.state == "waiting_retry"
+
+
+def test_a_row_that_is_let_go_is_written(shop: Bench) -> None:
+    batch = played(shop, update)
+    with shop.engine.books.database.engine.connect() as somebody, somebody.begin():
+        somebody.execute(sa.text("UPDATE orders SET note = 'x' WHERE id = 1"))
+        assert commit(shop, batch).waiting
+    assert commit(shop, batch).settled[0].outcome is Outcome.OK
+    with shop.engine.books.database.read() as connection:
+        assert connection.scalar(sa.select(orders.c.state)) == "done"
