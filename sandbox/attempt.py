@@ -86,7 +86,14 @@ class Attempt:
                 lambda: self._decide(verdict.cpu_limit(limits)),
             )
             self._read_on()
-            self._send(frames.HEADER, said.header(self._job))
+            # The tenant's bytes follow the numbers at once and wait in the worker's socket: it reads them when it is armed, not before.
+            header, bundle = said.header(self._job), self._payload()
+            self._write(
+                frames.HEAD.pack(len(header), frames.HEADER)
+                + header
+                + frames.HEAD.pack(len(bundle), frames.BUNDLE)
+                + bundle
+            )
             found = await self._decided
             ended = self._loop.time()
         finally:
@@ -115,8 +122,7 @@ class Attempt:
         self._watch.stop()
         self._worker.kill()
         descriptor = self._socket.fileno()
-        if self._reading:
-            self._loop.remove_reader(descriptor)
+        self._loop.remove_reader(descriptor)  # ours, or the pool's when we never came to read
         if self._writing:
             self._loop.remove_writer(descriptor)
         self._reading = self._writing = False
@@ -127,10 +133,7 @@ class Attempt:
         self._worker.close()
 
     async def _buried(self) -> None:
-        try:
-            async with asyncio.timeout(_REAP_S):
-                await self._worker.gone()
-        except TimeoutError:
+        if not await self._worker.gone(_REAP_S):
             _journal.error("a killed worker was not reaped within %s s", _REAP_S)
 
     def _judge_death(self) -> Verdict:
@@ -155,9 +158,10 @@ class Attempt:
     # out
 
     def _send(self, kind: int, payload: bytes) -> None:
-        if self._decided.done():
-            return
-        data = frames.HEAD.pack(len(payload), kind) + payload
+        if not self._decided.done():
+            self._write(frames.HEAD.pack(len(payload), kind) + payload)
+
+    def _write(self, data: bytes) -> None:
         if not self._outgoing:
             try:
                 sent = self._socket.send(data)
@@ -249,7 +253,6 @@ class Attempt:
         if not self._armed:
             if kind == frames.ARMED and not payload:
                 self._armed = True
-                self._send(frames.BUNDLE, self._payload())
             else:
                 self._decide(verdict.protocol_error("a frame before the worker was armed"))
         elif kind == frames.CALL:

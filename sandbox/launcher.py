@@ -5,10 +5,12 @@ Must be used from a thread that lives as long as the zygote shall: the launcher'
 
 import array
 import asyncio
+import fcntl
 import itertools
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,6 +29,10 @@ _UID_BASE = 0x70000000
 _ZYGOTES_OF_A_PROCESS = 32
 _started = itertools.count()
 _MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
+
+_PIDFD_GET_INFO = 0xC040FF0B  # _IOWR(PIDFS_IOCTL_MAGIC, 11, struct pidfd_info) of its first version, 64 bytes
+_PIDFD_INFO = (1).to_bytes(8, "little") + bytes(56)  # asks for the pids
+_PID_AT = struct.Struct("=i")
 
 #: How long the guest's soft stop may take to save its logs before the kernel's timer kills.
 CPU_GRACE_MS = 50
@@ -94,15 +100,31 @@ class WorkerEnd:
         if self._died is not None and not self._died.done():
             self._died.set_result(None)
 
-    async def gone(self) -> None:
-        """Wait for the reaper's word."""
+    async def gone(self, most_s: float) -> bool:
+        """Wait for the reaper's word, and say whether it came."""
         if self.death is None and not self.lost:
-            self._died = asyncio.get_running_loop().create_future()
-            await self._died
+            loop = asyncio.get_running_loop()
+            died = self._died = loop.create_future()
+            patience = loop.call_later(most_s, _settle_once, died)
+            try:
+                await died
+            finally:
+                patience.cancel()
+        return self.death is not None or self.lost
 
 
 def _pid_of(pidfd: int) -> int:
     """Give the pid in our own namespace; the worker's own is another one."""
+    asked = bytearray(_PIDFD_INFO)
+    try:
+        fcntl.ioctl(pidfd, _PIDFD_GET_INFO, asked)
+    except OSError:  # before Linux 6.13
+        return _pid_in_text(pidfd)
+    (pid,) = _PID_AT.unpack_from(asked, 16)  # struct pidfd_info: mask, cgroupid, pid, …
+    return int(pid)
+
+
+def _pid_in_text(pidfd: int) -> int:
     info = os.open(f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY)
     try:
         return int(os.read(info, 512).partition(b"Pid:")[2].split(None, 1)[0])
@@ -148,6 +170,8 @@ class Zygote:
                     "-I",
                     "-S",
                     "-E",
+                    "-X",
+                    "no_debug_ranges",
                     str(FOLDER / "child" / "zygote.py"),
                     str(theirs.fileno()),
                     str(FOLDER),

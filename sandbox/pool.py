@@ -9,7 +9,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from lodger.sandbox import frames, verdict
@@ -191,7 +191,7 @@ class Pool:
             if worker.death is None and not worker.lost:
                 self._refill()
                 return worker
-            worker.close()
+            _drop(worker)
         waiter: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         self._refill()
@@ -238,20 +238,25 @@ class Pool:
         loop.add_reader(worker.socket.fileno(), self._hear, worker)
 
     def _hear(self, worker: WorkerEnd) -> None:
-        try:
-            said = worker.socket.recv(4096)
-        except BlockingIOError:
-            return
-        except OSError:
-            said = b""
-        self._warmed(worker, said)
+        # Heard until an attempt takes over: the first word is that it is ready, and nothing may come after that.
+        if worker in self._warming:
+            try:
+                said = worker.socket.recv(4096)
+            except BlockingIOError:
+                return
+            except OSError:
+                said = b""
+            self._warmed(worker, said)
+        elif worker in self._ready:
+            self._ready.remove(worker)
+            _drop(worker)
+            self._refill()
 
     def _warmed(self, worker: WorkerEnd, said: bytes) -> None:
         handle = self._warming.pop(worker, None)
         if handle is None:
             return
         handle.cancel()
-        asyncio.get_running_loop().remove_reader(worker.socket.fileno())
         if said == _READY:
             self._failures = 0
             self._restarts = 0
@@ -262,8 +267,7 @@ class Pool:
             self._give_back(worker)
             self._refill()
             return
-        worker.kill()
-        worker.close()
+        _drop(worker)
         self._failures += 1
         self._last_words = (
             said[frames.HEAD.size + 5 :].decode("utf-8", "replace") or "it ended without a word while warming up"
@@ -331,11 +335,9 @@ class Pool:
                 _journal.error("the zygote did not come up: %s", problem.why)
 
     def _forget_workers(self) -> None:
-        loop = asyncio.get_running_loop()
-        for worker, handle in self._warming.items():
+        for handle in self._warming.values():
             handle.cancel()
-            loop.remove_reader(worker.socket.fileno())
-        for idle in (list(self._warming), self._ready):
+        for idle in (*self._warming, *self._ready):
             _drop(idle)
         self._warming.clear()
         self._ready.clear()
@@ -362,10 +364,11 @@ class Pool:
             self._quiet = None
 
 
-def _drop(workers: Iterable[WorkerEnd]) -> None:
-    for worker in workers:
-        worker.kill()
-        worker.close()
+def _drop(worker: WorkerEnd) -> None:
+    if worker.socket.fileno() >= 0:
+        asyncio.get_running_loop().remove_reader(worker.socket.fileno())
+    worker.kill()
+    worker.close()
 
 
 def resident_bytes(pid: int) -> int:

@@ -15,6 +15,10 @@ class Channel(Protocol):
         """Send one frame; blocks."""
         ...
 
+    def answer(self, kind: int, payload: bytes) -> None:
+        """Send the one DONE or FAIL frame. In a worker the process ends with it: nothing is unwound, nothing of the guest runs again."""
+        ...
+
     def receive(self) -> tuple[int, bytes]:
         """Wait for one frame from the parent."""
         ...

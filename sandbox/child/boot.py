@@ -10,14 +10,20 @@ import resource
 import select
 
 from lodger.sandbox.walls import cpu_timer, identity, landlock, namespaces, process, rlimits, seccomp
-from lodger.sandbox.walls.libc import map_readable
+from lodger.sandbox.walls.libc import carry_out, map_readable
+from lodger.sandbox.walls.syscalls import NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: Beyond any descriptor: close_range(2) behind os.closerange costs the same for any number.
+    from lodger.sandbox.walls.libc import Call
+
+#: Beyond any descriptor.
 _MOST_DESCRIPTORS = 0x7FFFFFFF
+_CLOSE_RANGE = NUMBER["close_range"]
+#: Changes nothing: what a rehearsal does in place of what cannot be undone.
+_HARMLESS = (NUMBER["getpid"], 0, 0, 0, 0)
 
 WALLS = (
     "no_new_privs",
@@ -55,8 +61,14 @@ class Boot:
         self._data_before = 0
         self._cpu_most = self._data_most = 0
         self._code_bytes = 0
-        self.filter_a: seccomp.Filter | None = None
-        self.filter_b: seccomp.Filter | None = None
+        self._close_range = _CLOSE_RANGE
+        # What each worker does, as lists of system calls: when it is born, to lower its limits, behind all that, and when it is armed.
+        self._numbers = rlimits.JobNumbers()
+        self._birth: tuple[Call, ...] = ()
+        self._lowering: tuple[Call, ...] = ()
+        self._locking: tuple[Call, ...] = ()
+        self._arming: tuple[Call, ...] = ()
+        self._filters: list[seccomp.Filter] = []  # the kernel is pointed at them
 
     def _raise(self, wall: str, *steps: "tuple[Any, ...]") -> bool:
         """Carry out the steps of one wall and note how it went."""
@@ -98,11 +110,49 @@ class Boot:
         self._cpu_most, self._data_most = rlimits.ceilings()
         if not seccomp.available():
             self.report["seccomp"] = "the kernel or the architecture has no filter that kills the process"
-        elif self._raise("seccomp"):
-            self.filter_a = seccomp.Filter(seccomp.first(runtime=self._runtime))
-            self.filter_b = seccomp.Filter(seccomp.second(runtime=self._runtime))
+        else:
+            self._raise("seccomp")
         self._raise("cpu_timer", (cpu_timer.create,))  # only to know that it can be made: each worker makes its own
         self._parent = os.getpid()
+        self._prepare_worker()
+
+    def _prepare_worker(self) -> None:
+        """Write down what each worker does by itself. A wall that did not stand in the zygote is not tried again in a worker."""
+        stands = {wall for wall, why in self.report.items() if not why}
+        birth = [process.OWN_SESSION]
+        lowering: list[Call] = []
+        if "death_signal" in stands:
+            birth.append(process.DEATH_SIGNAL)
+        if "rlimits" in stands:
+            birth += rlimits.of_worker(self._open_files)
+            lowering += self._numbers.settings()
+            self._arming += rlimits.of_armed_worker()
+        if "cpu_timer" in stands:
+            birth.append(cpu_timer.CREATION)
+            lowering.append(cpu_timer.arming(0, self._numbers.timer_at))
+        if "seccomp" in stands:
+            self._filters = [
+                seccomp.Filter(program(runtime=self._runtime)) for program in (seccomp.first, seccomp.second)
+            ]
+            self._locking += (self._filters[0].raising(),)
+            self._arming += (self._filters[1].raising(),)
+        self._birth, self._lowering = tuple(birth), tuple(lowering)
+
+    def rehearsing(self) -> "Boot":
+        """Give one that walks the same path and changes nothing: the zygote's interpreter learns it before any worker is born."""
+        told = {
+            "runtime": self._runtime,
+            "uid": str(self._uid),
+            "stack_bytes": str(self._stack_bytes),
+            "open_files": "0",
+        }
+        told |= {"memory_max_bytes": str(self._memory_max), "cpu_ms_max": str(self._cpu_ms_max), "cpu_grace_ms": "0"}
+        twin = Boot(told)
+        twin._close_range = _HARMLESS[0]
+        twin._cpu_most, twin._data_most = self._cpu_most, self._data_most
+        twin._parent = os.getppid()
+        twin._birth = twin._lowering = twin._locking = twin._arming = (_HARMLESS, _HARMLESS)
+        return twin
 
     def _enter_namespaces(self, launcher: int, outer: "tuple[str, ...]") -> None:
         root = os.geteuid() == 0 and "user" not in outer
@@ -141,21 +191,22 @@ class Boot:
 
     def in_worker(self, channel: int) -> None:
         """What a fork does not inherit, then filter A. ``channel`` is the only descriptor that stays."""
-        os.closerange(0, channel)
-        os.closerange(channel + 1, _MOST_DESCRIPTORS)
-        os.setsid()
-        without = self._without
-        if "death_signal" not in without:
-            process.die_with_parent()
-            if os.getppid() != self._parent:
-                os._exit(0)
-        if "rlimits" not in without:
-            rlimits.bound_worker(self._open_files)
-        if "cpu_timer" not in without:
-            cpu_timer.create()
+        closing = self._close_range
+        carry_out(((closing, 0, channel - 1, 0), (closing, channel + 1, _MOST_DESCRIPTORS, 0)))
+        carry_out(self._birth)
+        if os.getppid() != self._parent and process.DEATH_SIGNAL in self._birth:
+            os._exit(0)
+        timer = cpu_timer.number()
+        if timer:
+            self._rename_timer(timer)
         self._lower(self._cpu_ms_max, self._data_most)  # the same path as for a job: its page faults happen now
-        if self.filter_a is not None:
-            self.filter_a.install()
+        carry_out(self._locking)
+
+    def _rename_timer(self, timer: int) -> None:
+        """The kernel did not begin to count at nought."""
+        self._lowering = tuple(
+            (call[0], timer, *call[2:]) if call[0] == cpu_timer.SETTIME else call for call in self._lowering
+        )
 
     def in_armed_worker(self, limits: "dict[str, int]") -> None:
         """Lower the limits to the job's numbers and raise filter B: from here no limit, timer or filter can be touched."""
@@ -164,16 +215,13 @@ class Boot:
         )
         copies += 2 * self._code_bytes  # of compiled code: its own copy and the tables made of it
         self._lower(limits["cpu_ms"], self._data_before + limits["memory_bytes"] + copies + rlimits.DATA_SLACK_BYTES)
-        if "rlimits" not in self._without:
-            rlimits.bound_signals()
-        if self.filter_b is not None:
-            self.filter_b.install()
+        carry_out(self._arming)
 
     def _lower(self, cpu_ms: int, data_bytes: int) -> None:
-        if "rlimits" not in self._without:
-            rlimits.bound_job(min(self._cpu_seconds(cpu_ms), self._cpu_most), min(data_bytes, self._data_most))
-        if "cpu_timer" not in self._without:
-            cpu_timer.arm(cpu_ms + self._grace_ms)
+        self._numbers.write(
+            min(self._cpu_seconds(cpu_ms), self._cpu_most), min(data_bytes, self._data_most), cpu_ms + self._grace_ms
+        )
+        carry_out(self._lowering)
 
     def _cpu_seconds(self, cpu_ms: int) -> int:
         """RLIMIT_CPU knows whole seconds and counts the warm-up: the last line, never the first."""

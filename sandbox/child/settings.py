@@ -1,5 +1,9 @@
 """What the launcher tells the zygote: names and texts in one message, no secret, nothing of a tenant."""
 
+#: How often a path is walked before any worker is born: the interpreter specialises code that ran eight times, and then again where
+#: that failed.
+REHEARSALS = 24
+
 
 def encode(settings: "dict[str, str]") -> bytes:
     """Give the message: name, NUL, text, NUL, …"""

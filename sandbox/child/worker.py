@@ -1,16 +1,18 @@
 """The worker: one attempt, then gone. Locked, warmed and waiting before it reads its first byte from the parent."""
 
 import os
+from _socket import AF_UNIX, SOCK_STREAM, socketpair
 
 from lodger.sandbox.child.channel import Disconnected, SocketChannel
-from lodger.sandbox.frames import ARMED, BUNDLE, FAIL, HEADER, HEADER_FIELDS, LIMITS_WIRE, READY
+from lodger.sandbox.child.settings import REHEARSALS
+from lodger.sandbox.frames import ARMED, BUNDLE, DONE, FAIL, HEAD, HEADER, HEADER_FIELDS, LIMITS_WIRE, READY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
     from lodger.sandbox.child.boot import Boot
-    from lodger.sandbox.runtime import Runtime
+    from lodger.sandbox.runtime import Channel, Realm, Runtime
 
 #: Built before anything can run out of memory.
 _OUT_OF_MEMORY = b"\x0cmemory_limit" + b'{"name":"InternalError","message":"out of memory"}'
@@ -49,17 +51,7 @@ def live(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, in
             channel.send(FAIL, _NEVER_READY + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace"))
             os._exit(70)
         channel.send(READY, b"")
-        kind, numbers = channel.receive()
-        if kind != HEADER or len(numbers) != LIMITS_WIRE.size:
-            os._exit(71)
-        limits = _numbers(numbers)
-        realm.bound(limits)
-        boot.in_armed_worker(limits)
-        channel.send(ARMED, b"")
-        kind, bundle = channel.receive()
-        if kind != BUNDLE:
-            os._exit(71)
-        realm.run(bundle, channel)
+        _attempt(channel, boot, realm)
     except MemoryError:
         channel.send(FAIL, _OUT_OF_MEMORY)
     except Disconnected:
@@ -67,3 +59,49 @@ def live(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[int, in
     except BaseException:  # noqa: BLE001 - whatever a runtime lets through is a crash, and no text of it leaves
         os._exit(72)
     os._exit(0)
+
+
+def _attempt(channel: SocketChannel, boot: "Boot", realm: "Realm") -> None:
+    kind, numbers = channel.receive()
+    if kind != HEADER or len(numbers) != LIMITS_WIRE.size:
+        os._exit(71)
+    limits = _numbers(numbers)
+    realm.bound(limits)
+    boot.in_armed_worker(limits)
+    channel.send(ARMED, b"")
+    kind, bundle = channel.receive()
+    if kind != BUNDLE:
+        os._exit(71)
+    realm.run(bundle, channel)
+
+
+class _Nobody:
+    """A realm that does nothing."""
+
+    def bound(self, _limits: "dict[str, int]") -> None:
+        """Take no notice."""
+
+    def run(self, _bundle: bytes, channel: "Channel") -> None:
+        """Answer."""
+        channel.send(DONE, b"null")
+
+
+def rehearse(boot: "Boot") -> None:
+    """Walk a worker's path in the zygote, to nobody: what the interpreter builds on the way is built once, and shared.
+
+    Args:
+        boot: of :meth:`lodger.sandbox.child.boot.Boot.rehearsing`.
+    """
+    ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
+    said = HEAD.pack(LIMITS_WIRE.size, HEADER) + _NO_NUMBERS + HEAD.pack(2, BUNDLE) + b"{}"
+    for _ in range(REHEARSALS):
+        ours.send(said)
+        channel = SocketChannel(theirs.fileno())
+        boot.in_worker(theirs.fileno())
+        _numbers(_NO_NUMBERS)
+        channel.rehearse()
+        channel.send(READY, b"")
+        _attempt(channel, boot, _Nobody())
+        ours.recv(4096)
+    ours.close()
+    theirs.close()

@@ -26,6 +26,7 @@ import time
 
 from lodger.sandbox.child import launch, settings, worker
 from lodger.sandbox.child.boot import Boot
+from lodger.sandbox.walls.libc import fork
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ class Zygote:
 
     def _spawn(self, code: "tuple[int, int, bool] | None") -> None:
         ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        pid = os.fork()
+        pid: int = fork()
+        if pid < 0:
+            raise OSError("the zygote could not fork")
         if pid == 0:
             worker.live(theirs.fileno(), self._boot, self._runtime, code)
         theirs.close()
@@ -118,6 +121,7 @@ def main() -> None:
         runtime = load_runtime(told)
         runtime.prepare(told)
         boot.after_loading(launcher, outer)
+        worker.rehearse(boot.rehearsing())
         zygote = Zygote(control, boot, runtime)
     except BaseException as problem:  # noqa: BLE001 - whatever it is, the operator must read it
         control.send(b"F" + f"{type(problem).__name__}: {problem}".encode("utf-8", "replace")[:4000])

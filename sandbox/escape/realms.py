@@ -19,7 +19,7 @@ _LIVE_UNCURRY = (
 )
 _LIVE_JSON = "const parse = (...all) => JSON.parse(...all), stringify = (...all) => JSON.stringify(...all);"
 
-#: Edit → pairs of what is looked for in bootstrap.js and what stands there instead.
+#: Edit → pairs of what is looked for in the glue (bootstrap.js, calls.js), found there once, and what stands there instead.
 EDITS: dict[str, tuple[tuple[str, str], ...]] = {
     "host_names": ((r"for \(const letter of [^;]*?\) delete globalThis\[[^;]*?\];", ""),),
     "all_globals": ((r"for \(const name of \[[^\]]*?SharedArrayBuffer[^;]*?delete globalThis\[[^;]*?\];", ""),),
@@ -40,20 +40,26 @@ class EditFailed(SandboxError):
     """The realm's sources have changed, and an edit of the matrix no longer fits."""
 
 
-def edited(text: str, edits: Iterable[str]) -> str:
-    """Give bootstrap.js without what the edits take away. Raises EditFailed."""
+_GLUE = ("bootstrap.js", "calls.js")
+
+
+def edited(sources: list[tuple[str, str]], edits: Iterable[str]) -> list[tuple[str, str]]:
+    """Give the sources without what the edits take away. Raises EditFailed."""
+    texts = dict(sources)
     for name in edits:
         for pattern, instead in EDITS[name]:
-            text, count = re.subn(pattern, instead.replace("\\", r"\\"), text)
+            count = 0
+            for file in _GLUE:
+                texts[file], found = re.subn(pattern, instead.replace("\\", r"\\"), texts[file])
+                count += found
             if count != 1:
-                raise EditFailed("edit_failed", f"the edit {name} found {count} places in bootstrap.js, not one")
-    return text
+                raise EditFailed("edit_failed", f"the edit {name} found {count} places in the glue, not one")
+    return list(texts.items())
 
 
 def realm(edits: frozenset[str] = frozenset()) -> Artefact:
     """Give the suite's realm, baked at first use. Raises EditFailed, RealmUnavailable."""
-    sources = artefact.read_sources()
-    sources = [(name, edited(text, sorted(edits)) if name == "bootstrap.js" else text) for name, text in sources]
+    sources = edited(artefact.read_sources(), sorted(edits))
     sources.append(("cap-bridge.js", _BRIDGE))
     plain, metered = (artefact._ensure(None, sources, None, fuel=fuel) for fuel in (False, True))
     return replace(plain, metered=metered.module)

@@ -5,13 +5,17 @@ the guest hands over (pointers, lengths, status) is hostile once its engine is o
 """
 
 import ctypes
-from ctypes import byref, c_void_p, memmove, string_at
+from ctypes import byref, c_void_p
 
+from lodger.sandbox.runtimes import written
 from lodger.sandbox.runtimes.libwasmtime import Extern, WasmFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lodger.sandbox.runtimes.machine import Machine
+    from lodger.sandbox.walls.libc import Call
 
 #: The file this adapter was proved against: quickjs-rs 0.2.6, quickjs-ng 0.15.
 GUEST_SHA256 = "647ab11ae29cc6d39a6d17d3aa1e7a6a0b5fb9c44b4864475a18bc644f926050"
@@ -88,7 +92,7 @@ class Guest:
         self.most = 1 << 20  # longest text that is copied out, bytes
         at = machine.lib.at
         self._store = at["wasmtime_store_new"](machine.engine, None, None)
-        self._context = at["wasmtime_store_context"](self._store)
+        self._context = c_void_p(at["wasmtime_store_context"](self._store))
         self.limit(memory_bytes)
         if machine.fuel:
             self.fuel(1 << 40)
@@ -101,12 +105,14 @@ class Guest:
         self._trap = trap
         self._trap_at = byref(trap)
         self._values = (ctypes.c_int64 * 16)()
-        self._enter = at["wasmtime_func_call_unchecked"]
-        self._size_of = at["wasmtime_memory_data_size"]
+        self._enter = machine.lib.bare("wasmtime_func_call_unchecked", c_void_p)
+        self._size_of = machine.lib.bare("wasmtime_memory_data_size", ctypes.c_size_t)
         self._functions = {name: self._export(name) for name in _EXPORTS}
         self._undefined = self._export("new_undefined")
         self._memory = self._export("memory")
         self._base: int = ctypes.cast(at["wasmtime_memory_data"](self._context, self._memory), c_void_p).value or 0
+        # All that the memory may ever be: it is reserved, and never moves.
+        self._bytes = memoryview((ctypes.c_ubyte * (1 << 32)).from_address(self._base)).cast("B")
         self._size = self.size()
 
     def _export(self, name: str) -> "ctypes.Array[ctypes.c_uint64]":
@@ -145,13 +151,18 @@ class Guest:
         """Copy bytes out of the guest."""
         if address + count > self._size and address + count > self.size():
             raise WasmFault("the guest pointed outside its memory")
-        return string_at(self._base + address, count)
+        return self._bytes[address : address + count].tobytes()
 
     def poke(self, address: int, data: bytes) -> None:
         """Copy bytes into the guest."""
-        if address + len(data) > self._size and address + len(data) > self.size():
+        end = address + len(data)
+        if end > self._size and end > self.size():
             raise WasmFault("the guest pointed outside its memory")
-        memmove(self._base + address, data, len(data))
+        self._bytes[address:end] = data
+
+    def copying(self, rehearse: "Callable[[], None]") -> "tuple[Call, ...]":
+        """Give the system calls by which a fork makes its own what a rehearsal writes into this memory."""
+        return written.copying(rehearse, self._base, self._base + self.size())
 
     def stack_pointer(self) -> int:
         """Read the guest's only mutable global; the baker carries it over."""

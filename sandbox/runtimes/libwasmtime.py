@@ -127,6 +127,15 @@ class Library:
             function.argtypes = arguments
             self.at[name] = function
 
+    def bare(self, name: str, result: "Any") -> "ctypes._FuncPointer":  # noqa: ANN401 - a ctypes type
+        """Give a function of its own without argument types, for hot paths: their converters make two objects for each argument.
+
+        Pointers must be given as ctypes has them; a small int is widened with its sign.
+        """
+        function = self.dll[name]
+        function.restype = result
+        return function
+
     def check(self, error: int | None) -> None:
         """Raise the C API's error as ours and release it."""
         if error:
@@ -194,9 +203,14 @@ class Library:
         return text
 
 
-def slots(address: int, count: int) -> "ctypes.Array[c_int64]":
-    """See ``count`` raw values at an address: value i is element 2*i (a value is 16 bytes wide)."""
-    return (c_int64 * (2 * count)).from_address(address)
+#: How raw values are seen, by their number. Made once: ctypes forgets an array type that nobody holds, and making a type in a worker
+#: invalidates every lookup that the interpreter has remembered (100 page faults, seen).
+_SLOTS = tuple(c_int64 * (2 * max(count, 1)) for count in range(16))
+
+
+def slots(count: int) -> "type[ctypes.Array[c_int64]]":
+    """Give the type that sees so many raw values, at most 15: value i is element 2*i (a value is 16 bytes wide); at least one is seen."""
+    return _SLOTS[count]
 
 
 __all__ = [

@@ -7,7 +7,10 @@ from lodger.sandbox.runtimes.libwasmtime import GUEST, Callback, Library, WasmFa
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Callable
+
+    Words = ctypes.Array[ctypes.c_int64]
 
 _MASK = 0xFFFFFFFF
 _BAD_DESCRIPTOR = 8  # WASI errno EBADF
@@ -75,15 +78,17 @@ class Machine:
         """Make a fresh guest whose memory cannot grow past that bound; a metered one starts with fuel for our own calls."""
         return Guest(self, self._pre, memory_bytes)
 
-    def _callback(self, function: "Callable[..., int | None]", count: int, answers: bool) -> object:
+    def _callback(self, function: "Callable[[Words], int | None]", count: int, answers: bool) -> object:
+        # The hottest path between the two worlds: no inner function and no list is made in it, each would be pages of a fork's own.
         trap = self.lib.at["wasmtime_trap_new"]
+        kind = slots(count)
 
         def enter(_env: int, _caller: int, address: int, _size: int) -> int | None:
             try:
-                values = slots(address, count or 1)
-                answer = function(*[values[2 * index] for index in range(count)])
+                words = kind.from_address(address)
+                answer = function(words)
                 if answers:
-                    values[0] = (answer or 0) & _MASK
+                    words[0] = (answer or 0) & _MASK
             except BaseException as error:  # noqa: BLE001 - nothing may unwind through native frames
                 self.fault = error
                 stop: int | None = trap(b"stop", 4)
@@ -92,53 +97,55 @@ class Machine:
 
         return Callback(enter)
 
-    # -- the imports, one method each --
+    # -- the imports, one method each; argument i is word 2*i --
 
-    def _refuse(self, *_arguments: int) -> int:
+    def _refuse(self, _words: "Words") -> int:
         return _BAD_DESCRIPTOR
 
-    def _proc_exit(self, _code: int) -> None:
+    def _proc_exit(self, _words: "Words") -> None:
         raise WasmFault("the guest gave up")
 
-    def _environ_get(self, _table: int, _text: int) -> int:
+    def _environ_get(self, _words: "Words") -> int:
         return 0
 
-    def _environ_sizes_get(self, count: int, size: int) -> int:
+    def _environ_sizes_get(self, words: "Words") -> int:
         guest = self._running()
-        guest.poke(count & _MASK, bytes(4))
-        guest.poke(size & _MASK, bytes(4))
+        guest.poke(words[0] & _MASK, bytes(4))
+        guest.poke(words[2] & _MASK, bytes(4))
         return 0
 
-    def _clock_time_get(self, _clock: int, _precision: int, out: int) -> int:
+    def _clock_time_get(self, words: "Words") -> int:
         guest = self._running()
-        guest.poke(out & _MASK, (guest.host.clock_us() * 1000).to_bytes(8, "little"))
+        guest.poke(words[4] & _MASK, (guest.host.clock_us() * 1000).to_bytes(8, "little"))
         return 0
 
-    def _random_get(self, out: int, count: int) -> int:
+    def _random_get(self, words: "Words") -> int:
         guest = self._running()
-        guest.poke(out & _MASK, guest.host.random(min(count & _MASK, 65536)))
+        guest.poke(words[0] & _MASK, guest.host.random(min(words[2] & _MASK, 65536)))
         return 0
 
-    def _host_interrupt(self) -> int:
+    def _host_interrupt(self, _words: "Words") -> int:
         return int(self._running().host.interrupted())
 
-    def _host_module_normalize(self, base: int, base_size: int, wanted: int, wanted_size: int, out: int) -> int:
+    def _host_module_normalize(self, words: "Words") -> int:
         guest = self._running()
-        name = guest.host.resolve(
-            guest.peek(base & _MASK, base_size & _MASK), guest.peek(wanted & _MASK, wanted_size & _MASK)
-        )
-        return guest.give(name, out & _MASK)
+        base = guest.peek(words[0] & _MASK, words[2] & _MASK)
+        wanted = guest.peek(words[4] & _MASK, words[6] & _MASK)
+        out = words[8] & _MASK
+        return guest.give(guest.host.resolve(base, wanted), out)
 
-    def _host_module_load(self, name: int, size: int, out: int) -> int:
+    def _host_module_load(self, words: "Words") -> int:
         guest = self._running()
-        return guest.give(guest.host.source(guest.peek(name & _MASK, size & _MASK)), out & _MASK)
+        name, out = guest.peek(words[0] & _MASK, words[2] & _MASK), words[4] & _MASK
+        return guest.give(guest.host.source(name), out)
 
-    def _host_call(self, name: int, _size: int, _this: int, count: int, arguments: int) -> int:
+    def _host_call(self, words: "Words") -> int:
+        # name, its length, this, number of arguments, the arguments
         guest = self._running()
-        operation = guest.peek(name & _MASK, 1)[0]
+        operation = guest.peek(words[0] & _MASK, 1)[0]
         text: bytes | None = b""
-        if count & _MASK:
-            text = guest.text(int.from_bytes(guest.peek(arguments & _MASK, 4), "little"))
+        if words[6] & _MASK:
+            text = guest.text(int.from_bytes(guest.peek(words[8] & _MASK, 4), "little"))
         answer = guest.host.call(operation, text)
         if answer is None:
             return guest.undefined()

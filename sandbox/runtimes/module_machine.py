@@ -48,10 +48,11 @@ class ModuleMachine:
     def _callback(self, name: str, parameters: str, answers: bool) -> object:
         trap = self.lib.at["wasmtime_trap_new"]
         count = len(parameters)
+        kind = slots(count)
 
         def enter(_env: int, _caller: int, address: int, _size: int) -> int | None:
             try:
-                values = slots(address, count or 1)
+                values = kind.from_address(address)
                 answer = self.wasi.answer(name, unsigned(parameters, [values[2 * index] for index in range(count)]))
                 if answers:
                     values[0] = answer

@@ -229,7 +229,7 @@ class ModuleRealm:
         result = bytes(self._output).strip(b" \t\r\n")
         self._finish_log()
         assert self._channel is not None
-        self._channel.send(DONE, result or b"null")
+        self._channel.answer(DONE, result or b"null")
 
     def _of_exit(self, code: int) -> Stopped:
         if self._full():
@@ -277,7 +277,7 @@ class ModuleRealm:
         about = stop.about or self._place([])
         body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)},'.encode() + about[1:]
         outcome = stop.outcome.encode()
-        self._channel.send(FAIL, bytes((len(outcome),)) + outcome + body)
+        self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body)
 
 
 def _shown(name: str, number: int, offset: int) -> str:

@@ -64,9 +64,14 @@ class Modules:
     def facts(self) -> tuple[list[int], bytes]:
         """Say what the bootstrap must know: may it have a default export, our columns, its lines, has it declarations; and all names."""
         source = self._sources.get(self.entry, b"")
-        declares = any(line.lstrip().startswith(_DECLARATIONS) for line in source.split(b"\n"))
-        names = b", ".join(name.replace(b"\n", b" ") for name in list(self._sources)[:20])
-        return [int(b"export" in source), len(self.wrap), source.count(b"\n") + 1, int(declares)], names
+        lines = source.split(b"\n")
+        declares = 0
+        for line in lines:
+            if line.lstrip().startswith(_DECLARATIONS):
+                declares = 1
+                break
+        names = b", ".join(list(self._sources)[:20]).replace(b"\n", b" ")
+        return [int(b"export" in source), len(self.wrap), len(lines), declares], names
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes:
         """Name a module: relative to its importer, inside the bundle only; what is not there stays as it was written."""

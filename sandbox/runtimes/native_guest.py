@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-_ENTRIES = ("start", "settle", "tick", "stuck", "halted", "touch")
+ENTRIES = ("start", "settle", "tick", "stuck", "halted", "warm", "touch")
 _DOOR = ("entered", "refused", "clock", "seed")
 
 
@@ -40,7 +40,7 @@ class NativeGuest:
         self._context.set_max_stack_size(stack_bytes)
         self._context.add_callable("$host", self._asked)
         self._evaluate(_joined(sources))
-        self.entries: dict[str, Any] = self._take("$lodger.host", _ENTRIES)
+        self.entries: dict[str, Any] = self._take("$lodger.host", ENTRIES)
         door = self._take("$native", _DOOR)
         self._entered, self._refused, self._clock, self._seed = (door[name] for name in _DOOR)
         self._evaluate("delete globalThis.$lodger; delete globalThis.$native;")

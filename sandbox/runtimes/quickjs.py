@@ -9,7 +9,8 @@ bootstrap hands over a result or an error. Conversion of either happens inside t
 from lodger.sandbox.runtimes.guest import Guest, Host
 from lodger.sandbox.runtimes.machine import Machine
 from lodger.sandbox.runtimes.realm import QuickRealm
-from lodger.sandbox.runtimes.rehearsal import LIMITS, SCRIPT, Mute
+from lodger.sandbox.runtimes.rehearsal import LIMITS, REHEARSALS, SCRIPT, Mute
+from lodger.sandbox.walls.libc import Call, carry_out
 
 #: What a worker of this runtime calls of the kernel once it is warm, seen with strace over 300 000 objects, host calls, timers,
 #: a stack overflow, memory to its limit and a metered loop; the socket is the channel's. No thread, no file, no executable page.
@@ -70,6 +71,7 @@ class Runtime:
         self._metered: Guest | None = None
         self.numbers: dict[str, int] = {}
         self._ready: Guest | None = None
+        self._copying: tuple[Call, ...] = ()
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Map the artefact and make an instance. Settings: ``library``, ``artefact``, ``numbers``; ``fuel_artefact`` for metered runs."""
@@ -83,21 +85,25 @@ class Runtime:
             fuelled = Machine(settings["library"], fuel=True)
             fuelled.load(settings["fuel_artefact"])
             self._metered = fuelled.instance(_OPEN_MEMORY)
-        for _ in range(3):  # what is built lazily on first use is built here, once for all workers
+        for _ in range(REHEARSALS):  # what is built lazily on first use is built here, once for all workers
             spare = self.machine.instance(_OPEN_MEMORY)
             self._rehearse(spare)
             spare.close()
-        self._ready = self.machine.instance(_OPEN_MEMORY)
-        for _ in range(3):
-            self._touch(self._ready)
+        guest = self._ready = self.machine.instance(_OPEN_MEMORY)
+        for _ in range(REHEARSALS):
+            self._woken(guest)
+        self._copying = guest.copying(lambda: self._rehearse(guest))
 
     def fresh(self) -> "QuickRealm":
         """Take the prepared realm (once per process, later ones are made new), give it its own randomness and touch its pages."""
         if self.machine is None:
             raise RuntimeError("prepare comes first")
         guest, self._ready = self._ready or self.machine.instance(_OPEN_MEMORY), None
-        metered, self._metered = self._metered, None
-        realm = QuickRealm(self.numbers, guest, metered)
+        return self._woken(guest)
+
+    def _woken(self, guest: Guest) -> "QuickRealm":
+        realm = QuickRealm(self.numbers, guest, self._metered)
+        carry_out(self._copying)
         realm.reseed()
         self._touch(guest)
         self._rehearse(_Still())  # type: ignore[arg-type]  # what a realm asks of a guest here, it has
@@ -112,11 +118,6 @@ class Runtime:
         realm.run(SCRIPT, Mute())
 
     def _touch(self, guest: Guest) -> None:
-        # A constant of ours through every path of a job that leaves nothing behind: strings in, a call, jobs.
-        guest.apply(
-            self.numbers["touch"],
-            b'{"a":[1,"b",{"c":null}]}',
-            self.numbers["undefined"],
-            self.numbers["scratch"],
-        )
+        # The way into the guest and out of it, once: it leaves nothing behind.
+        guest.apply(self.numbers["touch"], b"", self.numbers["undefined"], self.numbers["scratch"])
         guest.jobs()

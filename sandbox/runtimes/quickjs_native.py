@@ -13,9 +13,12 @@ import time
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import ExtensionFileLoader
 
-from lodger.sandbox.runtimes.native_guest import NativeGuest
+from lodger.sandbox.runtimes import written
+from lodger.sandbox.runtimes.answer import Over
+from lodger.sandbox.runtimes.native_guest import ENTRIES, NativeGuest, NativeHost
 from lodger.sandbox.runtimes.native_realm import NativeRealm
-from lodger.sandbox.runtimes.rehearsal import LIMITS, SCRIPT, Mute
+from lodger.sandbox.runtimes.rehearsal import LIMITS, REHEARSALS, SCRIPT, Mute
+from lodger.sandbox.walls.libc import Call, carry_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +44,45 @@ _STACK_BYTES = 8 << 20
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 
+class _Still:
+    """Stands in for a guest: asks the realm for what a first job asks, and runs nothing."""
+
+    host = NativeHost()
+    entries = dict.fromkeys(ENTRIES)
+    most = 0
+
+    def size(self) -> int:
+        """Hold nothing."""
+        return 0
+
+    def limit(self, memory_bytes: int) -> None:
+        """Nothing grows."""
+
+    def set_clock(self, milliseconds: int) -> None:
+        """Have no clock."""
+
+    def enter(self, source: bytes) -> None:
+        """Evaluate nothing."""
+
+    def jobs(self) -> int:
+        """There are none."""
+        return 0
+
+    def apply(self, _function: object, _text: bytes, _undefined: int, _scratch: int) -> None:
+        """Enter the module, write a line, answer, and say that this was all."""
+        host = self.host
+        for letter, text in (("i", b"module"), ("l", b"1rehearsed"), ("d", b"0 null")):
+            host.call(ord(letter), text)
+        raise Over
+
+
+def _warm(guest: NativeGuest) -> None:
+    for _ in range(3):
+        guest.apply(guest.entries["warm"], b"", 0, 0)
+        while guest.jobs():
+            pass
+
+
 class Runtime:
     """The runtime as the zygote holds it."""
 
@@ -50,7 +92,7 @@ class Runtime:
     def __init__(self) -> None:
         self._make: tuple[ModuleType, list[str], int] | None = None
         self._ready: NativeGuest | None = None
-        self._spare: NativeGuest | None = None
+        self._copying: tuple[Call, ...] = ()
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Load the engine and evaluate the library. Settings: ``binding`` (the extension's path), ``library`` (files, one path a line)."""
@@ -64,25 +106,33 @@ class Runtime:
         stack_bytes = min(_STACK_BYTES, *(size for size in resource.getrlimit(resource.RLIMIT_STACK) if size > 0)) // 4
         self._make = (_binding(settings["binding"]), sources, stack_bytes)
         self._rehearse(NativeGuest(*self._make))
-        self._ready, self._spare = NativeGuest(*self._make), NativeGuest(*self._make)
+        guest = self._ready = NativeGuest(*self._make)
+        _warm(guest)
         _tidy_heap()
+        for _ in range(
+            REHEARSALS
+        ):  # the interpreter specialises code that ran eight times, and then again where that failed
+            self._woken(guest)
+        self._copying = written.copying(lambda: self._rehearse(guest), *written.heap())
 
     def fresh(self) -> NativeRealm:
         """Take the prepared realm (once per process, later ones are made new), give it its own randomness and touch its pages."""
         if self._make is None:
             raise RuntimeError("prepare comes first")
         guest, self._ready = self._ready or NativeGuest(*self._make), None
-        spare, self._spare = self._spare, None
+        return self._woken(guest)
+
+    def _woken(self, guest: NativeGuest) -> NativeRealm:
         realm = NativeRealm(guest)
+        carry_out(self._copying)
         realm.reseed()
         guest.apply(guest.entries["touch"], b"", 0, 0)
         guest.jobs()
-        if spare is not None:
-            self._rehearse(spare)
+        self._rehearse(_Still())  # type: ignore[arg-type]  # what a realm asks of a guest here, it has
         return realm
 
-    def _rehearse(self, spare: NativeGuest) -> None:
-        realm = NativeRealm(spare, rehearsal=True)
+    def _rehearse(self, guest: NativeGuest) -> None:
+        realm = NativeRealm(guest, rehearsal=True)
         realm.bound(LIMITS)
         realm.run(SCRIPT, Mute())
 

@@ -92,9 +92,16 @@ class QuickRealm(Host):
 
     def _message(self, modules: Modules) -> bytes:
         limits = self._limits
-        numbers = [limits[name] for name in ("result_bytes", "frame_bytes", "log_lines", "log_line_bytes", "log_bytes")]
         facts, names = modules.facts()
-        return b"%s\n%s\n%s\n%s" % (str(numbers + facts).encode(), modules.entry, names, modules.context)
+        numbers = [
+            limits["result_bytes"],
+            limits["frame_bytes"],
+            limits["log_lines"],
+            limits["log_line_bytes"],
+            limits["log_bytes"],
+            *facts,
+        ]
+        return b"%s\n%s\n%s\n%s" % (str(numbers).encode(), modules.entry, names, modules.context)
 
     def _drive(self, message: bytes) -> None:
         guest = self.guest
@@ -282,7 +289,7 @@ class QuickRealm(Host):
     def _say(self, dropped: bytes, kind: int, payload: bytes) -> None:
         assert self._channel is not None
         self._count_dropped(dropped)
-        self._channel.send(kind, payload)
+        self._channel.answer(kind, payload)
         raise Over
 
     def _fail(self, stop: Stopped) -> None:
@@ -290,7 +297,7 @@ class QuickRealm(Host):
         body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)}'.encode()
         body += b"," + stop.about[1:-1] if len(stop.about) > 2 else b',"stack":"","file":null,"line":null,"column":null'
         outcome = stop.outcome.encode()
-        self._channel.send(FAIL, bytes((len(outcome),)) + outcome + body + b"}")
+        self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body + b"}")
 
     def _out_of_memory(self) -> Stopped:
         most = self._limits["memory_bytes"] >> 20

@@ -1,5 +1,6 @@
 """A whole attempt of ours that no job ever sees: run in a spare realm, it builds what every first attempt would build."""
 
+from lodger.sandbox.child.settings import REHEARSALS
 from lodger.sandbox.frames import BUNDLE_PART, HEADER_FIELDS
 
 LIMITS = dict.fromkeys(HEADER_FIELDS, 1 << 20) | {
@@ -21,11 +22,16 @@ SCRIPT = b"".join(
     BUNDLE_PART.pack(len(name), len(text)) + name + text for name, text in ((b"", b"{}"), (b"main.js", _TEXT))
 )
 
+__all__ = ["LIMITS", "REHEARSALS", "SCRIPT", "Mute"]
+
 
 class Mute:
     """A channel that leads nowhere."""
 
     def send(self, kind: int, payload: bytes) -> None:
+        """Forget it."""
+
+    def answer(self, kind: int, payload: bytes) -> None:
         """Forget it."""
 
     def receive(self) -> "tuple[int, bytes]":

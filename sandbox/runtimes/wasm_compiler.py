@@ -48,13 +48,13 @@ class CompilerRealm:
                 line.strip() for line in str(refused)[:_MOST_TEXT].split("\n") if line.strip() not in ("", _CAUSE)
             )
             body = f'{{"name":"CompileError","message":{quoted(text)}}}'.encode()
-            channel.send(FAIL, b"\x0dcompile_error" + body)
+            channel.answer(FAIL, b"\x0dcompile_error" + body)
             return
         code = machine.lib.machine_code(module)
         step = self._limits["frame_bytes"]
         for at in range(0, code.size, step):
             channel.send(ARTEFACT, ctypes.string_at(code.data + at, min(step, code.size - at)))
-        channel.send(DONE, b"%d" % code.size)
+        channel.answer(DONE, b"%d" % code.size)
 
 
 def _check_start(bundle: bytes) -> None:

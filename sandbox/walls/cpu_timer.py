@@ -6,11 +6,10 @@ A fork does not inherit timers, and the init of a pid namespace ignores the sign
 import ctypes
 import struct
 
-from lodger.sandbox.walls.libc import address, buffer, syscall
+from lodger.sandbox.walls.libc import Call, address, buffer, carry_out, prepared
 from lodger.sandbox.walls.syscalls import NUMBER
 
-_CREATE = NUMBER["timer_create"]
-_SETTIME = NUMBER["timer_settime"]
+SETTIME = NUMBER["timer_settime"]
 _PROCESS_CPUTIME = 2
 _SIGKILL = 9
 _SIGEV_SIGNAL = 0
@@ -18,17 +17,21 @@ _SIGEV_SIGNAL = 0
 # Made once in the zygote, written to by each worker in its own copy.
 _event = buffer(struct.pack("=Qii48x", 0, _SIGKILL, _SIGEV_SIGNAL))
 _id = ctypes.c_int()
-_spec = (ctypes.c_long * 4)()
-_EVENT, _ID, _SPEC = address(_event), ctypes.addressof(_id), ctypes.addressof(_spec)
+
+#: Makes the timer, unarmed.
+CREATION: Call = prepared(NUMBER["timer_create"], _PROCESS_CPUTIME, address(_event), ctypes.addressof(_id))
 
 
 def create() -> None:
     """Make the timer, unarmed. Raises OSError."""
-    syscall(_CREATE, _PROCESS_CPUTIME, _EVENT, _ID)
+    carry_out((CREATION,))
 
 
-def arm(milliseconds: int) -> None:
-    """Let it fire after that much more CPU time; replaces an earlier arming. Raises OSError."""
-    _spec[2] = milliseconds // 1000
-    _spec[3] = milliseconds % 1000 * 1_000_000
-    syscall(_SETTIME, _id.value, 0, _SPEC)
+def number() -> int:
+    """Give the number of the timer that this process made last; the first of a process has been 0 so far."""
+    return _id.value
+
+
+def arming(timer: int, at: int) -> Call:
+    """Give the call that sets a timer by the numbers at an address; it replaces an earlier arming."""
+    return prepared(SETTIME, timer, 0, at, 0)

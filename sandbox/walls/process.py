@@ -2,7 +2,7 @@
 
 import os
 
-from lodger.sandbox.walls.libc import syscall
+from lodger.sandbox.walls.libc import Call, carry_out, prepared, syscall
 from lodger.sandbox.walls.syscalls import NUMBER
 
 _PRCTL = NUMBER["prctl"]
@@ -18,9 +18,15 @@ _SIGKILL = 9
 _PROT_READ_EXEC = 5
 
 
+#: Asks for SIGKILL when the parent thread dies. A fork and a change of uid both clear it.
+DEATH_SIGNAL: Call = prepared(_PRCTL, _SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+#: A session of its own, for which no terminal's signals are meant.
+OWN_SESSION: Call = prepared(NUMBER["setsid"])
+
+
 def die_with_parent() -> None:
-    """Ask for SIGKILL when the parent thread dies. A fork and a change of uid both clear it."""
-    syscall(_PRCTL, _SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
+    """Ask for SIGKILL when the parent thread dies. Raises OSError."""
+    carry_out((DEATH_SIGNAL,))
 
 
 def renounce_new_privileges() -> None:

@@ -1,7 +1,13 @@
 """Resource limits: what cannot be raised again. Hard limits are set with the soft ones, so each call only ever lowers."""
 
 import resource
+import struct
 
+from lodger.sandbox.walls.libc import Call, address, buffer, prepared
+from lodger.sandbox.walls.syscalls import NUMBER
+
+_PRLIMIT = NUMBER["prlimit64"]
+_PAIR = struct.Struct("=QQ")  # struct rlimit: soft, hard
 MIB = 1024 * 1024
 
 #: What a worker's writable memory may exceed its memory limit by, beside the copies of what crosses the wall: with the default
@@ -34,21 +40,51 @@ def ceilings() -> "tuple[int, int]":
     return cpu, data
 
 
-def bound_worker(open_files: int) -> None:
+def setting(kind: int, at: int) -> Call:
+    """Give the call that sets a limit of this process to the pair of numbers at an address; what would raise it is refused."""
+    return prepared(_PRLIMIT, 0, kind, at, 0)
+
+
+#: Pairs that never change, at addresses that every fork has.
+_pairs = [buffer(_PAIR.pack(0, 0))]
+_NONE = address(_pairs[0])
+
+
+def of_worker(open_files: int) -> "tuple[Call, ...]":
     """In each worker: what would stop the zygote's own work."""
-    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
+    _pairs.append(buffer(_PAIR.pack(open_files, open_files)))
+    return setting(resource.RLIMIT_NPROC, _NONE), setting(resource.RLIMIT_NOFILE, address(_pairs[-1]))
 
 
-def bound_job(cpu_seconds: int, data_bytes: int) -> None:
-    """In a worker: the maxima, then this job's numbers, which are lower. Raises ValueError for what would raise a limit."""
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
-    resource.setrlimit(resource.RLIMIT_DATA, (data_bytes, data_bytes))
-
-
-def bound_signals() -> None:
+def of_armed_worker() -> "tuple[Call, ...]":
     """In an armed worker: no more queued signals.
 
     Not earlier: each worker's CPU timer counts against what all processes of its uid may have pending together.
     """
-    resource.setrlimit(resource.RLIMIT_SIGPENDING, (0, 0))
+    return (setting(resource.RLIMIT_SIGPENDING, _NONE),)
+
+
+class JobNumbers:
+    """The limits that each job lowers, at a fixed address: RLIMIT_CPU, RLIMIT_DATA and what the CPU timer is set to."""
+
+    _ALL = struct.Struct("=8Q")
+
+    def __init__(self) -> None:
+        self._memory = buffer(bytes(self._ALL.size))
+        self._at = address(self._memory)
+
+    def write(self, cpu_seconds: int, data_bytes: int, timer_ms: int) -> None:
+        """Put numbers in; they count when the calls are carried out."""
+        seconds, ms = divmod(timer_ms, 1000)
+        self._ALL.pack_into(
+            self._memory, 0, cpu_seconds, cpu_seconds, data_bytes, data_bytes, 0, 0, seconds, ms * 1_000_000
+        )
+
+    def settings(self) -> "tuple[Call, ...]":
+        """Give the calls that set both limits."""
+        return setting(resource.RLIMIT_CPU, self._at), setting(resource.RLIMIT_DATA, self._at + _PAIR.size)
+
+    @property
+    def timer_at(self) -> int:
+        """Where the timer's numbers lie (struct itimerspec)."""
+        return self._at + 2 * _PAIR.size

@@ -1,24 +1,57 @@
 """The system call filters: A is an allow-list that kills by default, B takes back what only arming needed.
 
-Both are classic BPF programs over seccomp_data (nr, arch, instruction pointer, six arguments). They are assembled in the zygote,
-a worker only points the kernel at them. Killing the whole process is the default, because a system call that the filter does not know is
-either an attack or a mistake of ours, and an errno would give an attack a second try; the parent reads SIGSYS as such.
+Both are assembled in the zygote (:mod:`lodger.sandbox.walls.bpf`), a worker only points the kernel at them. Killing the whole process
+is the default, because a system call that the filter does not know is either an attack or a mistake of ours, and an errno would give an
+attack a second try; the parent reads SIGSYS as such.
 The few calls that answer EPERM are those by which the C library ends itself (abort): it then dies by its trap instruction.
 """
 
 import struct
 
-from lodger.sandbox.walls.libc import address, buffer, syscall
+from lodger.sandbox.walls import bpf
+from lodger.sandbox.walls.libc import Call, address, buffer, prepared, syscall
 from lodger.sandbox.walls.syscalls import AUDIT, MACHINE, NUMBER, table
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NR, _ARCH, _ARGUMENTS = 0, 4, 16
 KILL, ALLOW, EPERM = 0x80000000, 0x7FFF0000, 0x00050001
 _PROT_WRITE, _PROT_EXEC = 2, 4
-_X32 = 0x40000000
 _SET_MODE_FILTER = 1
+_NOT_EXECUTABLE = bpf.never(2, _PROT_EXEC, KILL)
+#: Executable is allowed, executable and writable at once is not.
+_NOT_BOTH = bpf.never_both(2, _PROT_EXEC, _PROT_WRITE, KILL)
 
-#: Allowed as they are, the frequent ones first: the filter is walked from the top.
+#: Every call that a filter does not answer by death, with the reason why it may be made. Whoever adds one writes it here.
+WHY: "dict[str, str]" = {
+    "read": "frames from the parent: the socket is the only descriptor",
+    "write": "frames to the parent",
+    "poll": "waits for an answer or for a timer of the script; aarch64 has ppoll instead",
+    "ppoll": "the same on aarch64, and in the C library where it prefers it",
+    "futex": "locks of the interpreter and of libwasmtime, which nobody contends: wakes, on memory of this process alone",
+    "madvise": "the allocators give pages back; a worker makes the guest's pages its own",
+    "munmap": "the allocators",
+    "brk": "the C library's heap, bounded by RLIMIT_DATA",
+    "mremap": "the allocators grow large blocks; the mapping keeps its protection",
+    "mmap": "the allocators; never executable",
+    "mprotect": "growth of WebAssembly's memory; never executable, or never writable too where a runtime makes code",
+    "getrandom": "the reseed, crypto of scripts, random_get of modules",
+    "clock_gettime": "the process's CPU clock for the soft stop; the other clocks come from the vDSO",
+    "rt_sigreturn": "a trap of WebAssembly is a fault that libwasmtime answers",
+    "sigaltstack": "libwasmtime's stack for that answer",
+    "gettid": "the C library before it ends itself; tells a number of this process's own",
+    "getpid": "the same",
+    "sched_yield": "spinning locks of libwasmtime and of the allocator",
+    "restart_syscall": "the kernel's own way back into an interrupted wait",
+    "exit": "the end of a thread",
+    "exit_group": "the end",
+    "getrusage": "its own peak memory: what a bare null thrown by the native engine means",
+    "membarrier": "aarch64 tells other cores that there is new code",
+    "tgkill": "refused: the C library's abort, which then ends by its trap instruction; a signal reaches nobody",
+    "rt_sigprocmask": "refused: the same",
+    "rt_sigaction": "refused, but for handlers of faults: where a fault is not WebAssembly's, libwasmtime gives the default back",
+    "prlimit64": "until armed: the job's own limits, of this process only, which can only fall",
+    "timer_settime": "until armed: the job's CPU time",
+    "seccomp": "until armed: the second filter, without flags and without a listener",
+}
+#: Allowed as they are.
 PLAIN = (
     "read",
     "write",
@@ -67,67 +100,30 @@ UNTIL_ARMED = (
 )
 
 
-def _op(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, yes, no, value)
-
-
-def _return(verdict: int) -> bytes:
-    return _op(_RETURN, verdict)
-
-
-def _guard(machine: str) -> bytes:
-    program = _op(_LOAD, _ARCH) + _op(_EQUAL, AUDIT[machine], 1, 0) + _return(KILL) + _op(_LOAD, _NR)
-    if machine == "x86_64":  # the x32 table shares the architecture mark and differs by one bit
-        program += _op(_AT_LEAST, _X32, 0, 1) + _return(KILL)
-    return program
-
-
-def _when(number: int, body: bytes) -> bytes:
-    return _op(_EQUAL, number, 0, len(body) // 8) + body
-
-
-def _argument_is(index: int, value: int) -> bytes:
-    low, high = _ARGUMENTS + 8 * index, _ARGUMENTS + 8 * index + 4
-    return b"".join(
-        _op(_LOAD, offset) + _op(_EQUAL, word, 1, 0) + _return(KILL)
-        for offset, word in ((low, value & 0xFFFFFFFF), (high, value >> 32))
-    )
-
-
-_GIVE_BACK = _op(_LOAD, _ARGUMENTS) + b"".join(_op(_EQUAL, number, 0, 1) + _return(ALLOW) for number in FAULTS)
-_PROTECTION = _op(_LOAD, _ARGUMENTS + 16)
-_NOT_EXECUTABLE = _PROTECTION + _op(_ANY_BIT, _PROT_EXEC, 0, 1) + _return(KILL)
-#: Executable is allowed, executable and writable at once is not.
-_NOT_BOTH = _PROTECTION + _op(_ANY_BIT, _PROT_EXEC, 0, 2) + _op(_ANY_BIT, _PROT_WRITE, 0, 1) + _return(KILL)
-
-
 def first(machine: str = MACHINE, runtime: str = "") -> bytes:
     """Filter A for a machine and a runtime."""
     numbers = table(machine)
-    program = _guard(machine)
-    for name in (*PLAIN, *ADDED.get(runtime, ()), *ADDED_ON.get((runtime, machine), ())):
-        if numbers[name] >= 0:
-            program += _when(numbers[name], _return(ALLOW))
+    allow = bpf.answer(ALLOW)
+    rules = {numbers[name]: allow for name in (*PLAIN, *ADDED.get(runtime, ()), *ADDED_ON.get((runtime, machine), ()))}
     makes_code = runtime in (*EXECUTABLE_UNTIL_ARMED, *EXECUTABLE)
     for name in NEVER_EXECUTABLE:
-        test = _NOT_BOTH if makes_code and name == "mprotect" else _NOT_EXECUTABLE
-        program += _when(numbers[name], test + _return(ALLOW))
+        rules[numbers[name]] = (_NOT_BOTH if makes_code and name == "mprotect" else _NOT_EXECUTABLE) + allow
     for name in REFUSED:
-        program += _when(numbers[name], (_GIVE_BACK if name == "rt_sigaction" else b"") + _return(EPERM))
+        rules[numbers[name]] = bpf.answer(EPERM)
+    rules[numbers["rt_sigaction"]] = bpf.when(0, FAULTS, ALLOW) + bpf.answer(EPERM)
     for name, arguments in UNTIL_ARMED:
-        program += _when(numbers[name], b"".join(_argument_is(*pair) for pair in arguments) + _return(ALLOW))
-    return program + _return(KILL)
+        rules[numbers[name]] = b"".join(bpf.exactly(*pair, KILL) for pair in arguments) + allow
+    rules.pop(-1, None)  # what the architecture lacks
+    return bpf.program(machine, rules, KILL, KILL)
 
 
 def second(machine: str = MACHINE, runtime: str = "") -> bytes:
     """Filter B: the calls of arming are gone, and no page becomes executable any more; what A says of the others stays."""
     numbers = table(machine)
-    program = _guard(machine)
-    for name, _ in UNTIL_ARMED:
-        program += _when(numbers[name], _return(KILL))
+    rules = {numbers[name]: bpf.answer(KILL) for name, _ in UNTIL_ARMED}
     if runtime in EXECUTABLE_UNTIL_ARMED:
-        program += _when(numbers["mprotect"], _NOT_EXECUTABLE + _return(ALLOW))
-    return program + _return(ALLOW)
+        rules[numbers["mprotect"]] = _NOT_EXECUTABLE + bpf.answer(ALLOW)
+    return bpf.program(machine, rules, ALLOW, KILL)
 
 
 class Filter:
@@ -138,9 +134,9 @@ class Filter:
         self._fprog = buffer(struct.pack("=H6xQ", len(program) // 8, address(self._code)))
         self._at = address(self._fprog)
 
-    def install(self) -> None:
-        """Raise the filter on this thread; needs no_new_privs. Raises OSError."""
-        syscall(NUMBER["seccomp"], _SET_MODE_FILTER, 0, self._at)
+    def raising(self) -> Call:
+        """Give the call that raises the filter on this thread; needs no_new_privs."""
+        return prepared(NUMBER["seccomp"], _SET_MODE_FILTER, 0, self._at)
 
 
 def available() -> bool:

@@ -25,6 +25,7 @@ _NUMBERS = {
     "getpid": (39, 172),
     "exit": (60, 93),
     "getrusage": (98, 165),
+    "setsid": (112, 157),
     "capset": (126, 91),
     "sigaltstack": (131, 132),
     "pivot_root": (155, 41),

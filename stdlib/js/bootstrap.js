@@ -322,18 +322,22 @@
   };
   $.primordials = { __proto__: null, parse, stringify, defineProperty, create, keys, uncurry, slice, indexOf, push, exec, isError, mapGet, mapSet, mapHas, mapDelete, mapForEach, wellFormed };
 
-  // Run in every worker before it meets a job: walks the parser, the compiler, the job queue and the allocator, so that their
-  // pages are the worker's own when time counts. Keeps nothing and defines nothing.
+  // Run before any worker is born: walks the parser, the compiler, the job queue and the allocator, so that what they build once is
+  // built. Keeps nothing and defines nothing.
   const compile = Function;
   const BLOCK =
     "return async (a, { b = [] } = {}) => { let n = 0; for (const x of [1, 2, 3]) n += x * a; try { throw new Error('t') } catch (e) { n += e.stack.length } await null; return JSON.stringify({ n, b, c: `${a}`.slice(0, 1) }) }";
-  function touch() {
+  function warm() {
     void compile(BLOCK)()(1);
     frames("    at a (b.js:1:2)\n");
-    host.random("1");
     return stringify(parse('{"a":[1,"b",{"c":null}]}')).length;
   }
 
-  $.host = { start, stuck, halted, touch }; // and settle, of calls.js, and tick, of alarm.js
+  // Run in every worker before it meets a job: the way in and the way out, once.
+  function touch() {
+    host.random("1");
+  }
+
+  $.host = { start, stuck, halted, warm, touch }; // and settle, of calls.js, and tick, of alarm.js
   return $;
 })();

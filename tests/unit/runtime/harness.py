@@ -66,6 +66,9 @@ class SocketChannel:
     def send(self, kind: int, payload: bytes) -> None:
         self._end.sendall(frames.HEAD.pack(len(payload), kind) + payload)
 
+    def answer(self, kind: int, payload: bytes) -> None:
+        self.send(kind, payload)
+
     def receive(self) -> tuple[int, bytes]:
         size, kind = frames.HEAD.unpack(read(self._end, frames.HEAD.size))
         return kind, read(self._end, size)

@@ -19,6 +19,7 @@ OURS = {
     "lodger.sandbox.child.worker",
     "lodger.sandbox.frames",
     "lodger.sandbox.walls",
+    "lodger.sandbox.walls.bpf",
     "lodger.sandbox.walls.cpu_timer",
     "lodger.sandbox.walls.identity",
     "lodger.sandbox.walls.landlock",
@@ -39,6 +40,7 @@ QUICKJS = {
     "lodger.sandbox.runtimes.quickjs",
     "lodger.sandbox.runtimes.realm",
     "lodger.sandbox.runtimes.rehearsal",
+    "lodger.sandbox.runtimes.written",
 }
 WASM = {
     "lodger.sandbox.runtimes",
