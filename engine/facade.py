@@ -246,12 +246,12 @@ class Engine(Shell[sync.Engine]):
             forget()
 
     async def dry_run(
-        self, tenant_id: str, script: str, params: "Json" = None, *, version: int | None = None
+        self, tenant_id: str, script: str, params: "Json" = None, *, version: int | None = None, fetches: bool = False
     ) -> "Finished":
         """Run a script once without storing anything; see :meth:`lodger.engine.sync.Engine.dry_run`."""
         from lodger.engine.node.rehearsal import rehearse
 
-        return await rehearse(self.inner, tenant_id, script, params, version)
+        return await rehearse(self.inner, tenant_id, script, params, version, fetches=fetches)
 
     @asynccontextmanager
     async def node(

@@ -100,10 +100,13 @@ class Engine:
     ) -> None:
         self.close()
 
-    def dry_run(self, tenant_id: str, script: str, params: Json = None, *, version: int | None = None) -> "Finished":
+    def dry_run(
+        self, tenant_id: str, script: str, params: Json = None, *, version: int | None = None, fetches: bool = False
+    ) -> "Finished":
         """Run a script once in real walls against the data of now; give its end and the effects it would have had.
 
-        Nothing is stored: no action, no effect, no mail.
+        Nothing is stored: no action, no effect, no mail. Of its requests (``fetch``) those leave that only read, GET and HEAD; the
+        others are shown. With ``fetches`` all of them leave.
 
         Raises:
             NotFound: no such tenant, script or version.
@@ -112,7 +115,7 @@ class Engine:
 
         from lodger.engine.node.rehearsal import rehearse
 
-        return asyncio.run(rehearse(self, tenant_id, script, params, version))
+        return asyncio.run(rehearse(self, tenant_id, script, params, version, fetches=fetches))
 
     def run_at(
         self,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 #: The types of arguments: what each must be is decided in ``lodger.engine.capabilities.arguments``.
 ARGUMENT_TYPES = (
     "name", "id", "filter", "order", "limit", "cursor", "names", "values", "text", "key", "value", "number", "flag",
-    "addresses", "line",
+    "addresses", "pairs", "line",
 )  # fmt: skip
 
 
@@ -33,6 +33,7 @@ class HostCall:
             set that the call names.
         counts: budgets (:mod:`lodger.engine.node.budgets`) that every such call may draw on.
         effect: it only writes the journal: neither a host call nor, by itself, a query.
+        apart: it is answered beside the calls that follow it, not before them.
         help: one sentence.
     """
 
@@ -43,10 +44,19 @@ class HostCall:
     counts: tuple[str, ...]
     effect: bool
     help: str
+    apart: bool = False
 
 
 def _call(
-    name: str, arguments: str, result: str, grant: str, counts: str, help_: str, *, effect: bool = False
+    name: str,
+    arguments: str,
+    result: str,
+    grant: str,
+    counts: str,
+    help_: str,
+    *,
+    effect: bool = False,
+    apart: bool = False,
 ) -> HostCall:
     table: dict[str, Argument] = {}
     for item in arguments.split():
@@ -54,7 +64,7 @@ def _call(
         table[label.removesuffix("?")] = Argument(kind, optional=label.endswith("?"))
     if effect:
         table["line"] = Argument("line", optional=True)
-    return HostCall(name, table, result, grant, tuple(counts.split()), effect, help_)
+    return HostCall(name, table, result, grant, tuple(counts.split()), effect, help_, apart)
 
 
 _CALLS = (
@@ -81,6 +91,11 @@ _CALLS = (
           "Adds to the number under a key, whatever it is when the run is committed.", effect=True),
     _call("mail.send", "to:addresses subject:text text?:text html?:text replyTo?:text", "{messageId: string}", "mail", "mails",
           "Sends a mail when the run has succeeded.", effect=True),
+    _call("http.fetch", "id:number method:text url:text headers:pairs body?:value redirect?:text line?:line",
+          "{status, reason, url, redirected, headers, size, next, text or bytes}", "fetch", "fetches fetch_bytes",
+          "Makes a request at once; gives its answer with the first piece of its body.", apart=True),
+    _call("http.more", "id:number from:number", "{next, text or bytes}", "fetch", "", "The next piece of a body.", apart=True),
+    _call("http.abort", "id:number", "null", "fetch", "", "Breaks a request off.", apart=True),
 )  # fmt: skip
 
 CALLS: dict[str, HostCall] = {call.name: call for call in _CALLS}

@@ -113,6 +113,15 @@ def _addresses(value: Any, what: str) -> list[str]:
     return found
 
 
+def _pairs(value: Any, what: str) -> list[tuple[str, str]]:
+    good = isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in value
+    )
+    if not good:
+        raise bad_request(f"{what} is a list of pairs of texts")
+    return [(name, text) for name, text in value]
+
+
 def _line(value: Any, what: str) -> str:
     if not isinstance(value, str) or not _LINE.fullmatch(value):
         raise bad_request(f"{what} is file:line")
@@ -134,5 +143,6 @@ _CHECKS = {
     "number": _number,
     "flag": _flag,
     "addresses": _addresses,
+    "pairs": _pairs,
     "line": _line,
 }

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.foreign import ForeignDatabase
@@ -63,6 +64,7 @@ class Session:
         new_id: makes keys.
         grants: what the attempt holds.
         people: which of some addresses are the tenant's own people's.
+        fetching: its requests.
         numbers: takes keys that a database makes from it.
     """
 
@@ -77,6 +79,7 @@ class Session:
     new_id: Callable[[], str]
     grants: Grants
     people: People
+    fetching: Fetching
     numbers: Numbers | None = None
     stock: dict[TableDataset, list[int]] = field(default_factory=dict)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def lines(effects: Iterable[dict[str, Any]]) -> list[str]:
-    """Describe effects, each in one line or a few, beginning with ``+`` made, ``~`` changed, ``-`` removed or ``@`` a mail.
+    """Describe effects, each in one line or a few, beginning with ``+`` made, ``~`` changed, ``-`` removed ``@`` a mail or ``>`` a request.
 
     Args:
         effects: as :func:`lodger.engine.effects.effect.described` gives them.
@@ -40,6 +40,13 @@ def _one(effect: dict[str, Any]) -> list[str]:
             body = str(effect.get("text") or effect.get("html") or "")
             head = f"@ mail to {', '.join(effect.get('to', ()))}: {effect.get('subject', '')}"
             return [head, *(f"    {line}" for line in body.splitlines()[:6])]
+        case "fetch":
+            sent = effect.get("status", "") if effect.get("sent") else "not sent"
+            body = str(effect.get("body") or "")
+            return [
+                f"> {effect.get('method')} {effect.get('url')}: {sent}",
+                *(f"    {line}" for line in body.splitlines()[:6]),
+            ]
         case _:
             return [f"* {json.dumps(effect, ensure_ascii=False)}"]
 

@@ -40,6 +40,10 @@ def execute(
     cpu_ms: Annotated[int | None, typer.Option(help="CPU time, milliseconds.")] = None,
     wall_ms: Annotated[int | None, typer.Option(help="Time from start to answer, milliseconds.")] = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory that the script can hold, MiB.")] = None,
+    grant: Annotated[
+        list[str] | None,
+        typer.Option(help="What it may do beside what all may, like fetch:api.example.com; see `lodger grant table`."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a script once in the real walls; show what it would have changed."""
@@ -59,7 +63,14 @@ def execute(
         from lodger.engine.cli.rehearsal import as_dict, rehearse
 
         body = as_dict(
-            rehearse(raw if wasm else source, params, limits, runtime=runtime or "quickjs", progress=_progress)
+            rehearse(
+                raw if wasm else source,
+                params,
+                limits,
+                runtime=runtime or "quickjs",
+                progress=_progress,
+                grants=grant or (),
+            )
         )
     present(body, source, str(file), as_json=as_json)
 

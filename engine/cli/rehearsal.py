@@ -2,17 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.clock import SystemClock
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.memory import MemoryStore
+from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.sandbox_executor import as_job
-from lodger.engine.policy.grants import DEFAULT, parse
+from lodger.engine.policy.grants import DEFAULT, Grants, parse
 from lodger.engine.settings_table import load
 from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
@@ -22,7 +24,7 @@ from lodger.sandbox.runtimes.artefact import ensure
 from lodger.sandbox.wasm_pool import WasmPool
 
 #: Nothing is sent, so a script tried alone may show whom it would write to.
-GRANTED = parse([*DEFAULT.split(), "mail:*"])
+GRANTED = (*DEFAULT.split(), "mail:*")
 ACTION_ID = "00000000-0000-7000-8000-000000000000"
 
 
@@ -71,6 +73,7 @@ def rehearse(
     *,
     runtime: str = "quickjs",
     progress: Callable[[str], None] = lambda _text: None,
+    grants: Sequence[str] = (),
 ) -> Rehearsed:
     """Run a script once.
 
@@ -79,15 +82,17 @@ def rehearse(
         params: what a script sees as ``action.input``, and all that a module reads from its standard input.
         runtime: what executes a script's text; the caller's choice, never the script's.
         progress: told when the runtime has to be compiled first.
+        grants: what it may do beside what every tenant's scripts may; requests to hosts that are granted leave when they only read.
 
     Raises:
+        InputError: one is no grant.
         SandboxError: the host cannot raise the walls, or the runtime cannot be made ready.
     """
-    return asyncio.run(_rehearse(source, params, limits, runtime, progress))
+    return asyncio.run(_rehearse(source, params, limits, runtime, progress, parse([*GRANTED, *grants])))
 
 
 async def _rehearse(
-    source: str | bytes, params: object, limits: Limits, runtime: str, progress: Callable[[str], None]
+    source: str | bytes, params: object, limits: Limits, runtime: str, progress: Callable[[str], None], granted: Grants
 ) -> Rehearsed:
     now_us = SystemClock().now_us()
     claim = Claim(
@@ -106,11 +111,11 @@ async def _rehearse(
         due_us=now_us,
         started_us=now_us,
         params=params,
-        grants=GRANTED,
+        grants=granted,
         limits=limits,
         dry_run=True,
     )
-    store = MemoryStore()
+    store, way_out = MemoryStore(), WayOut(load())
     pool: Pool | WasmPool
     if claim.wasm is not None:
         pool = WasmPool()
@@ -119,11 +124,13 @@ async def _rehearse(
     else:
         pool = Pool(runtime=runtime, size=1)
     try:
-        attempt = Attempt(claim, store.read, Datasets(), now_us=now_us)
+        fetching = Fetching(claim.tenant_id, claim.action_id, 0, way_out.send, dry=True, frame_bytes=limits.frame_bytes)
+        attempt = Attempt(claim, store.read, Datasets(), now_us=now_us, fetching=fetching)
         await pool.start()
         report = await pool.run(as_job(claim, attempt), attempt)
         attempt.close()
         return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
     finally:
         await pool.stop()
+        way_out.stop()
         store.close()

@@ -45,6 +45,9 @@ def dry_run(
     expose: Annotated[
         str | None, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: expose tables there.")
     ] = None,
+    fetches: Annotated[
+        bool, typer.Option("--fetches", help="Let requests leave that change something elsewhere (POST, PUT, …), too.")
+    ] = False,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -59,7 +62,7 @@ def dry_run(
         if prepare is not None:
             prepare(engine)
         source = engine.scripts.get(tenant, name).modules.get("main.js", "")
-        ended = engine.dry_run(tenant, name, params)
+        ended = engine.dry_run(tenant, name, params, fetches=fetches)
     present(as_dict(ended), source, name, as_json=as_json)
 
 

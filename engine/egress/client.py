@@ -12,7 +12,7 @@ from lodger.engine.egress import headers as allowed_headers
 from lodger.engine.egress import target as targets
 from lodger.engine.egress.address import Door
 from lodger.engine.egress.decoding import ACCEPTED, Body
-from lodger.engine.egress.errors import Cut, Refused, TooLarge, TooLate
+from lodger.engine.egress.errors import Cut, NoAnswer, Refused, TooLarge, TooLate
 from lodger.engine.egress.headers import Headers
 from lodger.engine.egress.network import GuardedNetwork, Names
 from lodger.engine.egress.pace import Pace
@@ -60,9 +60,17 @@ async def send(rules: Rules, request: Request) -> Answer:
     Raises:
         NoAnswer: Refused, TooLate, TooLarge or Cut.
     """
+    asked = _Asked(request.method, targets.read(request.url), request.headers, request.body)
+    try:
+        return await _followed(rules, request, asked)
+    except NoAnswer as none:
+        none.moved_bytes = asked.sent + asked.received
+        raise
+
+
+async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
     loop = asyncio.get_running_loop()
     end = loop.time() + request.total_s
-    asked = _Asked(request.method, targets.read(request.url), request.headers, request.body)
     try:
         async with asyncio.timeout_at(end):
             for hop in range(MOST_HOPS + 1):

@@ -8,6 +8,7 @@ class NoAnswer(Exception):
         code: stable machine name, the script's.
         message: the script's sentence; the same for every reason of one code.
         reason: what happened, for the operator.
+        moved_bytes: sent and received until then.
     """
 
     code = "fetch_failed"
@@ -16,6 +17,7 @@ class NoAnswer(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.moved_bytes = 0
 
 
 class Refused(NoAnswer):

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from lodger.engine.effects.errors import NotApplied, NotYet
 from lodger.engine.effects.journal import Journal
 from lodger.engine.errors import Unavailable
-from lodger.engine.ledger import seals, turns
+from lodger.engine.ledger import fetches, seals, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.database import told_of
@@ -87,12 +87,18 @@ def commit(
                 continue
             conflict = held_up.as_conflict()
             made = _ending(row, replace(finished, outcome=conflict.outcome, error=conflict.as_error()))
+        outcome = Outcome.OK if isinstance(made, Sealed) else made.outcome
+        fetches.settle(connection, claim, finished.fetched, outcome)
         if isinstance(made, Sealed):
             sealed.append(made)
         else:
             endings.append(made)
     turns.refresh(connection, {each.tenant_id for each in sealed})
-    return Committed(tuple(settle(books, connection, endings, now_us)), tuple(lost), tuple(sealed), tuple(waiting))
+    settled = settle(books, connection, endings, now_us)
+    fetches.forget(
+        connection, [each for each in settled if each.retry_at_us is None and each.outcome in fetches.REPEATED]
+    )
+    return Committed(tuple(settled), tuple(lost), tuple(sealed), tuple(waiting))
 
 
 def _written(

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, bindparam, case, delete, func, select, update
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.budgets import DAY_US
 from lodger.engine.ledger.records import AnyRow
+from lodger.engine.ledger.schema.data import fetches
 from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
 
 #: Rows that one transaction deletes at most: a tenant's backlog never holds the writer for long.
@@ -98,7 +99,12 @@ def drop(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
     if not rows:
         return
     keys = [{"tenant": row.tenant_id, "action": row.id} for row in rows]
-    for table, column in ((attempt_logs, "action_id"), (attempts, "action_id"), (actions, "id")):
+    for table, column in (
+        (fetches, "action_id"),
+        (attempt_logs, "action_id"),
+        (attempts, "action_id"),
+        (actions, "id"),
+    ):
         mine = (table.c.tenant_id == bindparam("tenant"), table.c[column] == bindparam("action"))
         connection.execute(delete(table).where(*mine), keys)
     latest: dict[tuple[str, str], int] = {}

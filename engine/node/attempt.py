@@ -1,6 +1,7 @@
 """One attempt's host side: answers a script's calls, keeps its journal, counts its budgets. It never holds a transaction.
 
-Calls are answered one after another in the order of their arrival, so the journal's order is the script's.
+Calls are answered one after another in the order of their arrival, so the journal's order is the script's. Requests of
+``fetch`` alone are answered beside them.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.arguments import read_arguments
+from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.capabilities.permits import demand
 from lodger.engine.capabilities.session import People, Reads, Session
 from lodger.engine.capabilities.table import HANDLERS
@@ -49,6 +51,7 @@ class Attempt:
         budgets: most of each budget, by name; absent ones have their defaults.
         people: which of some addresses are the tenant's own people's.
         on_log: told every log line as it arrives.
+        fetching: makes its requests; None where none may leave.
         new_id: makes keys of new rows.
         numbers: takes keys from a database that makes them; None, and in a dry run, tokens stand for them.
     """
@@ -63,6 +66,7 @@ class Attempt:
         budgets: dict[str, int] | None = None,
         people: People = nobody,
         on_log: Callable[[Claim, LogLine], None] | None = None,
+        fetching: Fetching | None = None,
         new_id: Callable[[], str] | None = None,
         numbers: Numbers | None = None,
     ) -> None:
@@ -71,6 +75,7 @@ class Attempt:
         self.now_us = now_us
         self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets)
         self.counters = Counters(budgets or {})
+        self.fetching = fetching or Fetching(claim.tenant_id, claim.action_id, claim.step, dry=claim.dry_run)
         self.refused: CallRefused | None = None
         self._on_log = on_log
         self._over = False
@@ -87,6 +92,7 @@ class Attempt:
             new_id=new_id or Identities(lambda: now_us).new,
             grants=claim.grants,
             people=people,
+            fetching=self.fetching,
             numbers=None if claim.dry_run else numbers,
         )
 
@@ -101,12 +107,18 @@ class Attempt:
 
     async def call(self, name: str, arguments: str) -> Reply:
         """Answer one call; what cannot be done is a Reply that says why. An exception from here is a fault of ours."""
+        call = CALLS.get(name)
+        if call is not None and call.apart:
+            return await self._reply(name, arguments)
         async with self._turn:
-            try:
-                return Reply(ok=True, json=wire.dump(await self._answer(name, arguments)))
-            except CallRefused as refusal:
-                self.refused = refusal
-                return Reply(ok=False, json=wire.dump({"code": refusal.code, "message": refusal.message}))
+            return await self._reply(name, arguments)
+
+    async def _reply(self, name: str, arguments: str) -> Reply:
+        try:
+            return Reply(ok=True, json=wire.dump(await self._answer(name, arguments)))
+        except CallRefused as refusal:
+            self.refused = refusal
+            return Reply(ok=False, json=wire.dump({"code": refusal.code, "message": refusal.message}))
 
     async def _answer(self, name: str, arguments: str) -> Any:  # noqa: ANN401 - any JSON value
         if self._over:
@@ -140,5 +152,5 @@ class Attempt:
         return refused.outcome if error.message == refused.message else outcome
 
     def effects(self) -> tuple[dict[str, Any], ...]:
-        """Describe the journal, JSON-able, in call order."""
-        return self.journal.described()
+        """Describe the journal, JSON-able, in call order; then the requests."""
+        return (*self.journal.described(), *self.fetching.shown)

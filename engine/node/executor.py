@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from lodger.engine.capabilities.fetching import Fetched
 from lodger.engine.policy.grants import DEFAULT, Grants, parse
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.limits import Limits
@@ -28,6 +29,7 @@ class Claim:
         grants: what the run holds.
         tries: which try of its step this is, from 1.
         dry_run: journal is shown, never applied.
+        fetches: in a dry run every request leaves, not only those that change nothing.
     """
 
     action_id: str
@@ -55,6 +57,7 @@ class Claim:
     last_start_us: int | None = None
     last_node: str | None = None
     wasm: bytes | None = field(default=None, repr=False)
+    fetches: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,8 @@ class Finished:
 
     Attributes:
         journal: the attempt's effects (:class:`lodger.engine.effects.journal.Journal`), None when it has none to apply.
-        effects: JSON-able description of the journal for people, in call order.
+        effects: JSON-able description of the journal for people, in call order; then of the requests that were made.
+        fetched: what its requests were answered, for a run that repeats it.
     """
 
     outcome: Outcome
@@ -73,6 +77,7 @@ class Finished:
     usage: Usage = field(default_factory=Usage)
     journal: Any = None
     effects: tuple[dict[str, Any], ...] = ()
+    fetched: tuple[Fetched, ...] = ()
 
 
 class Executor(Protocol):

@@ -14,9 +14,17 @@ if TYPE_CHECKING:
 
 
 async def rehearse(
-    engine: "Engine", tenant_id: str, script: str, params: Json = None, version: int | None = None
+    engine: "Engine",
+    tenant_id: str,
+    script: str,
+    params: Json = None,
+    version: int | None = None,
+    *,
+    fetches: bool = False,
 ) -> Finished:
-    """Run a script once; give its end with the effects it asked for. Nothing is stored, nothing is sent.
+    """Run a script once; give its end with the effects it asked for. Nothing is stored, no mail is sent.
+
+    Of its requests those leave that only read; with ``fetches`` all of them.
 
     Raises:
         NotFound: no such tenant, script or version.
@@ -47,6 +55,7 @@ async def rehearse(
         grants=books.sources.grants(encoded(tenant.grants), encoded(found.grants)),
         limits=books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None),
         dry_run=True,
+        fetches=fetches,
     )
     executor = SandboxExecutor.of(engine, workers=1)
     try:

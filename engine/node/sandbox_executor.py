@@ -2,16 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Connection
 
+from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.capabilities.session import People, Reads
 from lodger.engine.clock import Clock
 from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.reads import ThreadReads
 from lodger.engine.effects import commit
+from lodger.engine.egress.request import Answer
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.ledger import fetches
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.people import AskedPeople, StoredPeople
@@ -35,6 +40,7 @@ class SandboxExecutor:
         budgets: most of each budget of an attempt, by name.
         people: which of some addresses are a tenant's own people's; None: those that the ledger knows.
         on_log: told every log line as it arrives.
+        way_out: makes requests; stopped with the executor. None: none leave.
     """
 
     def __init__(
@@ -47,6 +53,7 @@ class SandboxExecutor:
         budgets: dict[str, int] | None = None,
         people: People | None = None,
         on_log: Callable[[Claim, LogLine], None] | None = None,
+        way_out: WayOut | None = None,
     ) -> None:
         self.pool = pool
         self._read = read
@@ -55,6 +62,7 @@ class SandboxExecutor:
         self._budgets = budgets
         self._people = people or StoredPeople(read)
         self._on_log = on_log
+        self._way_out = way_out
 
     @classmethod
     def of(cls, engine: "Engine", *, workers: int | None = None) -> Self:
@@ -75,6 +83,7 @@ class SandboxExecutor:
             engine.datasets,
             books.clock,
             people=None if engine.is_own is None else AskedPeople(reads, engine.is_own),
+            way_out=WayOut(books.settings),
         )
 
     async def start(self) -> None:
@@ -84,6 +93,8 @@ class SandboxExecutor:
     async def stop(self) -> None:
         """End what runs, let go of the pool and of the threads for reads; safe to call twice."""
         await self.pool.stop()
+        if self._way_out is not None:
+            self._way_out.stop()
         if isinstance(self._read, ThreadReads):
             self._read.close()
 
@@ -98,6 +109,7 @@ class SandboxExecutor:
             budgets=self._budgets,
             people=self._people,
             on_log=self._on_log,
+            fetching=self._fetching(claim),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
         )
         try:
@@ -105,6 +117,24 @@ class SandboxExecutor:
         finally:
             attempt.close()
         return finished(claim, attempt, report)
+
+    def _fetching(self, claim: Claim) -> Fetching:
+        made = Fetching(
+            claim.tenant_id,
+            claim.action_id,
+            claim.step,
+            None if self._way_out is None else self._way_out.send,
+            dry=claim.dry_run and not claim.fetches,
+            frame_bytes=claim.limits.frame_bytes,
+        )
+        if claim.tries > 1:
+            made.kept = partial(self._kept, claim)
+        return made
+
+    async def _kept(self, claim: Claim) -> dict[str, Answer]:
+        return await self._read(
+            partial(fetches.kept, tenant_id=claim.tenant_id, action_id=claim.action_id, step=claim.step)
+        )
 
 
 def as_job(claim: Claim, attempt: Attempt) -> Job:
@@ -136,7 +166,8 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
         logs=report.logs,
         usage=report.usage,
         journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
-        effects=attempt.effects() if good else (),
+        effects=attempt.effects() if good else tuple(attempt.fetching.shown),
+        fetched=tuple(attempt.fetching.fetched),
     )
 
 

@@ -29,4 +29,5 @@ interface Run {
   readonly db: Db;
   readonly kv: Kv;
   readonly mail: MailBox;
+  readonly fetch: typeof fetch;
 }

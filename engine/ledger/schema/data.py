@@ -6,6 +6,7 @@ from sqlalchemy import (
     Column,
     Index,
     Integer,
+    LargeBinary,
     String,
     Table,
     Text,
@@ -93,6 +94,18 @@ holds = Table(
     Column("key", String(512), primary_key=True),
     Column("action_id", Id, nullable=False),
     Index("ix_lodger_holds_action", "action_id"),
+)
+
+#: Answers to requests of a step that is to be run again; ``key`` names the request, ``body`` is deflated.
+fetches = Table(
+    "lodger_fetches",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("step", Integer, primary_key=True),
+    Column("key", String(64), primary_key=True),
+    Column("answer", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
 )
 
 #: All that a database needs for scripts to work on, without a ledger.

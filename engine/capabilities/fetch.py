@@ -1,0 +1,149 @@
+"""Host side of ``fetch``: a request is checked whole at the call and leaves at once; its body is handed over in pieces."""
+
+import asyncio
+from typing import Any
+
+from lodger.engine.capabilities.fetching import READING, Part
+from lodger.engine.capabilities.session import Session
+from lodger.engine.data import wire
+from lodger.engine.data.refusal import CallRefused, bad_request
+from lodger.engine.egress.headers import METHODS, checked
+from lodger.engine.egress.request import MOST_BODY, Answer, Redirect, Request
+
+MOST_URL = 8192
+MOST_SENT = 512 * 1024
+#: Letters of JSON that a piece of a body may have, at most and in a frame of the attempt.
+PIECE = 512 * 1024
+
+
+async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
+    """Answer http.fetch."""
+    fetching, number = session.fetching, _number(given["id"])
+    request = _request(session, given)
+    if number in fetching.under_way or number in fetching.bodies:
+        raise bad_request("that number is in use")
+    session.budgets.spend("fetches")
+    key = fetching.key(request)
+    if fetching.dry and request.method not in READING:
+        fetching.shown.append(_shown(request, given, sent=False))
+        return {"status": 200, "reason": "", "url": request.url, "redirected": False, "headers": [], "size": 0, "next": 0,
+                "text": "", "notSent": True}  # fmt: skip
+    answer = await fetching.known(key)
+    if answer is None:
+        answer = await _asked(session, request, key, number)
+    session.budgets.spend("fetch_bytes", len(request.body) + len(answer.body))
+    fetching.shown.append(_shown(request, given, sent=True) | {"status": answer.status})
+    return _told(session, number, answer)
+
+
+async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
+    """Answer http.more: the next piece of a body."""
+    number, start = _number(given["id"]), _number(given["from"])
+    part = session.fetching.bodies.get(number)
+    if part is None or start >= len(part.body):
+        raise bad_request("there is no more of that body")
+    if part.is_text and part.body[start] & 0xC0 == 0x80:
+        raise bad_request("that is the middle of a character")
+    told = part.told(start, _room(session))
+    if told["next"] == len(part.body):
+        del session.fetching.bodies[number]
+    return told
+
+
+async def abort(session: Session, given: dict[str, Any]) -> None:
+    """Answer http.abort: what is under way is broken off; what is over stays so."""
+    task = session.fetching.under_way.get(_number(given["id"]))
+    if task is not None:
+        task.cancel()
+
+
+async def _asked(session: Session, request: Request, key: str, number: int) -> Answer:
+    fetching = session.fetching
+    if request.method not in READING and not any(name == "idempotency-key" for name, _ in request.headers):
+        headers = (*request.headers, ("idempotency-key", fetching.idempotency_key(key)))
+        request = _with(session, request.method, request.url, headers, request.body, request.redirect)
+    task = fetching.under_way[number] = asyncio.ensure_future(fetching.ask(request, key))
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if not task.cancelled() or _cancelled():
+            task.cancel()
+            raise
+        raise CallRefused("aborted", "the request was aborted") from None
+    finally:
+        fetching.under_way.pop(number, None)
+
+
+def _cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _request(session: Session, given: dict[str, Any]) -> Request:
+    method, url = given["method"], given["url"]
+    if method not in METHODS:
+        raise bad_request(f"method is one of: {', '.join(METHODS)}")
+    if len(url) > MOST_URL:
+        raise bad_request(f"a URL has at most {MOST_URL} letters")
+    body = _body(given["body"])
+    if body and method in ("GET", "HEAD"):
+        raise bad_request(f"a {method} has no body")
+    try:
+        redirect = Redirect(given["redirect"] or "follow")
+    except ValueError:
+        raise bad_request("redirect is follow, error or manual") from None
+    return _with(session, method, url, checked(given["headers"]), body, redirect)
+
+
+def _with(
+    session: Session, method: str, url: str, headers: tuple[tuple[str, str], ...], body: bytes, redirect: Redirect
+) -> Request:
+    left = session.budgets.left("fetch_bytes")
+    return Request(
+        method, url, headers, body, redirect, allowed=session.grants.of_fetch, payer=session.tenant_id,
+        most_body=max(1, min(MOST_BODY, left - len(body))),
+    )  # fmt: skip
+
+
+def _body(given: Any) -> bytes:
+    if given is None:
+        return b""
+    body = given.encode() if isinstance(given, str) else wire.read_bytes(given)
+    if len(body) > MOST_SENT:
+        raise bad_request(f"a body has at most {MOST_SENT} bytes")
+    return body
+
+
+def _number(given: Any) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given < 2**31:
+        raise bad_request("that is no number of a request")
+    return given
+
+
+def _room(session: Session) -> int:
+    return max(1024, min(PIECE, session.fetching.frame_bytes // 2))
+
+
+def _told(session: Session, number: int, answer: Answer) -> dict[str, Any]:
+    part = Part.of(answer.body)
+    told: dict[str, Any] = {
+        "status": answer.status,
+        "reason": answer.reason,
+        "url": answer.url,
+        "redirected": answer.redirected,
+        "headers": answer.headers,
+        "size": len(answer.body),
+    } | part.told(0, _room(session))
+    if told["next"] < len(answer.body):
+        session.fetching.bodies[number] = part
+    return told
+
+
+def _shown(request: Request, given: dict[str, Any], *, sent: bool) -> dict[str, Any]:
+    about: dict[str, Any] = {"effect": "fetch", "method": request.method, "url": request.url, "sent": sent}
+    if not sent and request.body:
+        about["body"] = request.body.decode("utf-8", "replace")[:2000]
+    return about | ({"line": given["line"]} if given["line"] else {})
+
+
+HANDLERS = {"http.fetch": fetch, "http.more": more, "http.abort": abort}

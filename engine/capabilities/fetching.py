@@ -1,0 +1,146 @@
+"""One attempt's requests: what has been asked, what was answered, which of it a run before this one was answered already.
+
+A run that is repeated because of a conflict is given the answers of the run before it, in the order in which it asks the same
+again; what it asks anew is sent. Nothing here touches a network: ``send`` is the way out.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lodger.engine.data.refusal import CallRefused
+from lodger.engine.egress.errors import NoAnswer, Refused
+from lodger.engine.egress.request import Answer, Request
+from lodger.sandbox.outcome import Outcome
+
+#: Requests of one attempt at a time; more wait their turn.
+AT_ONCE = 6
+#: Methods that change nothing: they leave in a dry run too, and need no key.
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_log = logging.getLogger("lodger.egress")
+
+Send = Callable[[Request], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer as it is kept for a run that is repeated: ``key`` names the request among those of its step."""
+
+    key: str
+    answer: Answer
+
+
+async def nothing_kept() -> dict[str, Answer]:
+    """Know of no run before this one."""
+    return {}
+
+
+@dataclass(slots=True)
+class Fetching:
+    """What the capability keeps of one attempt.
+
+    Attributes:
+        send: makes a request; None where nothing may leave.
+        kept: gives the answers of the run before, by key.
+        dry: methods that change something are shown and not sent.
+        frame_bytes: what one answer to the script may have.
+    """
+
+    tenant_id: str
+    action_id: str
+    step: int
+    send: Send | None = None
+    kept: Callable[[], Awaitable[dict[str, Answer]]] = nothing_kept
+    dry: bool = False
+    frame_bytes: int = 1024 * 1024
+    fetched: list[Fetched] = field(default_factory=list)
+    shown: list[dict[str, Any]] = field(default_factory=list)
+    sent: int = 0
+    moved_bytes: int = 0
+    bodies: dict[int, "Part"] = field(default_factory=dict)
+    under_way: dict[int, asyncio.Task[Answer]] = field(default_factory=dict)
+    _known: dict[str, Answer] | None = None
+    _asked: Counter[str] = field(default_factory=Counter)
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    def key(self, request: Request) -> str:
+        """Give the name of a request in its step: what it says, and how many alike were made before it."""
+        told = json.dumps([request.method, request.url, request.headers, request.redirect.value])
+        alike = hashlib.sha256(told.encode("utf-8", "surrogatepass") + b"\0" + request.body).hexdigest()
+        self._asked[alike] += 1
+        return hashlib.sha256(f"{alike} {self._asked[alike]}".encode()).hexdigest()
+
+    def idempotency_key(self, key: str) -> str:
+        """Give what tells the host that two requests are one: the same for every run of this step, and for nobody else's."""
+        made = hashlib.sha256(f"{self.tenant_id}\0{self.action_id}\0{self.step}\0{key}".encode()).hexdigest()
+        return f"{made[:8]}-{made[8:12]}-{made[12:16]}-{made[16:20]}-{made[20:32]}"
+
+    async def known(self, key: str) -> Answer | None:
+        """Give the answer that the run before was given."""
+        if self._known is None:
+            self._known = await self.kept()
+        return self._known.get(key)
+
+    async def ask(self, request: Request, key: str) -> Answer:
+        """Send a request when there is room for it.
+
+        Raises:
+            CallRefused: as the script is told.
+        """
+        if self.send is None:
+            raise CallRefused(Refused.code, Refused.message, outcome=Outcome.DENIED)
+        async with self._room:
+            self.sent += 1
+            try:
+                answer = await self.send(request)
+            except NoAnswer as none:
+                self.moved_bytes += none.moved_bytes
+                _log.info(
+                    "%s %s of tenant %s: %s: %s", request.method, request.url, self.tenant_id, none.code, none.reason
+                )
+                denied = Outcome.DENIED if isinstance(none, Refused) else None
+                raise CallRefused(none.code, none.message, outcome=denied) from none
+        self.moved_bytes += answer.sent_bytes + answer.received_bytes
+        self.fetched.append(Fetched(key, answer))
+        return answer
+
+
+@dataclass(slots=True)
+class Part:
+    """A body that is given to the script piece by piece; as text when it is text."""
+
+    body: bytes
+    is_text: bool
+
+    @classmethod
+    def of(cls, body: bytes) -> "Part":
+        """Look whether a body is text: UTF-8 without a mark."""
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            return cls(body, is_text=False)
+        return cls(body, is_text=not body.startswith(b"\xef\xbb\xbf"))
+
+    def told(self, start: int, room: int) -> dict[str, Any]:
+        """Give the piece that begins at a byte and fits into so many letters of JSON; ``next`` says where the rest begins."""
+        size = min(len(self.body) - start, room * 3 // 4)
+        while True:
+            end = start + size
+            while self.is_text and end < len(self.body) and self.body[end] & 0xC0 == 0x80:
+                end -= 1
+            piece = self.body[start:end]
+            told = {"text": piece.decode()} if self.is_text else {"bytes": _base64(piece)}
+            if len(json.dumps(told, ensure_ascii=False).encode()) <= room or size <= 4:
+                return told | {"next": end}
+            size //= 2
+
+
+def _base64(data: bytes) -> str:
+    from base64 import b64encode
+
+    return b64encode(data).decode()

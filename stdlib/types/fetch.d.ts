@@ -1,0 +1,76 @@
+// fetch: requests to hosts that the run was granted (fetch:HOST). They leave at once, not when the run has succeeded.
+
+type HeadersInit = Headers | Iterable<[string, string]> | Record<string, string>;
+type BodyInit = string | URLSearchParams | ArrayBuffer | ArrayBufferView;
+
+declare class Headers implements Iterable<[string, string]> {
+  constructor(init?: HeadersInit);
+  append(name: string, value: string): void;
+  delete(name: string): void;
+  get(name: string): string | null;
+  getSetCookie(): string[];
+  has(name: string): boolean;
+  set(name: string, value: string): void;
+  forEach(callback: (value: string, name: string, all: Headers) => void, self?: unknown): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+}
+
+interface RequestInit {
+  method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS" | string;
+  headers?: HeadersInit;
+  body?: BodyInit | null;
+  /** At most five redirects are followed; nothing that could be a credential goes along to another origin. */
+  redirect?: "follow" | "error" | "manual";
+  signal?: AbortSignal | null;
+}
+
+interface Body {
+  readonly bodyUsed: boolean;
+  text(): Promise<string>;
+  json(): Promise<any>;
+  bytes(): Promise<Uint8Array>;
+  arrayBuffer(): Promise<ArrayBuffer>;
+}
+
+declare class Request implements Body {
+  constructor(input: string | URL | Request, init?: RequestInit);
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly redirect: "follow" | "error" | "manual";
+  readonly signal: AbortSignal | null;
+  readonly bodyUsed: boolean;
+  text(): Promise<string>;
+  json(): Promise<any>;
+  bytes(): Promise<Uint8Array>;
+  arrayBuffer(): Promise<ArrayBuffer>;
+  clone(): Request;
+}
+
+declare class Response implements Body {
+  constructor(body?: BodyInit | null, init?: { status?: number; statusText?: string; headers?: HeadersInit });
+  static json(data: unknown, init?: { status?: number; statusText?: string; headers?: HeadersInit }): Response;
+  readonly status: number;
+  readonly statusText: string;
+  /** Whether the status is 200 to 299. */
+  readonly ok: boolean;
+  readonly headers: Headers;
+  readonly url: string;
+  readonly redirected: boolean;
+  readonly type: "basic" | "default";
+  readonly bodyUsed: boolean;
+  text(): Promise<string>;
+  json(): Promise<any>;
+  bytes(): Promise<Uint8Array>;
+  arrayBuffer(): Promise<ArrayBuffer>;
+  clone(): Response;
+}
+
+/**
+ * Makes a request. What fails is an Error with `code`: `fetch_refused` (host or address not allowed), `fetch_failed`, `fetch_timeout`,
+ * `response_too_large`, `bad_header`, `budget_exceeded`. A run that is repeated after a conflict is given the answers of the run before.
+ */
+declare function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;

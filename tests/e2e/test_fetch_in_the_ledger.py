@@ -1,0 +1,158 @@
+"""Requests of actions in a real ledger, by a real node: a repeated run sends nothing twice, and slow hosts hold up no slot."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
+
+from lodger.engine.events import Event
+from lodger.engine.facade import Engine
+from lodger.engine.ledger.schema.data import fetches, kv
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.sandbox_executor import SandboxExecutor
+
+SCRIPT = """
+export default async ({ kv }) => {
+  const before = await kv.get("n");
+  const made = await (await fetch("@@/charge", { method: "POST", body: "10 EUR" })).text();
+  const big = (await (await fetch("@@/big")).text()).length;
+  await kv.set("n", made);
+  if (before === "fail") throw new Error("after the request");
+  return [before, made, big];
+};
+"""
+
+
+class Meddled(SandboxExecutor):
+    """Between an attempt's end and its commit, somebody else changes what it read, so many times."""
+
+    engine: Any = None
+    times = 0
+
+    async def execute(self, claim: Claim) -> Finished:
+        ended = await super().execute(claim)
+        if self.times > 0:
+            self.times -= 1
+            with self.engine.books.database.write() as connection:
+                connection.execute(sa.delete(kv))
+                values = {
+                    "tenant_id": "one",
+                    "scope": "",
+                    "key": "n",
+                    "value": f'"meddled {self.times}"',
+                    "updated_us": 1,
+                }
+                connection.execute(sa.insert(kv).values(values))
+        return ended
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    made = Peer()
+    numbers = iter(range(100))
+
+    async def charge(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(f"charge {next(numbers)}".encode()))
+        await writer.drain()
+
+    made.paths = {"/charge": charge, "/big": answer(b"x" * 900_000)}
+    with thread_of_peers(made):
+        yield made
+
+
+def play(path: Path, peer: Peer, source: str, *, meddle: int) -> tuple[list[str], Any, int]:
+    """Run one action to its end; give the outcomes of its attempts, its result, and how many answers are still kept."""
+
+    async def go() -> tuple[list[str], Any, int]:
+        async with Engine.open(str(path), settings=opened(peer)) as engine:
+            await engine.tenants.create("one", grants=[f"fetch:http://127.0.0.1:{peer.port}"])
+            await engine.scripts.put("one", "s", source.replace("@@", peer.url("")))
+            executor = Meddled.of(engine.inner, workers=1)
+            executor.engine, executor.times = engine, meddle
+            told: asyncio.Queue[Event] = asyncio.Queue()
+            loop = asyncio.get_running_loop()
+            engine.on_event(lambda event: loop.call_soon_threadsafe(told.put_nowait, event))
+            outcomes = []
+            async with engine.node(executor):
+                action = await engine.run_in("one", "s", 0)
+                while True:
+                    event = await asyncio.wait_for(told.get(), 30)
+                    if event.kind == "finished":
+                        outcomes.append(event.details["outcome"].value)
+                        if event.details["state"] in ("done", "failed"):
+                            break
+            ended = await engine.actions.get(action.id)
+            with engine.books.database.read() as connection:
+                left = connection.scalar(sa.select(sa.func.count()).select_from(fetches))
+            return outcomes, ended.result, left or 0
+
+    return asyncio.run(go())
+
+
+def test_a_run_repeated_after_conflicts_is_given_its_answers_again(tmp_path: Path, peer: Peer) -> None:
+    outcomes, result, left = play(tmp_path / "l.db", peer, SCRIPT, meddle=2)
+    assert outcomes == ["conflict", "conflict", "ok"]
+    assert result == ["meddled 0", "charge 0", 900_000]
+    assert [asked.line.split()[:2] for asked in peer.asked] == [["POST", "/charge"], ["GET", "/big"]]
+    assert left == 0
+
+
+def test_after_three_conflicts_nothing_is_kept_either(tmp_path: Path, peer: Peer) -> None:
+    outcomes, _, left = play(tmp_path / "l.db", peer, SCRIPT, meddle=9)
+    assert set(outcomes) == {"conflict"}
+    assert len(peer.asked) == 2
+    assert left == 0
+
+
+def test_a_script_that_fails_is_no_repetition(tmp_path: Path, peer: Peer) -> None:
+    outcomes, _, left = play(tmp_path / "l.db", peer, SCRIPT.replace('=== "fail"', "!== 7"), meddle=0)
+    assert (outcomes, left, len(peer.asked)) == (["script_error"], 0, 2)
+
+
+def test_slow_hosts_hold_up_no_slot(tmp_path: Path, peer: Peer) -> None:
+    """Twelve requests hang and large answers pour in while another tenant's slots come due every 50 ms."""
+
+    async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
+        await reader.read()
+
+    peer.paths["/never"] = never
+    busy = """
+      const hang = [1, 2, 3].map(() => fetch("@@/never").catch(() => 0));
+      for (let n = 0; n < 4; n++) await (await fetch("@@/big")).arrayBuffer();
+      await Promise.all(hang);
+    """
+
+    async def go() -> list[float]:
+        async with Engine.open(str(tmp_path / "l.db"), settings=opened(peer, slots=8)) as engine:
+            await engine.tenants.create(
+                "busy", grants=[f"fetch:http://127.0.0.1:{peer.port}"], limits={"concurrent_runs": 4}
+            )
+            await engine.tenants.create("quiet", limits={"concurrent_runs": 4})
+            await engine.scripts.put("busy", "s", busy.replace("@@", peer.url("")))
+            await engine.scripts.put("quiet", "s", "export default () => 1")
+            late: list[float] = []
+            ended = asyncio.Event()
+
+            def hear(event: Event) -> None:
+                if event.kind == "started" and event.tenant_id == "quiet":
+                    late.append(event.details["lateness_ms"])
+                    if len(late) == 40:
+                        loop.call_soon_threadsafe(ended.set)
+
+            loop = asyncio.get_running_loop()
+            engine.on_event(hear)
+            async with engine.node():
+                for _ in range(4):
+                    await engine.run_in("busy", "s", 0)
+                for number in range(40):
+                    await engine.run_in("quiet", "s", 500 + 50 * number)
+                await asyncio.wait_for(ended.wait(), 30)
+            return sorted(late)
+
+    late = asyncio.run(go())
+    assert peer.most_open >= 3
+    assert late[20] < 500, "20 times what is promised on a quiet machine"

@@ -1,0 +1,226 @@
+"""``fetch`` as scripts meet it: real walls, real requests on the loopback, both runtimes."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.e2e.test_scripts import Frozen, claim
+from tests.egress.forms import all_forms
+from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
+from tests.unit.data.shop import Shop
+
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.executor import Finished
+from lodger.engine.node.sandbox_executor import SandboxExecutor
+from lodger.engine.policy.grants import parse
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.pool import Pool
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    made = Peer()
+    with thread_of_peers(made):
+        yield made
+
+
+def run(peer: Peer, source: str, *, runtime: str = "quickjs", grants: tuple[str, ...] = (), **more: Any) -> Finished:
+    """Run one script; ``@@`` in it is where the peer is."""
+    shop, budgets = Shop(), more.pop("budgets", None)
+    granted = parse(grants or (f"fetch:http://127.0.0.1:{peer.port}",))
+
+    async def go() -> Finished:
+        pool = Pool(runtime=runtime, size=1, cores=1, profile="trusted")
+        executor = SandboxExecutor(
+            pool, shop.read, shop.datasets, Frozen(), way_out=WayOut(opened(peer)), budgets=budgets
+        )
+        await executor.start()
+        try:
+            return await executor.execute(
+                claim(source.replace("@@", f"http://127.0.0.1:{peer.port}"), grants=granted, **more)
+            )
+        finally:
+            await executor.stop()
+
+    try:
+        return asyncio.run(go())
+    finally:
+        shop.close()
+
+
+def result(ended: Finished) -> Any:
+    assert ended.outcome is Outcome.OK, ended.error
+    return json.loads(ended.result or "null")
+
+
+async def echo(asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
+    told = {"line": asked.line, "headers": asked.headers, "body": asked.body.decode("latin-1")}
+    writer.write(answer(json.dumps(told).encode(), "200 OK", "Content-Type: application/json", "X-Two: a", "X-Two: b"))
+    await writer.drain()
+
+
+EVERYTHING = """
+export default async ({ fetch: mine }) => {
+  const out = {};
+  const got = await fetch("@@/echo?a=1#gone", { method: "post", headers: { "X-Mine": " é " }, body: new URLSearchParams({ q: "ä b" }) });
+  out.meta = [got.status, got.ok, got.statusText, got.url.slice(-9), got.redirected, got.type, got.headers.get("x-two"), got.bodyUsed];
+  out.echo = await got.json();
+  out.used = [got.bodyUsed, await got.text().catch((e) => e.name)];
+  const bytes = await mine(new Request("@@/bytes"));
+  const two = bytes.clone();
+  out.bytes = [[...await bytes.bytes()], (await two.arrayBuffer()).byteLength];
+  out.head = [(await fetch("@@/echo", { method: "HEAD" })).status, await (await fetch("@@/empty")).text()];
+  out.binary = (await (await fetch("@@/echo", { method: "PUT", body: new Uint8Array([0, 255, 10]) })).json()).body;
+  out.moved = await fetch("@@/moved").then((r) => [r.redirected, r.url.endsWith("/empty")]);
+  out.manual = (await fetch("@@/moved", { redirect: "manual" })).headers.get("location");
+  out.failed = await fetch("@@/moved", { redirect: "error" }).catch((e) => e.code);
+  out.large = (await (await fetch("@@/large")).text()).length;
+  out.status = (await fetch("@@/broken")).status;
+  const controller = new AbortController();
+  const waiting = fetch("@@/never", { signal: controller.signal });
+  setTimeout(() => controller.abort(), 10);
+  out.aborted = await waiting.catch((e) => e.name);
+  out.before = await fetch("@@/never", { signal: AbortSignal.abort() }).catch((e) => e.name);
+  const all = await Promise.all([1, 2, 3, 4].map((n) => fetch("@@/echo?" + n).then((r) => r.json())));
+  out.all = all.map((one) => one.line);
+  return out;
+}
+"""
+
+
+@pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"])
+def test_requests_of_every_shape(peer: Peer, runtime: str) -> None:
+    async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
+        await reader.read()
+
+    peer.paths |= {
+        "/echo": echo, "/bytes": answer(bytes([0, 255, 128])), "/empty": answer(b""), "/moved": moved("/empty"), "/never": never,
+        "/large": answer(("ä" * 700_000).encode()), "/broken": answer(b"", "503 Busy"),
+    }  # fmt: skip
+    out = result(run(peer, EVERYTHING, runtime=runtime))
+    assert out["meta"] == [200, True, "OK", "/echo?a=1", False, "basic", "a, b", False]
+    assert out["echo"]["line"] == "POST /echo?a=1 HTTP/1.1"
+    assert out["echo"]["body"] == "q=%C3%A4+b"
+    assert out["echo"]["headers"]["x-mine"] == "é"
+    assert out["echo"]["headers"]["content-type"] == "application/x-www-form-urlencoded;charset=UTF-8"
+    assert out["used"] == [True, "TypeError"]
+    assert out["bytes"] == [[0, 255, 128], 3]
+    assert out["head"] == [200, ""]
+    assert out["binary"] == "\x00\xff\n"
+    assert (out["moved"], out["manual"], out["failed"]) == ([True, True], "/empty", "fetch_failed")
+    assert (out["large"], out["status"]) == (700_000, 503)
+    assert (out["aborted"], out["before"]) == ("AbortError", "AbortError")
+    assert out["all"] == [f"GET /echo?{number} HTTP/1.1" for number in (1, 2, 3, 4)]
+
+
+MESSAGES = """
+const code = (f) => { try { f(); return "fine" } catch (e) { return e.name } };
+const h = new Headers([["B", "2"], ["a", " 1 "], ["Set-Cookie", "x"], ["set-cookie", "y"], ["b", "3"]]);
+h.set("c", "4"); h.append("C", "5"); h.delete("A");
+const seen = [...h].map((pair) => pair.join("=")), keys = [...h.keys()], each = [];
+h.forEach((value, name) => each.push(name));
+const r = Response.json({ a: 1 }, { status: 201, headers: { x: "y" } });
+return {
+  seen, keys, each, cookies: h.getSetCookie(), has: [h.has("B"), h.get("nothing"), new Headers(h).get("c")],
+  bad: [{ "a b": "c" }, { a: "b\\nc" }, { a: "ā" }, [["a"]]].map((init) => code(() => new Headers(init))),
+  json: [r.status, r.headers.get("content-type"), r.headers.get("x"), await r.clone().json(), await r.text()],
+  made: [await new Response("ä").text(), (await new Response(new Uint8Array([226, 130, 172])).text()), new Response(null).status],
+  refused: [code(() => new Response("x", { status: 204 })), code(() => new Response("", { status: 99 })),
+    ...[["@@", { body: "x" }], ["no url"], ["http://a:b@c.example/"], ["@@", { method: "TRACE" }]]
+      .map((given) => code(() => new Request(...given)))],
+  kinds: [Object.prototype.toString.call(h), String(r), typeof fetch, fetch.length],
+};
+"""
+
+
+@pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"])
+def test_messages_need_no_grant(peer: Peer, runtime: str) -> None:
+    assert result(run(peer, MESSAGES, runtime=runtime, grants=("kv",))) == {
+        "seen": ["b=2, 3", "c=4, 5", "set-cookie=x", "set-cookie=y"],
+        "keys": ["b", "c", "set-cookie", "set-cookie"],
+        "each": ["b", "c", "set-cookie", "set-cookie"],
+        "cookies": ["x", "y"],
+        "has": [True, None, "4, 5"],
+        "bad": ["TypeError"] * 4,
+        "json": [201, "application/json", "y", {"a": 1}, '{"a":1}'],
+        "made": ["ä", "€", 200],
+        "refused": ["TypeError", "RangeError", "TypeError", "TypeError", "TypeError", "TypeError"],
+        "kinds": ["[object Headers]", "[object Response]", "function", 2],
+    }
+
+
+def test_what_was_not_granted_ends_as_denied_with_the_line(peer: Peer) -> None:
+    ended = run(peer, "export default async () => {\n  await fetch('@@/');\n};", grants=("kv",))
+    assert ended.outcome is Outcome.DENIED
+    assert ended.error is not None
+    assert (ended.error.line, ended.error.message) == (2, "this run does not hold the grant fetch")
+    ended = run(peer, "await fetch('@@/')", grants=("fetch:api.example.com",))
+    assert ended.outcome is Outcome.DENIED
+    assert peer.connections == 0
+
+
+def test_every_forbidden_spelling_through_a_script(peer: Peer) -> None:
+    """The script's own URL class makes some of them canonical, and some of them no URL at all: none is answered."""
+    source = f"""
+      export default async () => {{
+        const codes = {{}};
+        for (const url of {json.dumps(all_forms())}) {{
+          const code = await fetch(url).then(() => "ANSWERED", (e) => e.code ?? e.name);
+          codes[code] = (codes[code] ?? 0) + 1;
+        }}
+        return codes;
+      }}"""
+    limits = Limits(host_calls=2000, wall_ms=60_000, cpu_ms=10_000)
+    codes = result(run(peer, source, grants=("fetch:*", "fetch:http://*"), limits=limits, budgets={"fetches": 1000}))
+    assert set(codes) == {"fetch_refused", "TypeError"}
+    assert codes["fetch_refused"] > 150
+    assert peer.connections == 0
+
+
+def test_a_dry_run_sends_what_only_reads_and_shows_the_rest(peer: Peer) -> None:
+    peer.paths["/"] = answer(b"read")
+    source = """
+      export default async () => {
+        const read = await (await fetch("@@/")).text();
+        const sent = await fetch("@@/", { method: "POST", body: "x" });
+        return [read, sent.ok, await sent.json().catch((e) => e.message)];
+      }"""
+    ended = run(peer, source, dry_run=True)
+    assert result(ended) == [
+        "read",
+        True,
+        "this run tries the script out and has not sent the request, so there is no answer to read",
+    ]
+    assert [asked.line.split()[0] for asked in peer.asked] == ["GET"]
+    assert [(each["method"], each["sent"], each.get("body")) for each in ended.effects] == [
+        ("GET", True, None),
+        ("POST", False, "x"),
+    ]
+    run(peer, source.replace(".json()", ".text()"), dry_run=True, fetches=True)
+    assert [asked.line.split()[0] for asked in peer.asked][1:] == ["GET", "POST"]
+
+
+def test_poisoned_built_ins_reach_no_more(peer: Peer) -> None:
+    """A script that replaces what the glue might use gets the same answers and no other host's."""
+    peer.paths["/"] = answer(b'{"a":1}')
+    source = """
+      export default async () => {
+        const poisoned = [
+          [Array.prototype, ["push", "map", "join", "splice", "sort", Symbol.iterator]], [String.prototype, ["toLowerCase", "slice"]],
+          [Uint8Array.prototype, ["toBase64", "set"]], [Object, ["keys"]], [JSON, ["stringify", "parse"]], [RegExp.prototype, ["exec"]],
+          [URL.prototype, ["toString"]], [Promise.prototype, ["then"]], [Headers.prototype, ["append", "get"]],
+        ];
+        for (let at = 0; at < poisoned.length; at++)
+          for (let of = 0; of < poisoned[at][1].length; of++)
+            poisoned[at][0][poisoned[at][1][of]] = () => { throw new Error("poisoned " + String(poisoned[at][1][of])) };
+        Uint8Array.fromBase64 = () => { throw new Error("poisoned") };
+        Object.defineProperty(Array.prototype, 0, { set(v) { throw new Error("seen " + v) }, configurable: true });
+        const got = await fetch("@@/", { method: "POST", body: "x" });
+        return await got.text();
+      }"""
+    ended = run(peer, source)
+    assert ended.outcome is Outcome.OK or "poisoned" in str(ended.error) or "seen" in str(ended.error)
+    assert {asked.headers["host"] for asked in peer.asked} <= {f"127.0.0.1:{peer.port}"}

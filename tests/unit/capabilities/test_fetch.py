@@ -1,0 +1,284 @@
+"""The host side of ``fetch``: checked at the call, sent for real on the loopback, handed over in pieces, kept for a repetition."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.egress.forms import all_forms
+from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
+from tests.unit.data.shop import Shop
+
+from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.data import wire
+from lodger.engine.egress.request import Answer
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.policy.grants import parse
+from lodger.sandbox.job import Reply, ScriptError
+from lodger.sandbox.outcome import Outcome
+
+ACTION = "018f0000-0000-7000-8000-000000000001"
+
+
+class Desk:
+    """Attempts whose requests go to one peer."""
+
+    def __init__(self, shop: Shop, peer: Peer) -> None:
+        self.shop, self.peer = shop, peer
+        self.way = WayOut(opened(peer))
+
+    def attempt(self, *grants: str, tenant: str = "one", kept: dict[str, Answer] | None = None, **more: Any) -> Attempt:
+        granted = grants or (f"fetch:http://127.0.0.1:{self.peer.port}",)
+        budgets = more.pop("budgets", None)
+
+        async def known() -> dict[str, Answer]:
+            return kept or {}
+
+        fetching = Fetching(tenant, ACTION, 0, self.way.send, known, **more)
+        return self.shop.attempt(tenant, claim={"grants": parse(granted)}, fetching=fetching, budgets=budgets)
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    """No request depends on the database."""
+    made = Shop()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def desk(shop: Shop) -> Iterator[Desk]:
+    peer = Peer()
+    with thread_of_peers(peer):
+        made = Desk(shop, peer)
+        yield made
+        made.way.stop()
+
+
+def asked(url: str, **more: Any) -> dict[str, Any]:
+    return {"id": 1, "method": "GET", "url": url, "headers": []} | more
+
+
+def read(reply: Reply) -> Any:
+    body = json.loads(reply.json)
+    return body if reply.ok else body["code"]
+
+
+def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:
+    return read(asyncio.run(attempt.call(name, json.dumps(arguments))))
+
+
+def test_an_answer_comes_with_status_headers_and_text(desk: Desk) -> None:
+    desk.peer.paths["/x"] = answer("grüße".encode(), "201 Made", "X-A: b")
+    told = ask(desk.attempt(), "http.fetch", **asked(desk.peer.url("/x")))
+    assert (told["status"], told["reason"], told["text"], told["size"]) == (201, "Made", "grüße", 7)
+    assert ["x-a", "b"] in told["headers"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"x" * 1_500_000,
+        "ä€😀".encode() * 150_000,
+        bytes(range(256)) * 4000,
+        b"\xef\xbb\xbfmark",
+        b"\0" * 300_000,
+        b"",
+        b"\xff",
+    ],
+)
+def test_a_body_crosses_whole_in_pieces_that_fit(desk: Desk, body: bytes) -> None:
+    import base64
+
+    desk.peer.paths["/"] = answer(body)
+    attempt = desk.attempt()
+    told = ask(attempt, "http.fetch", **asked(desk.peer.url()))
+    whole = b""
+    while True:
+        assert len(wire.dump(told).encode()) < 1024 * 1024
+        whole += told["text"].encode() if "text" in told else base64.b64decode(told["bytes"])
+        if told["next"] >= len(body):
+            break
+        told = ask(attempt, "http.more", id=1, **{"from": told["next"]})
+    assert whole == body
+    assert attempt.fetching.bodies == {}, "what was handed over is let go"
+    assert ask(attempt, "http.more", id=1, **{"from": 0}) == "bad_request"
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"method": "TRACE"}, "bad_request"), ({"method": "get"}, "bad_request"), ({"method": "GET\r\nX: y"}, "bad_request"),
+        ({"headers": [["Host", "x"]]}, "bad_header"), ({"headers": [["X", "a\r\nb"]]}, "bad_header"),
+        ({"headers": {"a": "b"}}, "bad_request"), ({"headers": [["a"]]}, "bad_request"), ({"headers": [["a", 1]]}, "bad_request"),
+        ({"body": "x"}, "bad_request"), ({"id": -1}, "bad_request"), ({"id": 1.5}, "bad_request"), ({"id": True}, "bad_request"),
+        ({"redirect": "maybe"}, "bad_request"), ({"url": "x" * 9000}, "bad_request"), ({"url": 7}, "bad_request"),
+        ({"method": "POST", "body": {"$bytes": "!"}}, "bad_request"), ({"method": "POST", "body": {"a": 1}}, "bad_request"),
+        ({"method": "POST", "body": "x" * 600_000}, "bad_request"), ({"timeout": 1}, "bad_request"),
+    ],
+)  # fmt: skip
+def test_requests_that_are_none(desk: Desk, more: dict[str, Any], code: str) -> None:
+    assert ask(desk.attempt(), "http.fetch", **asked(desk.peer.url()) | more) == code
+    assert desk.peer.connections == 0
+
+
+def test_every_forbidden_spelling_is_refused_with_one_answer(desk: Desk) -> None:
+    """With the widest grants: what a script says arrives here unread. Nothing listens on these ports, and names go nowhere."""
+    attempt = desk.attempt("fetch:*", "fetch:http://*", budgets={"fetches": 1000})
+    replies = {
+        url: asyncio.run(attempt.call("http.fetch", json.dumps(asked(url, id=number))))
+        for number, url in enumerate(all_forms())
+    }
+    told = {reply.json for url, reply in replies.items() if "\0" not in url and len(url) < 8000}
+    assert len(told) == 1
+    assert json.loads(told.pop())["code"] == "fetch_refused"
+
+
+def test_a_host_that_is_not_granted_is_refused_alike_and_ends_as_denied(desk: Desk) -> None:
+    attempt = desk.attempt("fetch:api.example.com")
+    reply = asyncio.run(attempt.call("http.fetch", json.dumps(asked(desk.peer.url()))))
+    assert read(reply) == "fetch_refused"
+    message = json.loads(reply.json)["message"]
+    assert attempt.verdict(Outcome.SCRIPT_ERROR, ScriptError("CallError", message)) is Outcome.DENIED
+    assert desk.peer.connections == 0
+
+
+def test_a_redirect_out_of_the_grant_is_refused(desk: Desk) -> None:
+    other = Peer()
+    with thread_of_peers(other):
+        desk.peer.paths["/"] = moved(other.url())
+        assert ask(desk.attempt(), "http.fetch", **asked(desk.peer.url())) == "fetch_refused"
+    assert other.connections == 0
+
+
+def test_six_at_once_and_twenty_in_all(desk: Desk) -> None:
+    async def slowly(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.1)
+        writer.write(answer(b"done"))
+        await writer.drain()
+
+    desk.peer.paths["/"] = slowly
+    attempt = desk.attempt()
+
+    async def go() -> list[Any]:
+        calls = [attempt.call("http.fetch", json.dumps(asked(desk.peer.url(), id=number))) for number in range(25)]
+        return [read(reply) for reply in await asyncio.gather(*calls)]
+
+    told = asyncio.run(go())
+    assert [each for each in told if isinstance(each, str)] == ["budget_exceeded"] * 5
+    assert len(desk.peer.asked) == 20
+    assert desk.peer.most_open == 6
+
+
+def test_bytes_are_counted_and_bounded(desk: Desk) -> None:
+    desk.peer.paths["/"] = answer(b"x" * 1000)
+    attempt = desk.attempt(budgets={"fetch_bytes": 2500})
+    told = [ask(attempt, "http.fetch", **asked(desk.peer.url(), id=number)) for number in range(3)]
+    assert [each if isinstance(each, str) else each["status"] for each in told] == [200, 200, "response_too_large"]
+    assert attempt.counters.used["fetch_bytes"] == 2000
+
+
+def test_one_key_for_each_distinct_call_of_a_step_and_none_for_reading(desk: Desk) -> None:
+    post = {"method": "POST", "body": "a"}
+    calls = [
+        post,
+        post,
+        post | {"body": "b"},
+        {"method": "DELETE"},
+        {},
+        post | {"headers": [["Idempotency-Key", "mine"]]},
+    ]
+
+    def keys(attempt: Attempt) -> list[str | None]:
+        before = len(desk.peer.asked)
+        for number, more in enumerate(calls):
+            ask(attempt, "http.fetch", **asked(desk.peer.url(), id=number) | more)
+        return [each.headers.get("idempotency-key") for each in desk.peer.asked[before:]]
+
+    first, again, other = keys(desk.attempt()), keys(desk.attempt()), keys(desk.attempt(tenant="two"))
+    assert first == again, "the same calls of the same step have the same keys"
+    assert first[4:] == [None, "mine"]
+    assert len({key for key in first[:4] if key}) == 4
+    assert not set(first[:4]) & set(other[:4])
+
+
+def test_a_repeated_run_is_given_the_answers_of_the_run_before(desk: Desk) -> None:
+    counted = iter(range(100))
+
+    async def counting(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(f"{next(counted)}".encode()))
+        await writer.drain()
+
+    desk.peer.paths["/"] = counting
+    post = asked(desk.peer.url(), method="POST", body="a")
+    before = desk.attempt()
+    assert [ask(before, "http.fetch", **post | {"id": number})["text"] for number in (1, 2)] == ["0", "1"]
+    kept = {each.key: each.answer for each in before.fetching.fetched}
+    after = desk.attempt(kept=kept)
+    assert [ask(after, "http.fetch", **post | {"id": number})["text"] for number in (1, 2, 3)] == ["0", "1", "2"]
+    assert ask(after, "http.fetch", **post | {"id": 4, "body": "new"})["text"] == "3"
+    assert len(desk.peer.asked) == 4
+    assert after.fetching.sent == 2
+
+
+async def under_way(attempt: Attempt) -> None:
+    """Wait until the first request has a task."""
+    for _ in range(100):
+        await asyncio.sleep(0)
+        if attempt.fetching.under_way:
+            return
+    raise AssertionError("nothing is under way")
+
+
+def test_a_request_can_be_broken_off(desk: Desk) -> None:
+    async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
+        await reader.read()
+
+    desk.peer.paths["/"] = never
+    attempt = desk.attempt()
+
+    async def go() -> tuple[Any, Any, Any]:
+        first = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(asked(desk.peer.url()))))
+        await under_way(attempt)
+        twice = await attempt.call("http.fetch", json.dumps(asked(desk.peer.url())))
+        aborted = await attempt.call("http.abort", '{"id": 1}')
+        return read(await asyncio.wait_for(first, 5)), read(twice), read(aborted)
+
+    assert asyncio.run(go()) == ("aborted", "bad_request", None)
+    assert attempt.fetching.under_way == {}
+
+
+def test_a_run_that_ends_breaks_its_requests_off(desk: Desk) -> None:
+    async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
+        await reader.read()
+
+    desk.peer.paths["/"] = never
+    attempt = desk.attempt()
+
+    async def go() -> None:
+        calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(asked(desk.peer.url()))))
+        await under_way(attempt)
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+
+    asyncio.run(go())
+    assert attempt.fetching.under_way == {}
+
+
+def test_in_a_dry_run_only_reading_leaves(desk: Desk) -> None:
+    attempt = desk.attempt(dry=True)
+    methods = ("GET", "POST", "HEAD", "DELETE")
+    calls = [asked(desk.peer.url(), id=number, method=method) for number, method in enumerate(methods)]
+    told = [ask(attempt, "http.fetch", **call) for call in calls]
+    assert [each.line.split()[0] for each in desk.peer.asked] == ["GET", "HEAD"]
+    assert [each.get("notSent", False) for each in told] == [False, True, False, True]
+    shown = [(each["method"], each["sent"]) for each in attempt.effects()]
+    assert shown == [("GET", True), ("POST", False), ("HEAD", True), ("DELETE", False)]
+
+
+def test_without_a_way_out_nothing_is_asked(shop: Shop) -> None:
+    attempt = shop.attempt(claim={"grants": parse(["fetch:*"])})
+    assert ask(attempt, "http.fetch", **asked("https://api.example.com/")) == "fetch_refused"
