@@ -180,6 +180,7 @@ class Engine(Shell[sync.Engine]):
         self.expose = inner.expose
         self.attach = inner.attach
 
+    prepare = Verb(sync.Engine.prepare)
     run_at = Verb(sync.Engine.run_at)
     run_in = Verb(sync.Engine.run_in)
 

@@ -11,6 +11,7 @@ from lodger.engine.clock import Clock, SystemClock
 from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.foreign import ForeignDatabase
+from lodger.engine.data.prepare import prepare
 from lodger.engine.events import Event, Events
 from lodger.engine.identity import Identities
 from lodger.engine.ledger.books import Books
@@ -142,7 +143,7 @@ class Engine:
     def attach(self, source: "str | URL | sqlalchemy.Engine") -> ForeignDatabase:
         """Give a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.
 
-        After :meth:`~lodger.engine.data.foreign.ForeignDatabase.prepare` they may be written too.
+        After :meth:`prepare` they may be written too.
 
         Args:
             source: an address, or an engine of the platform's own, which stays the platform's to close.
@@ -173,6 +174,18 @@ class Engine:
                 the node that is started next.
         """
         self.is_own = is_own
+
+    def prepare(self) -> None:
+        """Make what Lodger wants in the databases of what is exposed, as a user who may; call it again after changes.
+
+        In a database other than the ledger's, a table of receipts: without it everything there is read-only. On PostgreSQL,
+        everywhere, role ``lodger_script`` and a view of each exposed table that shows one tenant: without them one wall less
+        stands between tenants, and the engine says so.
+
+        Raises:
+            Unavailable: database_refused.
+        """
+        prepare(self.datasets, self.books.database)
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""

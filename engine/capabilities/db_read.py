@@ -8,7 +8,7 @@ from lodger.engine.capabilities.session import Session
 from lodger.engine.data import aggregate, kinds, wire
 from lodger.engine.data.aggregate import Measure, Parts, Wanted
 from lodger.engine.data.cursor import read_cursor, write_cursor
-from lodger.engine.data.dataset import Dataset, database_of
+from lodger.engine.data.dataset import Dataset
 from lodger.engine.data.evaluator import Row, terms_of
 from lodger.engine.data.fields import ColumnField
 from lodger.engine.data.filters import Filter, read_filter, read_order
@@ -34,7 +34,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         reader = Reader(connection, session.scope)
         return reader.page(rows, tree, order, limit + 1, after=place, without=left)
 
-    committed = await session.read(ask, database_of(rows))
+    committed = await session.read(ask, rows)
     found = session.journal.page(rows, tree, order, limit + 1, place, committed)
     shown: list[dict[str, Any]] = []
     size = 0
@@ -93,9 +93,7 @@ async def _parts(session: Session, rows: Dataset, tree: Filter, wanted: Wanted) 
     def ask(connection: Connection) -> Parts:
         return Reader(connection, session.scope).aggregate(rows, tree, wanted, without=left)
 
-    return aggregate.merged(
-        wanted, await session.read(ask, database_of(rows)), session.journal.measured(rows, tree, wanted)
-    )
+    return aggregate.merged(wanted, await session.read(ask, rows), session.journal.measured(rows, tree, wanted))
 
 
 async def committed_row(session: Session, rows: Dataset, key: Any) -> Row | None:
@@ -105,7 +103,7 @@ async def committed_row(session: Session, rows: Dataset, key: Any) -> Row | None
     def ask(connection: Connection) -> Row | None:
         return Reader(connection, session.scope).rows(rows, [key]).get(key)
 
-    return await session.read(ask, database_of(rows))
+    return await session.read(ask, rows)
 
 
 def read_key(rows: Dataset, given: Any) -> Any:

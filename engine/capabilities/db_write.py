@@ -27,7 +27,7 @@ async def _named(session: Session, given: dict[str, Any]) -> Dataset:
     """
     rows = session.datasets.named(given["set"])
     database = database_of(rows)
-    if database is not None and not await session.read(database.receives, database):
+    if database is not None and not await database.ask(database.receives):
         raise denied(
             f"{rows.name} may only be read: its database has no table {receipts.name} for receipts of what was written"
         )

@@ -7,9 +7,8 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.fetching import Fetching
-from lodger.engine.data.dataset import TableDataset
+from lodger.engine.data.dataset import Dataset, TableDataset
 from lodger.engine.data.datasets import Datasets
-from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.numbers import Numbers
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects.journal import Journal
@@ -27,9 +26,9 @@ class Reads(Protocol):
 
 
 class Asks(Protocol):
-    """The same, in the ledger's database or in one of the platform's."""
+    """The same, of a set wherever it is, or of Lodger's own tables; for this tenant, whatever ``work`` asks."""
 
-    async def __call__(self, work: Callable[[Connection], T], database: ForeignDatabase | None = None) -> T:
+    async def __call__(self, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
         """Give what ``work`` answers."""
         ...
 

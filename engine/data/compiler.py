@@ -7,9 +7,10 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Double, String, and_, false, func, literal, not_, null, or_, true
+from sqlalchemy import Double, Enum, String, and_, false, func, literal, not_, null, or_, true
 from sqlalchemy.sql.elements import ColumnElement
 
+from lodger.engine.data.bytewise import same_text
 from lodger.engine.data.fields import NULL, OTHER, STRING, TIME, ColumnField, PathField
 from lodger.engine.data.filters import And, Filter, In, Not, Op, Or, Order
 from lodger.engine.data.kinds import Kind
@@ -105,20 +106,35 @@ class Compiler:
                 alike: Clause = self.rank(field) == OTHER
                 return alike
             return self._within(field, rank, lambda held: held == self._inner(rank, inner))
-        column = column_of(field, self.dialect)
         if value is None:
-            return column.is_(None)
+            return field.column.is_(None)
         if not _holds(field, value):
             return false()
-        return and_(column.is_not(None), column == self.bound(field, value))
+        return and_(field.column.is_not(None), self.equals(field, value))
+
+    def equals(self, field: ColumnField, value: Any) -> Clause:
+        """Give the condition that a column holds a value that is not None."""
+        bound = self.bound(field, value)
+        if field.kind is Kind.TEXT:
+            return same_text(field.column, bound)
+        alike: Clause = column_of(field, self.dialect) == bound
+        return alike
+
+    def among(self, field: ColumnField, values: Sequence[Any]) -> Clause:
+        """Give the condition that a column holds one of these values, none of which is None."""
+        bound = [self.bound(field, value) for value in values]
+        found = column_of(field, self.dialect).in_(bound)
+        if field.kind is not Kind.TEXT or isinstance(field.column.type, Enum):
+            return found
+        return and_(field.column.in_(bound), found)
 
     def _in(self, tree: In) -> Clause:
         field = tree.field
         if isinstance(field, PathField):
             return self._path_in(field, tree.values)
-        column = column_of(field, self.dialect)
-        values = [self.bound(field, value) for value in tree.values if value is not None and _holds(field, value)]
-        found: Clause = and_(column.is_not(None), column.in_(values)) if values else false()
+        column = field.column
+        values = [value for value in tree.values if value is not None and _holds(field, value)]
+        found: Clause = and_(column.is_not(None), self.among(field, values)) if values else false()
         return or_(found, column.is_(None)) if None in tree.values else found
 
     def _path_in(self, field: PathField, values: Sequence[tuple[int, Any]]) -> Clause:

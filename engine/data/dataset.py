@@ -41,11 +41,15 @@ class TableDataset:
     """A platform's table, as far as it is exposed. Made by :func:`lodger.engine.data.expose.expose` only.
 
     Attributes:
+        table: what statements name: the platform's table, or the view that stands before it.
+        origin: the platform's table.
         database: where it is; None is the ledger's own database.
+        referred: columns that other exposed sets refer to.
     """
 
     name: str
     table: Table
+    origin: Table
     tenant_column: Column[Any]
     tenant_value: Callable[[str], Any]
     key: ColumnField
@@ -58,6 +62,7 @@ class TableDataset:
     required: frozenset[str] = frozenset()
     references: dict[str, Reference] = field(default_factory=dict)
     database: "ForeignDatabase | None" = None
+    referred: frozenset[Column[Any]] = frozenset()
 
     def lookup(self, name: str) -> Field:
         """Give the field that a filter or an order names.

@@ -1,6 +1,7 @@
 """The sets that a platform exposed, by name; every other name is a collection."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Column, Engine, Table
@@ -10,8 +11,12 @@ from lodger.engine.clock import SystemClock
 from lodger.engine.data.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.expose import NAME, TAKEN, expose
 from lodger.engine.data.foreign import ForeignDatabase
+from lodger.engine.data.guard import Wall
 from lodger.engine.data.refusal import bad_request
+from lodger.engine.data.views import twin
 from lodger.engine.errors import Conflict
+
+_NO_WALL = Wall()
 
 
 class Datasets:
@@ -24,6 +29,10 @@ class Datasets:
     def __init__(self, elapsed_s: Callable[[], float] | None = None) -> None:
         self._tables: dict[str, TableDataset] = {}
         self._databases: dict[object, ForeignDatabase] = {}
+        self._walls: dict[ForeignDatabase | None, Wall] = {}
+        self._twins: dict[str, TableDataset] = {}
+        self._pinned: Datasets | None = None
+        self._source: Datasets | None = None
         self._elapsed_s = elapsed_s or SystemClock().elapsed_s
 
     def attach(self, source: str | URL | Engine) -> ForeignDatabase:
@@ -70,7 +79,63 @@ class Datasets:
                 "expose_name_taken", f"a set named {made.name!r} is exposed already", fix="give another name="
             )
         self._tables[made.name] = made
+        self.unknown(place)
         return made
+
+    def _changed(self) -> None:
+        self._pinned = None
+        self._twins = {
+            rows.name: twin(rows)
+            for database, wall in self._walls.items()
+            for rows in self.tables(database)
+            if rows.name in wall.views
+        }
+
+    def tables(self, database: ForeignDatabase | None) -> list[TableDataset]:
+        """Give the exposed tables of a database, each with the columns that others of them refer to."""
+        here = [rows for rows in self._tables.values() if rows.database is database]
+        links = [each for rows in here for each in rows.references.values()]
+        return [
+            replace(rows, referred=frozenset(each.column for each in links if each.table is rows.origin))
+            for rows in here
+        ]
+
+    # the second wall: :mod:`lodger.engine.data.guard`
+
+    @property
+    def unseen(self) -> list[ForeignDatabase | None]:
+        """Databases of which it is not known what of the wall stands there."""
+        used = {rows.database for rows in self._tables.values()}
+        return [each for each in (None, *self.databases) if each not in self._walls and (each is None or each in used)]
+
+    def stand(self, database: ForeignDatabase | None, wall: Wall) -> None:
+        """Take note of what stands in a database: its sets are read through the views that do."""
+        self._walls[database] = wall
+        self._changed()
+
+    def unknown(self, database: ForeignDatabase | None) -> None:
+        """Forget what stands in a database: whoever asks next looks again."""
+        if self._source is not None:
+            self._source.unknown(database)
+            return
+        self._walls.pop(database, None)
+        self._changed()
+
+    def wall(self, database: ForeignDatabase | None) -> Wall:
+        """Give what stands there, as far as anybody has looked."""
+        return self._walls.get(database, _NO_WALL)
+
+    def pinned(self) -> "Datasets":
+        """Give these sets as they are now, whatever is exposed or found to stand while a run goes on."""
+        if self._source is not None:
+            return self
+        if self._pinned is None:
+            made = Datasets(self._elapsed_s)
+            made._tables, made._twins = dict(self._tables), dict(self._twins)
+            made._walls, made._databases = dict(self._walls), dict(self._databases)
+            made._source = self
+            self._pinned = made
+        return self._pinned
 
     def named(self, name: str) -> Dataset:
         """Give the set of this name.
@@ -78,7 +143,7 @@ class Datasets:
         Raises:
             CallRefused: the name cannot be one.
         """
-        found = self._tables.get(name)
+        found = self._twins.get(name) or self._tables.get(name)
         if found is not None:
             return found
         if not NAME.fullmatch(name) or name in TAKEN:
@@ -91,11 +156,14 @@ class Datasets:
         Raises:
             KeyError: none is exposed under it.
         """
-        return self._tables[name]
+        return self._twins.get(name) or self._tables[name]
 
     def of_table(self, table: Table, database: ForeignDatabase | None = None) -> TableDataset | None:
         """Give the set through which a table of a database is exposed."""
-        return next((item for item in self._tables.values() if item.table is table and item.database is database), None)
+        for name, rows in self._tables.items():
+            if rows.origin is table and rows.database is database:
+                return self.table(name)
+        return None
 
     def __iter__(self) -> Iterator[TableDataset]:
         return iter(self._tables.values())

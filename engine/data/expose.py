@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Mapper
 
 from lodger.engine.data import kinds
@@ -101,6 +102,7 @@ def expose(
     return TableDataset(
         name=set_name,
         table=table,
+        origin=table,
         tenant_column=tenant,
         tenant_value=tenant_value or _tenant_reader(set_name, table, tenant),
         key=key,
@@ -186,12 +188,30 @@ def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
 
 
 def _no_oracle(table: Table, tenant: Column[Any], writes: list[Column[Any]], allowed: frozenset[str]) -> None:
-    """Refuse writes to columns whose uniqueness spans tenants: a violation tells what another tenant has."""
+    """Refuse writes to columns whose uniqueness spans tenants: a violation tells what another tenant has.
+
+    A tenant's column that is said to compare loosely does not keep tenants apart in a constraint.
+    """
+    apart = not _loose(tenant)
     rules: list[tuple[str, list[Column[Any]], bool]] = []
     rules.extend(
         (str(constraint.name or ""), list(constraint.columns), False)
         for constraint in table.constraints
         if isinstance(constraint, sa.UniqueConstraint | sa.PrimaryKeyConstraint)
+    )
+    # An exclusion constraint may compare by anything; only "=" on the tenant's column keeps tenants apart.
+    rules.extend(
+        (
+            str(constraint.name or ""),
+            [
+                column
+                for column in constraint.columns
+                if column is not tenant or constraint.operators[column.name] == "="
+            ],
+            True,
+        )
+        for constraint in table.constraints
+        if isinstance(constraint, postgresql.ExcludeConstraint)
     )
     for index in table.indexes:
         if index.unique:
@@ -199,7 +219,7 @@ def _no_oracle(table: Table, tenant: Column[Any], writes: list[Column[Any]], all
             rules.append((str(index.name or ""), list(index.columns), not plain))
     for label, columns, opaque in rules:
         touched = [column.name for column in columns if column in writes]
-        if tenant in columns or not (touched or (opaque and writes)) or label in allowed:
+        if (apart and tenant in columns) or not (touched or (opaque and writes)) or label in allowed:
             continue
         if len(columns) == 1 and columns[0].name in allowed:
             continue
@@ -209,6 +229,15 @@ def _no_oracle(table: Table, tenant: Column[Any], writes: list[Column[Any]], all
             f"add {tenant.name} to the constraint, leave the column out of write=, or name it in allow_unique=",
             why="a violation would tell one tenant what another has",
         )
+
+
+def _loose(column: Column[Any]) -> bool:
+    collation = getattr(column.type, "collation", None)
+    return isinstance(column.type, postgresql.CITEXT) or (collation or "C").upper() not in _EXACT
+
+
+#: Collations that find nothing alike but what is the same.
+_EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
 
 
 def _defaulted(column: Column[Any]) -> bool:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from lodger.engine.data.reads import ThreadReads
 from lodger.engine.data.stored import DIALECTS, SQLITE
-from lodger.engine.errors import InputError, Unavailable
+from lodger.engine.errors import InputError
 from lodger.engine.ledger import postgres
 
 T = TypeVar("T")
@@ -110,23 +110,6 @@ class ForeignDatabase:
         if not self._receipts:  # once there, it stays: a commit without it fails and is tried again
             self._receipts = sa.inspect(connection).has_table(receipts.name)
         return self._receipts
-
-    def prepare(self) -> None:
-        """Make the tables that Lodger needs here to write; as a user who may make tables. Safe to call twice.
-
-        Raises:
-            Unavailable: database_refused: this user may not, or the database cannot be reached.
-        """
-        try:
-            with self.write() as connection:
-                outside.create_all(connection)
-        except DBAPIError as error:
-            raise Unavailable(
-                "database_refused",
-                f"{self.place}: Lodger's tables cannot be made",
-                why=str(error.orig).strip().splitlines()[0],
-                fix="let a user who may run what `lodger db prepare --sql` prints",
-            ) from error
 
     def close(self) -> None:
         """End the threads for questions and the connections that are Lodger's own; safe to call twice."""

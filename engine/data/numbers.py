@@ -36,7 +36,7 @@ def taken(database: Writable, rows: TableDataset, many: int) -> list[int] | None
     with database.write() as connection:
         if connection.dialect.name == SQLITE:
             return None
-        table = connection.dialect.identifier_preparer.format_table(rows.table)
+        table = connection.dialect.identifier_preparer.format_table(rows.origin)
         found = connection.execute(_SEQUENCE, {"table": table, "column": rows.key.column.name}).first()
         if found is None or found[0] is None or found[1] == "a":
             return None

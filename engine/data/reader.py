@@ -79,12 +79,11 @@ class Reader:
         found: dict[Any, Row] = {}
         wanted = list(keys)
         for start in range(0, len(wanted), _CHUNK):
-            bound = [self.compiler.bound(rows.key, key) for key in wanted[start : start + _CHUNK]]
-            key_column = column_of(rows.key, self.dialect)
-            statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(key_column.in_(bound))
+            these = self.compiler.among(rows.key, wanted[start : start + _CHUNK])
+            statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(these)
             if lock:
                 # In the order of the keys, as everybody does; nothing on SQLite, whose writer holds the whole file.
-                statement = statement.order_by(key_column).with_for_update()
+                statement = statement.order_by(column_of(rows.key, self.dialect)).with_for_update()
             for raw in self._ask(statement):
                 row = _row(rows, raw)
                 found[row[rows.key.name]] = row

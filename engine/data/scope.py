@@ -5,9 +5,25 @@ What a script says (filters, keys, values) is added to these statements with AND
 
 from typing import Any, Protocol
 
-from sqlalchemy import Column, Delete, Insert, Select, Table, Update, and_, delete, insert, select, update
+from sqlalchemy import (
+    Column,
+    Delete,
+    Insert,
+    Select,
+    String,
+    Table,
+    Update,
+    and_,
+    delete,
+    insert,
+    literal,
+    select,
+    update,
+)
+from sqlalchemy import types as sql_types
 from sqlalchemy.sql.elements import ColumnElement
 
+from lodger.engine.data.bytewise import same_text
 from lodger.engine.data.dataset import Collection
 from lodger.engine.data.refusal import denied
 from lodger.engine.ledger.schema.data import documents
@@ -39,7 +55,12 @@ class Scope:
 
     def predicate(self, rows: Owned) -> ColumnElement[bool]:
         """Give the tenant's predicate. Nothing else in the engine writes it for data that scripts reach."""
-        own: ColumnElement[bool] = rows.tenant_column == self._value(rows)
+        column, value = rows.tenant_column, self._value(rows)
+        if isinstance(column.type, String):
+            return same_text(column, literal(value, String()))
+        if isinstance(column.type, sql_types.TypeDecorator) and isinstance(column.type.impl_instance, String):
+            return same_text(column, literal(value, column.type))
+        own: ColumnElement[bool] = column == value
         return own
 
     def _value(self, rows: Owned) -> Any:

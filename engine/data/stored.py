@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Enum, Float, Numeric, String, Text, Uuid, cast, collate, type_coerce
+from sqlalchemy import JSON, BigInteger, Float, Numeric, String, Uuid, type_coerce
 from sqlalchemy.sql.elements import ColumnElement
 
+from lodger.engine.data.bytewise import Bytewise
 from lodger.engine.data.fields import ColumnField
 from lodger.engine.data.kinds import EXACT, Kind
 from lodger.engine.data.refusal import CallRefused
@@ -27,10 +28,7 @@ def column_of(field: ColumnField, dialect: str) -> ColumnElement[Any]:
     """Give the column as it is selected, compared and ordered."""
     column = field.column
     if field.kind is Kind.TEXT:
-        if dialect == SQLITE:
-            return collate(type_coerce(column, String()), "BINARY")
-        plain = isinstance(column.type, String) and not isinstance(column.type, Enum)
-        return collate(column if plain else cast(column, Text()), "C")
+        return Bytewise(column)
     if field.kind is Kind.DECIMAL and dialect == SQLITE:
         return type_coerce(column, Float())
     return column

@@ -6,6 +6,7 @@ the next look could find the rows as they were read and apply what the ledger ha
 """
 
 import json
+import logging
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
@@ -21,6 +22,7 @@ from lodger.engine.effects.errors import NotApplied
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
+_log = logging.getLogger("lodger.effects")
 APPLIED, REFUSED = "applied", "refused"
 _r = receipts.c
 
@@ -61,6 +63,8 @@ def apply(database: ForeignDatabase, docket: Docket, attempt: int, *, now_us: in
         except DBAPIError as error:
             if passing(error):
                 raise
+            if not commit.of_the_tables(error):
+                _log.error("%s: action %s cannot be applied", database.place, docket.action_id, exc_info=error)
             verdict = Receipt(
                 Outcome.EFFECT_REFUSED if commit.of_the_tables(error) else Outcome.ENGINE_FAULT, _said(error)
             )

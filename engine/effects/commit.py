@@ -6,22 +6,23 @@ locked here on PostgreSQL), so what is compared cannot change before it is writt
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection, insert, literal, text
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data import wire
+from lodger.engine.data import guard, wire
 from lodger.engine.data.dataset import Collection, Dataset, Reference, TableDataset
 from lodger.engine.data.evaluator import Row
 from lodger.engine.data.foreign import state_of
 from lodger.engine.data.reader import Reader
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
-from lodger.engine.data.stored import SQLITE, column_of
+from lodger.engine.data.stored import SQLITE
 from lodger.engine.effects import holds, kv_store
-from lodger.engine.effects.docket import Docket, Standing
+from lodger.engine.effects.docket import ROW_EFFECTS, Docket, Standing
 from lodger.engine.effects.effect import Delete, Effect, Increment, Insert, KvAdd, KvSet, Mail, Update, after, stated
 from lodger.engine.effects.errors import ConflictFound, EffectRefused, NotYet
 from lodger.engine.effects.journal import Journal
@@ -49,7 +50,11 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
         return {}
     docket = asked if isinstance(asked, Docket) else asked.docket()
     try:
-        with connection.begin_nested(), _impatient(connection, docket):
+        with (
+            guard.noticing(docket.datasets, docket.home),
+            connection.begin_nested(),
+            _impatient(connection, docket),
+        ):
             return _Commit(connection, docket, now_us).run(verify=verify)
     except DBAPIError as error:
         if docket.home is None and state_of(error) in _HELD:
@@ -86,10 +91,13 @@ class _Commit:
         self.now_us = now_us
         self.scope = Scope(docket.tenant_id)
         self.reader = Reader(connection, self.scope)
+        self.wall = docket.datasets.wall(docket.home)
         self.live: dict[Dataset, dict[Any, Row]] = {}
         self.made: dict[int, Any] = {}
 
     def run(self, *, verify: bool) -> dict[int, Any]:
+        if self.wall.role:
+            guard.name_tenant(self.connection, self.docket.tenant_id, self.docket.datasets, self.docket.sets)
         if verify:
             holds.demand_free(self.connection, self.docket)
         # In one order for all, so that two commits wait for each other instead of embracing.
@@ -99,18 +107,32 @@ class _Commit:
                 self._unchanged(rows, standing)
         if verify:
             kv_store.unchanged(self.connection, self.docket, self.now_us)
-        for index, effect in self.docket.effects:
-            try:
-                self._apply(index, effect)
-            except DBAPIError as error:
-                if not of_the_tables(error):
-                    raise
-                raise EffectRefused(
-                    "constraint", f"{_name(effect)}: a rule of the table forbids this", index=index, place=effect.line
-                ) from None
-            except CallRefused as refusal:
-                raise EffectRefused(refusal.code, refusal.message, index=index, place=effect.line) from None
+        for walled, some in groupby(self.docket.effects, self._walled):
+            with guard.as_role(self.connection, stands=walled):
+                for index, effect in some:
+                    self._try(index, effect)
         return self.made
+
+    def _walled(self, placed: tuple[int, Effect]) -> bool:
+        """Whether an effect is written as the role that can write nothing of another tenant's."""
+        effect = placed[1]
+        if isinstance(effect, KvSet | KvAdd) or (
+            isinstance(effect, ROW_EFFECTS) and isinstance(effect.rows, Collection)
+        ):
+            return self.wall.role
+        return isinstance(effect, ROW_EFFECTS) and effect.rows.name in self.wall.written
+
+    def _try(self, index: int, effect: Effect) -> None:
+        try:
+            self._apply(index, effect)
+        except DBAPIError as error:
+            if not of_the_tables(error):
+                raise
+            raise EffectRefused(
+                "constraint", f"{_name(effect)}: a rule of the table forbids this", index=index, place=effect.line
+            ) from None
+        except CallRefused as refusal:
+            raise EffectRefused(refusal.code, refusal.message, index=index, place=effect.line) from None
 
     def _unchanged(self, rows: Dataset, standing: Mapping[Any, Standing]) -> None:
         live = self.live[rows]
@@ -176,7 +198,7 @@ class _Commit:
 
     def _is(self, rows: Dataset, key: Any) -> ColumnElement[bool]:
         real = self.made.get(key, key) if self.made and isinstance(key, int) else key
-        return column_of(rows.key, self.reader.dialect) == self.reader.compiler.bound(rows.key, real)
+        return self.reader.compiler.equals(rows.key, real)
 
     def _values(self, rows: TableDataset, row: Row) -> dict[str, Any]:
         bound = self.reader.compiler.bound
@@ -200,7 +222,7 @@ class _Commit:
         if target is None:
             return False
         bound = self.reader.compiler.bound(rows.fields[name], value)
-        found = self.scope.select(target, literal(1)).where(reference.column == bound).limit(1)
+        found = self.scope.select(target, literal(1)).where(target.table.c[reference.column.key] == bound).limit(1)
         return self.connection.execute(found).first() is not None
 
     def _mail(self, index: int, mail: Mail) -> None:

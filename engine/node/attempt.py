@@ -17,8 +17,8 @@ from lodger.engine.capabilities.permits import demand
 from lodger.engine.capabilities.session import People, Reads, Session
 from lodger.engine.capabilities.table import HANDLERS
 from lodger.engine.data import wire
+from lodger.engine.data.dataset import Dataset, database_of
 from lodger.engine.data.datasets import Datasets
-from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.guard import guarded
 from lodger.engine.data.numbers import Numbers
 from lodger.engine.data.refusal import CallRefused
@@ -70,6 +70,7 @@ class Attempt:
         new_id: Callable[[], str] | None = None,
         numbers: Numbers | None = None,
     ) -> None:
+        datasets = datasets.pinned()
         self.claim = claim
         self.datasets = datasets
         self.now_us = now_us
@@ -96,10 +97,10 @@ class Attempt:
             numbers=None if claim.dry_run else numbers,
         )
 
-    async def _ask(self, read: Reads, work: Callable[[Connection], T], database: ForeignDatabase | None = None) -> T:
-        if database is not None:
-            return await database.ask(work)
-        return await read(guarded(work, self.claim.tenant_id, self.datasets))
+    async def _ask(self, read: Reads, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
+        asked = guarded(work, self.claim.tenant_id, self.datasets, rows)
+        database = None if rows is None else database_of(rows)
+        return await (read(asked) if database is None else database.ask(asked))
 
     def context(self) -> str:
         """Give the context JSON of the bundle."""

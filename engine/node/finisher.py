@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from sqlalchemy import Connection
+
+from lodger.engine.data.foreign import ForeignDatabase
+from lodger.engine.data.guard import Wall, looked
 from lodger.engine.effects import abroad, codec
 from lodger.engine.effects.docket import Docket
 from lodger.engine.errors import Unavailable
@@ -70,7 +74,8 @@ class Finisher(Service):
 
     async def _one(self, one: Sealed) -> None:
         node = self._node
-        datasets = node.engine.datasets
+        await looked(node.engine.datasets, self._look)
+        datasets = node.engine.datasets.pinned()
         try:
             docket = codec.decode(one.docket, datasets)
             receipt = await self._applied(one, docket)
@@ -91,6 +96,9 @@ class Finisher(Service):
             self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="lodger-finish")
         apply = partial(abroad.apply, home, docket, one.attempt, now_us=self.clock.now_us())
         return await asyncio.get_running_loop().run_in_executor(self._threads, apply)
+
+    async def _look(self, work: Callable[[Connection], Wall], database: ForeignDatabase | None) -> Wall:
+        return await (self._node.pen.read(work) if database is None else database.ask(work))
 
     async def finish(self) -> None:
         """Wait for what is being applied, and end the threads; the rest stays sealed for whoever comes."""

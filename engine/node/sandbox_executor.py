@@ -12,6 +12,8 @@ from lodger.engine.capabilities.session import People, Reads
 from lodger.engine.clock import Clock
 from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.foreign import ForeignDatabase
+from lodger.engine.data.guard import Wall, looked
 from lodger.engine.data.reads import ThreadReads
 from lodger.engine.effects import commit
 from lodger.engine.egress.request import Answer
@@ -100,6 +102,7 @@ class SandboxExecutor:
 
     async def execute(self, claim: Claim) -> Finished:
         """Run one attempt to its end."""
+        await looked(self._datasets, self._look)
         now_us = self._clock.now_us()
         attempt = Attempt(
             claim,
@@ -117,6 +120,9 @@ class SandboxExecutor:
         finally:
             attempt.close()
         return finished(claim, attempt, report)
+
+    async def _look(self, work: Callable[[Connection], Wall], database: ForeignDatabase | None) -> Wall:
+        return await (self._read(work) if database is None else database.ask(work))
 
     def _fetching(self, claim: Claim) -> Fetching:
         made = Fetching(

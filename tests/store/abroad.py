@@ -11,6 +11,7 @@ from tests.store.bench import Bench
 from tests.unit.data.shop import count_on, customers, orders, platform
 
 from lodger.engine.data.foreign import receipts
+from lodger.engine.data.guard import looked
 from lodger.engine.data.reads import ThreadReads
 from lodger.engine.effects import abroad, codec
 from lodger.engine.ledger import seals
@@ -41,9 +42,9 @@ def furnish(engine: Engine, place: str, *, prepared: bool = True) -> Any:
             connection.execute(orders.insert().values(id=9, org_id="two", state="open", items=9))
             for table in (customers, orders):
                 count_on(connection, table)
-    if prepared:
-        database.prepare()
     expose(engine, database)
+    if prepared:
+        engine.prepare()
     return database
 
 
@@ -97,10 +98,14 @@ class Player:
 
     async def execute(self, claim: Claim) -> Finished:
         self.runs += 1
+        await looked(self.engine.datasets, self._look)
         now_us = self.engine.books.clock.now_us()
         attempt = Attempt(claim, self.reads, self.engine.datasets, now_us=now_us, numbers=self.reads.numbers)
         await self.play(attempt)
         return finished(claim, attempt, Report(Outcome.OK, result="1"))
+
+    async def _look(self, work: Any, database: Any) -> Any:
+        return await (self.reads(work) if database is None else database.ask(work))
 
 
 class Abroad:

@@ -225,8 +225,8 @@ def test_without_its_receipts_a_database_is_read_only(bench: Bench, place: str) 
     far.run(tries)
     assert len(told) == 4
     assert all("denied" in each and "lodger_receipts" in each for each in told)
-    far.database.prepare()
-    far.database.prepare()
+    far.engine.prepare()
+    far.engine.prepare()
     far.ask()
     _, one = far.seal()
     assert one is not None
@@ -236,9 +236,9 @@ def test_without_its_receipts_a_database_is_read_only(bench: Bench, place: str) 
 def test_a_run_writes_in_one_database_of_the_platforms(bench: Bench, place: str, tmp_path: Path) -> None:
     far = Abroad(bench, place)
     other = far.engine.attach(f"sqlite:///{tmp_path / 'third.db'}")
-    other.prepare()
     customers.metadata.create_all(other.engine)
     far.engine.expose(customers, tenant_column="org_id", write=["email"], name="people", database=other)
+    far.engine.prepare()
 
     async def crossing(attempt: Attempt) -> None:
         await call(attempt, "db.update", set="orders", id=1, changes={"state": "x"})
@@ -267,12 +267,12 @@ def test_a_database_that_is_away_is_asked_again_later(far: Abroad, monkeypatch: 
     assert far.apply(one).outcome is Outcome.OK
 
 
-def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: Abroad) -> None:
+def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: Abroad, kind: str) -> None:
     asked = far.ask()
     _, one = far.seal()
     assert one is not None
     with far.database.engine.begin() as connection:
-        connection.execute(sa.text("DROP TABLE orders"))
+        connection.execute(sa.text(f"DROP TABLE orders {'CASCADE' if kind == 'postgresql' else ''}"))
     verdict = far.apply(one)
     assert verdict.outcome is Outcome.ENGINE_FAULT
     assert verdict.error is not None

@@ -1,6 +1,6 @@
 """The shop of these tests, on every database."""
 
 from tests.databases.fixtures import kind, url
-from tests.unit.data.conftest import shop
+from tests.unit.data.conftest import bare, shop
 
-__all__ = ["kind", "shop", "url"]
+__all__ = ["bare", "kind", "shop", "url"]

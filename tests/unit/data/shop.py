@@ -2,12 +2,14 @@
 
 import datetime as dt
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
+from lodger.engine.data import guard, prepare
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.ledger.database import Database
 from lodger.engine.ledger.schema.data import TABLES
@@ -70,6 +72,19 @@ class Shop:
         self.customers = self.datasets.expose(customers, tenant_column="org_id", write=["email"])
         self.orders = self.datasets.expose(orders, tenant_column="org_id", read=READ, write=WRITE)
         self.asked = 0
+
+    def wall(self) -> None:
+        """Make the second wall, where the database has one, and see that it stands."""
+        prepare.prepare(self.datasets, self)
+        with self.engine.connect() as connection:
+            self.datasets.stand(None, guard.look(connection, self.datasets.tables(None)))
+
+    @property
+    def dialect(self) -> str:
+        return self.engine.dialect.name
+
+    def write(self) -> AbstractContextManager[sa.Connection]:
+        return self.engine.begin()
 
     async def read(self, work: Callable[[sa.Connection], T]) -> T:
         self.asked += 1

@@ -103,12 +103,12 @@ def test_ten_thousand_questions_see_nothing_foreign(shop: Shop, seed: int) -> No
 
 
 @pytest.mark.parametrize("seed", [11, 12, 13, 14])
-def test_without_the_predicate_the_same_questions_leak(shop: Shop, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_predicate_the_same_questions_leak(bare: Shop, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     async def go() -> int:
         asker = Asker(seed)
-        await settle_in(shop, asker)
+        await settle_in(bare, asker)
         monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
-        return await questions(shop, asker, LEAKS_WITHIN)
+        return await questions(bare, asker, LEAKS_WITHIN)
 
     assert asyncio.run(go()) > 0
 
@@ -179,14 +179,14 @@ def test_no_write_touches_another_tenants_row(shop: Shop, seed: int) -> None:
     asyncio.run(go())
 
 
-def test_without_the_predicate_writes_reach_others(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_predicate_writes_reach_others(bare: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     async def go() -> None:
         asker = Asker(21)
-        await settle_in(shop, asker)
-        before = everything_of_others(shop)
+        await settle_in(bare, asker)
+        before = everything_of_others(bare)
         monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
-        await writes(shop, asker, 100)
-        assert everything_of_others(shop) != before
+        await writes(bare, asker, 100)
+        assert everything_of_others(bare) != before
 
     asyncio.run(go())
 

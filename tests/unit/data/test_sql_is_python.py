@@ -12,6 +12,7 @@ from tests.unit.data.shop import NOW_US, Shop
 from lodger.engine.data import aggregate
 from lodger.engine.data.evaluator import matches, ordered
 from lodger.engine.data.filters import read_filter, read_order
+from lodger.engine.data.guard import guarded
 from lodger.engine.data.reader import Reader
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects import commit
@@ -95,9 +96,13 @@ async def agree(shop: Shop, asker: Asker, documents: bool) -> None:
     await scribble(attempt, asker, name, documents)
     rows = shop.datasets.named(name)
     with shop.engine.connect() as connection:
-        everything = Reader(connection, Scope("one")).page(
-            rows, read_filter({}, rows.lookup), read_order(None, rows.lookup, rows.key), 10_000
-        )
+        whole = guarded(
+            lambda inner: Reader(inner, Scope("one")).page(
+                rows, read_filter({}, rows.lookup), read_order(None, rows.lookup, rows.key), 10_000
+            ),
+            "one", shop.datasets, rows,
+        )  # fmt: skip
+        everything = whole(connection)
     touched = attempt.journal.of(rows).touched
     world = [row for row in everything if row[rows.key.name] not in touched] + [
         held.now for held in touched.values() if held.now is not None

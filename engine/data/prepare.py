@@ -1,0 +1,74 @@
+"""Makes what Lodger wants in the databases of what is exposed: tables for receipts, and on PostgreSQL the second wall.
+
+Nothing here is needed for reading. It is made by whoever may make tables and roles, once, and again when what is exposed
+changes; a node never makes any of it by itself.
+"""
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from sqlalchemy import Connection, Dialect
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.schema import CreateTable
+
+from lodger.engine.data import views
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.foreign import ForeignDatabase, outside
+from lodger.engine.data.stored import SQLITE
+from lodger.engine.errors import Unavailable
+
+
+class Prepared(Protocol):
+    """A database that can be written; the ledger's, or one of the platform's."""
+
+    @property
+    def dialect(self) -> str:
+        """``sqlite`` or ``postgresql``."""
+        ...
+
+    def write(self) -> AbstractContextManager[Connection]:
+        """Give one transaction that may write."""
+        ...
+
+
+def statements(
+    datasets: Datasets, database: ForeignDatabase | None, dialect: Dialect, user: str | None = None
+) -> list[str]:
+    """Give what is to be run in a database, in order; running it again changes nothing.
+
+    Args:
+        database: None is the ledger's own, which has its tables already.
+        user: who Lodger connects as, when somebody else runs this; None is the same user.
+    """
+    made: list[str] = []
+    if database is not None:
+        for table in outside.sorted_tables:
+            made.append(" ".join(str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)).split()))
+            if user is not None and dialect.name != SQLITE:
+                quoted = dialect.identifier_preparer.quote(user)
+                made.append(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table.name} TO {quoted}")
+    if dialect.name != SQLITE:
+        made += views.statements(datasets.tables(database), ledger=database is None, user=user)
+    return made
+
+
+def prepare(datasets: Datasets, ledger: Prepared) -> None:
+    """Run them, in the ledger's database and in every other one that something is exposed of.
+
+    Raises:
+        Unavailable: database_refused: this user may not, or one of the databases cannot be reached.
+    """
+    for database in (None, *datasets.databases):
+        place = ledger if database is None else database
+        try:
+            with place.write() as connection:
+                for statement in statements(datasets, database, connection.dialect):
+                    connection.exec_driver_sql(statement.replace("%", "%%"))
+        except DBAPIError as error:
+            raise Unavailable(
+                "database_refused",
+                f"{'the ledger' if database is None else database.place}: what Lodger needs there cannot be made",
+                why=str(error.orig).strip().splitlines()[0],
+                fix="let a user who may run what `lodger db prepare --sql` prints",
+            ) from error
+        datasets.unknown(database)
