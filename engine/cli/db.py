@@ -1,5 +1,7 @@
 """``lodger db``: the ledger's schema."""
 
+from typing import Annotated
+
 import typer
 
 from lodger.engine.cli.answer import AsJson, Database, say, write_json
@@ -40,3 +42,42 @@ def check(db: Database = None, as_json: AsJson = False) -> None:
         say(f"{found.place}: schema {found.revision or 'none'}, wanted {found.wanted}: {found.verdict}")
     if found.verdict != "current":
         raise typer.Exit(1)
+
+
+@app.command()
+def prepare(
+    expose: Annotated[
+        str, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: exposes the platform's tables.")
+    ],
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Print what would be run, for whoever may; change nothing.")
+    ] = False,
+    user: Annotated[
+        str | None, typer.Option(help="With --sql: who Lodger connects as, when somebody else runs it.")
+    ] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make what Lodger wants in the databases of what is exposed: receipts there, views and a role on PostgreSQL."""
+    from lodger.engine.cli.ledger import opened
+    from lodger.engine.cli.up import named
+    from lodger.engine.data.prepare import statements
+
+    tell = named(expose)
+    with opened(db) as engine:
+        tell(engine)
+        planned = {"the ledger": statements(engine.datasets, None, engine.books.database.engine.dialect, user)}
+        for each in engine.datasets.databases:
+            planned[each.place] = statements(engine.datasets, each, each.engine.dialect, user)
+        if not sql:
+            engine.prepare()
+    if as_json:
+        write_json({"prepared": not sql, "statements": planned})
+        return
+    for place, listed in planned.items():
+        if sql:
+            say(f"-- {place}")
+            for statement in listed:
+                say(statement + ";")
+        else:
+            say(f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to do")

@@ -64,11 +64,14 @@ def prepare(datasets: Datasets, ledger: Prepared) -> None:
             with place.write() as connection:
                 for statement in statements(datasets, database, connection.dialect):
                     connection.exec_driver_sql(statement.replace("%", "%%"))
-        except DBAPIError as error:
+        except (DBAPIError, Unavailable) as error:
+            if isinstance(error, Unavailable) and error.code != "database_refused":
+                raise
+            said = error.why if isinstance(error, Unavailable) else str(error.orig).strip().splitlines()[0]
             raise Unavailable(
                 "database_refused",
                 f"{'the ledger' if database is None else database.place}: what Lodger needs there cannot be made",
-                why=str(error.orig).strip().splitlines()[0],
+                why=said,
                 fix="let a user who may run what `lodger db prepare --sql` prints",
             ) from error
         datasets.unknown(database)
