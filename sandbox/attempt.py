@@ -63,6 +63,7 @@ class Attempt:
         self._watch = AttemptWatch(self._loop, worker.pid)
         self._incoming = bytearray()
         self._outgoing = bytearray()
+        self._longest = self._longest_frames()
         self._reading = self._writing = self._armed = False
         self._backlog = self._turn_due = False  # whole frames lie in the buffer; a turn for them is scheduled
         self._calls: dict[int, asyncio.Task[None]] = {}
@@ -229,10 +230,11 @@ class Attempt:
         start = looked = 0
         while not self._decided.done() and len(incoming) - start >= head.size:
             length, kind = head.unpack_from(incoming, start)
-            if kind == frames.DONE and self._armed and length > self._limits.result_bytes:
-                self._decide(verdict.output_limit(self._limits, length))
-            elif length > self._limits.frame_bytes:
-                self._decide(verdict.protocol_error("a frame larger than frame_bytes"))
+            if length > self._longest.get(kind, 0):
+                if kind == frames.DONE and self._armed:
+                    self._decide(verdict.output_limit(self._limits, length))
+                else:
+                    self._decide(verdict.protocol_error("a frame larger than its kind may be"))
             end = start + head.size + length
             if self._decided.done() or len(incoming) < end:
                 break
@@ -245,6 +247,17 @@ class Attempt:
             self._frame(kind, payload)
         del incoming[:start]
         self._read_on()
+
+    def _longest_frames(self) -> dict[int, int]:
+        """Give how many bytes each kind of frame may have; a kind that is not here may have none."""
+        limits = self._limits
+        return {
+            frames.CALL: limits.frame_bytes,
+            frames.LOG: max(limits.log_line_bytes + 1, limits.frame_bytes),  # cut here too
+            frames.DONE: limits.result_bytes,
+            frames.FAIL: max(said.MOST_FAILURE_BYTES, limits.frame_bytes),
+            frames.DROPPED: frames.CALL_ID.size,
+        }
 
     def _payload(self) -> bytes:
         return said.bundle(self._job.bundle)
@@ -264,7 +277,7 @@ class Attempt:
         elif kind == frames.DONE:
             self._done(payload)
         elif kind == frames.FAIL:
-            self._decide(error_place.mended(said.failure(payload, self._limits), self._job.bundle.modules))
+            self._decide(error_place.mended(said.failure(payload), self._job.bundle.modules))
         else:
             self._decide(verdict.protocol_error("an unknown kind of frame"))
 

@@ -48,6 +48,9 @@ class Compilation(Attempt):
     def _payload(self) -> bytes:
         return self._job.bundle.wasm or b""
 
+    def _longest_frames(self) -> dict[int, int]:
+        return super()._longest_frames() | {frames.ARTEFACT: self._limits.frame_bytes}
+
     def _frame(self, kind: int, payload: bytes) -> None:
         if kind == frames.ARTEFACT and self._armed:
             self._code(payload)

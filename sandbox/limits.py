@@ -19,7 +19,7 @@ class LimitSpec:
         default: what an attempt gets when nobody lowers it.
         maximum: the most an operator may allow.
         minimum: the least that still runs a trivial script.
-        outcome: how an attempt ends that passes it.
+        outcome: how an attempt ends that passes it; ``ok`` when it goes on with less.
         help: what it bounds.
     """
 
@@ -44,7 +44,7 @@ LIMITS: tuple[LimitSpec, ...] = (
         256 * KIB,
         0,
         4 * MIB,
-        Outcome.OUTPUT_LIMIT,
+        Outcome.OK,
         "all log lines; what is over is cut and marked",
     ),
     LimitSpec(
@@ -52,7 +52,7 @@ LIMITS: tuple[LimitSpec, ...] = (
         1000,
         0,
         100_000,
-        Outcome.OUTPUT_LIMIT,
+        Outcome.OK,
         "number of log lines; what is over is dropped and marked",
     ),
     LimitSpec(
@@ -60,11 +60,13 @@ LIMITS: tuple[LimitSpec, ...] = (
         8 * KIB,
         16,
         64 * KIB,
-        Outcome.OUTPUT_LIMIT,
+        Outcome.OK,
         "one log line; what is over is cut and marked",
     ),
     LimitSpec("host_calls", 200, 0, 100_000, Outcome.CALL_LIMIT, "calls that leave the worker"),
-    LimitSpec("frame_bytes", MIB, 4 * KIB, 8 * MIB, Outcome.PROTOCOL_ERROR, "one frame of the worker protocol"),
+    LimitSpec(
+        "frame_bytes", MIB, 4 * KIB, 8 * MIB, Outcome.OUTPUT_LIMIT, "the arguments of one host call, or its answer"
+    ),
     LimitSpec("json_depth", 64, 4, 512, Outcome.BAD_REQUEST, "nesting of any JSON value that crosses the wall"),
 )
 

@@ -5,11 +5,12 @@ from typing import Any
 
 from lodger.sandbox import frames, prescan, verdict
 from lodger.sandbox.job import Bundle, Job, ScriptError
-from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import WORKER_MAY_REPORT, Outcome
 from lodger.sandbox.verdict import Verdict
 
 _NAME, _FILE, _MESSAGE, _STACK = 256, 512, 8192, 16384
+#: Of a FAIL frame: its texts, where each letter may be six bytes of JSON.
+MOST_FAILURE_BYTES = 6 * (_NAME + _FILE + _MESSAGE + _STACK) + 4096
 _MAY_FAIL = {str(outcome): outcome for outcome in WORKER_MAY_REPORT - {Outcome.OK}}
 
 
@@ -53,14 +54,14 @@ def call(payload: bytes) -> Asked | None:
     return Asked(frames.CALL_ID.unpack_from(payload)[0], name.decode("ascii"), payload[end:])
 
 
-def failure(payload: bytes, limits: Limits) -> Verdict:
+def failure(payload: bytes) -> Verdict:
     """Read a FAIL frame: an outcome that blames the tenant, with an error in bounded plain texts; otherwise a protocol error."""
     length = payload[0] if payload else 0
     outcome = _MAY_FAIL.get(payload[1 : 1 + length].decode("ascii", "replace"))
     if outcome is None:
         return verdict.protocol_error("an outcome that a worker may not report")
     try:
-        error = prescan.parse(payload[1 + length :], max_bytes=limits.frame_bytes, max_depth=4)
+        error = prescan.parse(payload[1 + length :], max_bytes=len(payload), max_depth=4)
     except prescan.JsonRefused:
         return verdict.protocol_error("an error that is not JSON")
     if not isinstance(error, dict):

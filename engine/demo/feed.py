@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lodger.engine.facade import Engine
     from lodger.engine.node.executor import Finished
 
-_LIMITED = {spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}
+_LIMITED = ({spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}) - {Outcome.OK}
 
 _NOTES = {
     "lost": "{whose}: its run ended too late to count and is dropped; somebody else has it",

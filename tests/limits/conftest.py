@@ -1,13 +1,24 @@
-"""A pool in the real walls for each runtime of JavaScript."""
+"""A pool in the real walls for each runtime."""
 
 from collections.abc import Iterator
 
 import pytest
-from tests.limits.machine import Machine
+from tests.limits.machine import RUNTIMES, Machine
 
 
-@pytest.fixture(params=["quickjs", "quickjs-native"])
-def js(request: pytest.FixtureRequest) -> Iterator[Machine]:
+def _machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     machine = Machine(request.param)
     yield machine
     machine.close()
+
+
+@pytest.fixture(params=[name for name in RUNTIMES if name != "wasm"])
+def js(request: pytest.FixtureRequest) -> Iterator[Machine]:
+    """Each runtime of JavaScript."""
+    yield from _machine(request)
+
+
+@pytest.fixture(params=RUNTIMES)
+def any_runtime(request: pytest.FixtureRequest) -> Iterator[Machine]:
+    """Each runtime there is."""
+    yield from _machine(request)

@@ -1,4 +1,4 @@
-"""A started pool on a loop of its own: one call, one script, one report."""
+"""A started pool on a loop of its own: one call, one program, one report, for each runtime."""
 
 import asyncio
 
@@ -7,28 +7,30 @@ from tests.escape.probing import Echo
 from lodger.sandbox import Bundle, Job, Limits, Pool, Report
 
 MIB = 1 << 20
+RUNTIMES = ("quickjs", "quickjs-native", "wasm")
 #: What an attempt may hold above its memory limit, by the kernel's figure.
-ABOVE = {"quickjs": 40 * MIB, "quickjs-native": 16 * MIB}
+ABOVE = {"quickjs": 40 * MIB, "quickjs-native": 16 * MIB, "wasm": 40 * MIB}
 
 
 class Machine:
-    """Scripts in the walls of one runtime."""
+    """Programs in the walls of one runtime: scripts as text, modules as bytes."""
 
     def __init__(self, runtime: str, *, metered: bool = False) -> None:
         self.name = runtime
         self.above_bytes = ABOVE[runtime]
         self.runner = asyncio.Runner()
-        self.pool = Pool(runtime=runtime, size=2, metered=metered)
+        self.pool = Pool(runtime="quickjs" if runtime == "wasm" else runtime, size=2, metered=metered)
         self.runner.run(self.pool.start())
 
     def __call__(
-        self, code: str, host: Echo | None = None, context: str = "{}", fuel: int = 0, **limits: int
+        self, code: str | bytes, host: Echo | None = None, context: str = "{}", fuel: int = 0, **limits: int
     ) -> Report:
-        job = Job(Bundle({"main.js": code}, context), Limits(**limits), fuel=fuel, now_us=1)
+        bundle = Bundle({"main.js": code}, context) if isinstance(code, str) else Bundle({}, context, wasm=code)
+        job = Job(bundle, Limits(**limits), fuel=fuel, now_us=1, tenant="acme")
         return self.runner.run(self.pool.run(job, host or Echo()))
 
     def worker(self) -> int:
-        """Give the pid of the worker that takes the next job."""
+        """Give the pid of the worker that takes the next job; only where there are warm ones."""
         return self.runner.run(self._worker())
 
     async def _worker(self) -> int:

@@ -1,9 +1,13 @@
 """After an attempt, however it ended, nothing of it is left: no process, descriptor, shared memory, key or file."""
 
 import os
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
+from tests.escape.commands import HELLO, LOOP, command
 from tests.limits.machine import MIB, Machine
+from tests.limits.programs import ENDLESS
 
 ENDINGS = {
     "ok": ("return 1", {}),
@@ -35,14 +39,66 @@ def belongings(uid: int) -> list[str]:
     ]
 
 
-def test_nothing_is_left(js: Machine) -> None:
+def held() -> Counter[str]:
+    """What this process holds: descriptors by what they are, and memory shared with others."""
+    found: Counter[str] = Counter()
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            found[os.readlink(f"/proc/self/fd/{name}").partition(":")[0]] += 1
+    found.update(row[-1] for row in table("/proc/self/maps") if row[1].endswith("s"))
+    return found
+
+
+def over_ms(machine: Machine, program: str | bytes, limits: dict[str, int]) -> float:
+    started = os.times().elapsed
+    report = machine(program, **limits)
+    return (os.times().elapsed - started) * 1000 - report.usage.wall_ms
+
+
+def uid_of(pid: int) -> int:
+    return int(next(row[1] for row in table(f"/proc/{pid}/status") if row[0] == "Uid:"))
+
+
+def test_nothing_is_left_of_a_script(js: Machine) -> None:
     for name, (code, limits) in ENDINGS.items():
         pid = js.worker()
-        uid = int(next(row[1] for row in table(f"/proc/{pid}/status") if row[0] == "Uid:"))
-        started = os.times().elapsed
-        report = js(code, **limits)
-        over_ms = (os.times().elapsed - started) * 1000 - report.usage.wall_ms
+        uid = uid_of(pid)
+        assert over_ms(js, code, limits) < 20 * 500, name
         assert not Path(f"/proc/{pid}").exists(), f"{name}: the worker is still there when its report has come"
-        assert over_ms < 20 * 500, name
         if uid != os.getuid():  # workers that share our user cannot be told from us
             assert not belongings(uid), name
+
+
+MODULES: dict[str, tuple[bytes, dict[str, int]]] = {
+    "ok": (HELLO, {}),
+    "trap": (command("unreachable"), {}),
+    "exit": (command("(call $proc_exit (i32.const 3))"), {}),
+    "cpu": (LOOP, {"cpu_ms": 50}),
+    "wall": (ENDLESS["wall_ms"][1], {"wall_ms": 50}),
+    "memory": (command("(loop $l (br_if $l (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) unreachable"), {}),
+    "result": (command("(loop $l (call $out (i32.const 1) (i32.const 0) (i32.const 60000)) (br $l))"), {}),
+    "no module": (b"\0asm", {}),
+}
+
+
+def test_nothing_is_left_of_a_module() -> None:
+    wasm = Machine("wasm")
+    try:
+        for module, limits in MODULES.values():
+            wasm(module, **limits)  # compiled now; what is kept of that stays
+        zygote = wasm.runner.run(wasm.pool.for_modules()).zygote
+        assert zygote is not None
+        (inner,) = children(zygote.launcher_pid)
+        uid, before = uid_of(inner), held()
+        for name, (module, limits) in MODULES.items():
+            assert over_ms(wasm, module, limits) < 20 * 500, name
+            assert not children(inner), f"{name}: the worker is still there when its report has come"
+            assert not held() - before, name
+            if uid != os.getuid():
+                assert not belongings(uid), name
+    finally:
+        wasm.close()
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -1,9 +1,11 @@
 """What a run may take from the machine: a worker stays near its limit, and the engine's own process does not grow with what comes back."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.escape.commands import HELLO, command, data
 from tests.limits.machine import MIB, Machine
 
 from lodger.sandbox import Outcome
@@ -20,25 +22,52 @@ HOGS = {
     "parsed": "const t = '[' + '[],'.repeat(3e5) + '[]]'; const a = []; for (;;) a.push(JSON.parse(t))",
     "jobs": "const f = async (n) => { await null; f(n + 1); f(n + 1) }; f(0); await new Promise(() => {})",
 }  # fmt: skip
-ENDS = {
-    Outcome.MEMORY_LIMIT,
-    Outcome.CPU_LIMIT,
-    Outcome.SCRIPT_ERROR,
-}  # a number too long is a RangeError of the language
+FILL = (
+    "(memory.fill (i32.const 1024) (i32.const 7) (i32.sub (i32.mul (memory.size) (i32.const 65536)) (i32.const 1024)))"
+)
+GROW = "(loop $l (br_if $l (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))"
+MODULES = {
+    "pages": command(GROW + FILL + "unreachable"),
+    "pages, again and again": command(GROW + f"(loop $m {FILL} (br $m))"),
+    "tables": command(
+        "(drop (table.grow $a (ref.null func) (i32.const 99999))) (drop (table.grow $b (ref.null func) (i32.const 99999)))"
+        + GROW + FILL + "unreachable",
+        extra="(table $a 0 funcref) (table $b 0 funcref)",
+    ),
+    "a line without end": command("(loop $l (call $out (i32.const 2) (i32.const 30000) (i32.const 30000)) (br $l))"),
+    "calls": command(GROW + FILL + "(call $f)", extra="(func $f (local i64 i64 i64 i64) (call $f) (call $f))"),
+}  # fmt: skip
+#: How a program may end; a number too long is a RangeError of the language.
+ENDS = {Outcome.MEMORY_LIMIT, Outcome.CPU_LIMIT, Outcome.SCRIPT_ERROR, Outcome.STACK_LIMIT}
 
 
 @pytest.mark.parametrize(("mib", "hogs"), [(16, list(HOGS)), (64, ["objects", "buffers", "parsed"])])
 def test_peak_of_a_worker(js: Machine, mib: int, hogs: list[str]) -> None:
+    ended = peaks(js, mib, {name: HOGS[name] for name in hogs})
+    assert ended["objects"] is ended["buffers"] is Outcome.MEMORY_LIMIT
+
+
+@pytest.mark.parametrize("mib", [16, 64])
+def test_peak_of_a_module(mib: int) -> None:
+    wasm = Machine("wasm")
+    try:
+        ended = peaks(wasm, mib, MODULES)
+    finally:
+        wasm.close()
+    assert ended["pages"] is ended["tables"] is Outcome.MEMORY_LIMIT
+    assert ended["calls"] is Outcome.STACK_LIMIT
+
+
+def peaks(machine: Machine, mib: int, hogs: Mapping[str, str | bytes]) -> dict[str, Outcome]:
     over, ended = {}, {}
-    for name in hogs:
-        code = HOGS[name]
-        report = js(code, memory_bytes=mib * MIB, cpu_ms=1000)
+    for name, code in hogs.items():
+        report = machine(code, memory_bytes=mib * MIB, cpu_ms=600)
         ended[name] = report.outcome
-        if report.usage.memory_peak_bytes > mib * MIB + js.above_bytes:
+        if report.usage.memory_peak_bytes > mib * MIB + machine.above_bytes:
             over[name] = report.usage.memory_peak_bytes / MIB
     assert not over
-    assert set(ended.values()) <= ENDS
-    assert ended["objects"] is ended["buffers"] is Outcome.MEMORY_LIMIT
+    assert set(ended.values()) <= ENDS, ended
+    return ended
 
 
 def resident() -> int:
@@ -52,11 +81,25 @@ LARGE = {
     "lines": "for (;;) console.log('x'.repeat(20e6))",
     "calls": "for (;;) await kv.get('x'.repeat(20e6))",
 }
+LARGE_MODULES = {
+    "a result": command(
+        "(drop (memory.grow (i32.const 400))) (call $out (i32.const 1) (i32.const 1024) (i32.const 20000000))"
+    ),
+    "lines": command("(loop $l (call $out (i32.const 2) (i32.const 1024) (i32.const 60000)) (br $l))"),
+    "lines of one byte": command(
+        "(loop $l (call $out (i32.const 2) (i32.const 1024) (i32.const 60000)) (br $l))",
+        extra=data(1024, "x\\n" * 30000),
+    ),
+}
 
 
-def test_growth_of_the_parent(js: Machine) -> None:
-    js("return 'x'.repeat(200000)")
+def test_growth_of_the_parent(any_runtime: Machine) -> None:
+    large: Mapping[str, str | bytes] = LARGE_MODULES if any_runtime.name == "wasm" else LARGE
+    any_runtime(HELLO if any_runtime.name == "wasm" else "return 'x'.repeat(200000)")
+    for code in large.values():  # compiled, where that must be: its own growth is no matter here
+        any_runtime(code, cpu_ms=50)
     before = resident()
-    for code in LARGE.values():
-        assert js(code, memory_bytes=256 * MIB, cpu_ms=1000, wall_ms=20_000).outcome is not Outcome.OK
+    for code in large.values():
+        report = any_runtime(code, memory_bytes=256 * MIB, cpu_ms=1000, wall_ms=20_000)
+        assert report.outcome is not Outcome.OK
         assert resident() - before < 8 * MIB
