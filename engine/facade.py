@@ -18,7 +18,7 @@ from lodger.engine.ledger.migrations.upgrade import Progress, silent
 from lodger.engine.ledger.records import AuditEntry
 from lodger.engine.ledger.rulebook import Compile
 from lodger.engine.settings import Settings
-from lodger.engine.verbs import actions, audit, grants, schedules, scripts, tenants, tokens
+from lodger.engine.verbs import actions, audit, grants, schedules, scripts, secrets, tenants, tokens
 
 if TYPE_CHECKING:
     from lodger.engine.ledger.commits import ApplyEffects
@@ -88,6 +88,15 @@ class Grants(Shell[grants.Grants]):
     take = Verb(grants.Grants.take)
     keep = Verb(grants.Grants.keep)
     people = Verb(grants.Grants.people)
+
+
+class Secrets(Shell[secrets.Secrets]):
+    """What scripts use and never see."""
+
+    put = Verb(secrets.Secrets.put)
+    list = Verb(secrets.Secrets.list)
+    delete = Verb(secrets.Secrets.delete)
+    rotate = Verb(secrets.Secrets.rotate)
 
 
 class Scripts(Shell[scripts.Scripts]):
@@ -171,6 +180,7 @@ class Engine(Shell[sync.Engine]):
         self.books = inner.books
         self.tenants = Tenants(inner.tenants, self.threads)
         self.grants = Grants(inner.grants, self.threads)
+        self.secrets = Secrets(inner.secrets, self.threads)
         self.scripts = Scripts(inner.scripts, self.threads)
         self.schedules = Schedules(inner.schedules, self.threads)
         self.actions = Actions(inner.actions, self.threads)

@@ -173,6 +173,10 @@ class Settings(BaseSettings):
         le=10_000,
         description="requests of all tenants to one host in a second; twice as many at once",
     )
+    secret_keys: Path | None = Field(
+        default=None,
+        description="file of the keys that secrets are encrypted with, the same on every node; `lodger secret keygen` makes it",
+    )
     mail_host: str | None = Field(
         default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"
     )

@@ -21,12 +21,15 @@ from lodger.engine.ledger.records import Action, Json
 from lodger.engine.ledger.rulebook import Compile, Rulebook
 from lodger.engine.ledger.sources import Sources
 from lodger.engine.settings import Settings
+from lodger.engine.vault.keyring import Keyring
+from lodger.engine.vault.vault import Vault
 from lodger.engine.verbs.actions import Actions
 from lodger.engine.verbs.audit import Audit
 from lodger.engine.verbs.grants import Grants
 from lodger.engine.verbs.module_check import ModuleCheck
 from lodger.engine.verbs.schedules import Schedules
 from lodger.engine.verbs.scripts import Scripts
+from lodger.engine.verbs.secrets import Secrets
 from lodger.engine.verbs.tenants import Tenants
 from lodger.engine.verbs.tokens import Tokens
 
@@ -48,6 +51,8 @@ class Engine:
         self._watchers: list[Callable[[], None]] = []
         self.tenants = Tenants(books, self.changed)
         self.grants = Grants(books, self.changed)
+        self.vault = Vault(Keyring(books.settings.secret_keys))
+        self.secrets = Secrets(books, self.changed, self.vault)
         self.scripts = Scripts(books, self.changed, ModuleCheck(books.settings))
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)

@@ -1,9 +1,12 @@
 """Host side of ``fetch``: a request is checked whole at the call and leaves at once; its body is handed over in pieces."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from lodger.engine.capabilities.fetching import READING, Part
+from lodger.engine.capabilities.secrets import Handles
 from lodger.engine.capabilities.session import Session
 from lodger.engine.data import wire
 from lodger.engine.data.refusal import CallRefused, bad_request
@@ -22,6 +25,8 @@ async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     request = _request(session, given)
     if number in fetching.under_way or number in fetching.bodies:
         raise bad_request("that number is in use")
+    handles = Handles(request.headers)
+    await handles.look_up(session)
     session.budgets.spend("fetches")
     key = fetching.key(request)
     if fetching.dry and request.method not in READING:
@@ -30,7 +35,7 @@ async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
                 "text": "", "notSent": True}  # fmt: skip
     answer = await fetching.known(key)
     if answer is None:
-        answer = await _asked(session, request, key, number)
+        answer = await _asked(session, replace(request, filled=handles.fill), key, number, handles.redacted)
     session.budgets.spend("fetch_bytes", len(request.body) + len(answer.body))
     fetching.shown.append(_shown(request, given, sent=True) | {"status": answer.status})
     return _told(session, number, answer)
@@ -57,12 +62,14 @@ async def abort(session: Session, given: dict[str, Any]) -> None:
         task.cancel()
 
 
-async def _asked(session: Session, request: Request, key: str, number: int) -> Answer:
+async def _asked(
+    session: Session, request: Request, key: str, number: int, redacted: Callable[[Answer], Answer]
+) -> Answer:
     fetching = session.fetching
     if request.method not in READING and not any(name == "idempotency-key" for name, _ in request.headers):
         headers = (*request.headers, ("idempotency-key", fetching.idempotency_key(key)))
-        request = _with(session, request.method, request.url, headers, request.body, request.redirect)
-    task = fetching.under_way[number] = asyncio.ensure_future(fetching.ask(request, key))
+        request = replace(request, headers=headers)
+    task = fetching.under_way[number] = asyncio.ensure_future(fetching.ask(request, key, redacted))
     try:
         return await task
     except asyncio.CancelledError:
@@ -92,15 +99,9 @@ def _request(session: Session, given: dict[str, Any]) -> Request:
         redirect = Redirect(given["redirect"] or "follow")
     except ValueError:
         raise bad_request("redirect is follow, error or manual") from None
-    return _with(session, method, url, checked(given["headers"]), body, redirect)
-
-
-def _with(
-    session: Session, method: str, url: str, headers: tuple[tuple[str, str], ...], body: bytes, redirect: Redirect
-) -> Request:
     left = session.budgets.left("fetch_bytes")
     return Request(
-        method, url, headers, body, redirect, allowed=session.grants.of_fetch, payer=session.tenant_id,
+        method, url, checked(given["headers"]), body, redirect, allowed=session.grants.of_fetch, payer=session.tenant_id,
         most_body=max(1, min(MOST_BODY, left - len(body))),
     )  # fmt: skip
 

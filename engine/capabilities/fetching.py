@@ -86,8 +86,8 @@ class Fetching:
             self._known = await self.kept()
         return self._known.get(key)
 
-    async def ask(self, request: Request, key: str) -> Answer:
-        """Send a request when there is room for it.
+    async def ask(self, request: Request, key: str, redacted: Callable[[Answer], Answer]) -> Answer:
+        """Send a request when there is room for it; what is kept and given of its answer is ``redacted``.
 
         Raises:
             CallRefused: as the script is told.
@@ -97,7 +97,7 @@ class Fetching:
         async with self._room:
             self.sent += 1
             try:
-                answer = await self.send(request)
+                answer = redacted(await self.send(request))
             except NoAnswer as none:
                 self.moved_bytes += none.moved_bytes
                 _log.info(

@@ -12,7 +12,9 @@ from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.numbers import Numbers
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects.journal import Journal
+from lodger.engine.ledger.secrets import Opened
 from lodger.engine.policy.grants import Grants
+from lodger.engine.vault.redaction import Redactor
 
 T = TypeVar("T")
 
@@ -53,6 +55,14 @@ class People(Protocol):
         ...
 
 
+class Opens(Protocol):
+    """Gives secrets of the attempt's tenant with their values."""
+
+    async def __call__(self, names: Collection[str], /) -> dict[str, Opened]:
+        """Give those of them that there are."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One attempt, as its capabilities see it.
@@ -64,6 +74,7 @@ class Session:
         grants: what the attempt holds.
         people: which of some addresses are the tenant's own people's.
         fetching: its requests.
+        opens: gives values of secrets; redactor: knows those that the script was given.
         numbers: takes keys that a database makes from it.
     """
 
@@ -79,6 +90,8 @@ class Session:
     grants: Grants
     people: People
     fetching: Fetching
+    opens: Opens
+    redactor: Redactor
     numbers: Numbers | None = None
     stock: dict[TableDataset, list[int]] = field(default_factory=dict)
 

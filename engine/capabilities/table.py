@@ -1,6 +1,6 @@
 """The handlers of host calls by name: exactly those of ``lodger.stdlib.calls``. Nothing is ever looked up by attribute."""
 
-from lodger.engine.capabilities import db_read, db_write, fetch, kv, mail
+from lodger.engine.capabilities import db_read, db_write, fetch, kv, mail, secrets
 from lodger.engine.capabilities.session import Handler
 
 HANDLERS: dict[str, Handler] = {
@@ -9,4 +9,5 @@ HANDLERS: dict[str, Handler] = {
     **kv.HANDLERS,
     **mail.HANDLERS,
     **fetch.HANDLERS,
+    **secrets.HANDLERS,
 }

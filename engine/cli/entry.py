@@ -19,6 +19,7 @@ from lodger.engine.cli import (
     grant,
     schedule,
     script,
+    secret,
     tenant,
     up,
     version,
@@ -53,7 +54,7 @@ app.command("next")(next_verb.next_slots)
 app.command("doctor")(doctor.doctor)
 app.command("escape")(escape.escape)
 app.command("version")(version.version)
-for verb in (tenant, grant, script, schedule, action, bench, db, config):
+for verb in (tenant, grant, secret, script, schedule, action, bench, db, config):
     app.add_typer(verb.app)
 
 

@@ -43,6 +43,11 @@ def checked(given: Iterable[tuple[str, str]]) -> Headers:
     return made
 
 
+def is_value(text: str) -> bool:
+    """Whether a text can be a header's value."""
+    return _VALUE.fullmatch(text) is not None
+
+
 def elsewhere(headers: Headers) -> Headers:
     """Give what goes along to another origin."""
     return tuple((name, value) for name, value in headers if name in KEPT_ELSEWHERE)

@@ -6,6 +6,7 @@ Calls are answered one after another in the order of their arrival, so the journ
 
 import asyncio
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,7 +15,8 @@ from sqlalchemy import Connection
 from lodger.engine.capabilities.arguments import read_arguments
 from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.capabilities.permits import demand
-from lodger.engine.capabilities.session import People, Reads, Session
+from lodger.engine.capabilities.secrets import none_known
+from lodger.engine.capabilities.session import Opens, People, Reads, Session
 from lodger.engine.capabilities.table import HANDLERS
 from lodger.engine.data import wire
 from lodger.engine.data.dataset import Dataset, database_of
@@ -28,6 +30,7 @@ from lodger.engine.identity import Identities
 from lodger.engine.node.budgets import Counters
 from lodger.engine.node.context import context_json
 from lodger.engine.node.executor import Claim
+from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox.job import LogLine, Reply, ScriptError
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
@@ -52,6 +55,7 @@ class Attempt:
         people: which of some addresses are the tenant's own people's.
         on_log: told every log line as it arrives.
         fetching: makes its requests; None where none may leave.
+        opens: gives the tenant's secrets with their values.
         new_id: makes keys of new rows.
         numbers: takes keys from a database that makes them; None, and in a dry run, tokens stand for them.
     """
@@ -67,6 +71,7 @@ class Attempt:
         people: People = nobody,
         on_log: Callable[[Claim, LogLine], None] | None = None,
         fetching: Fetching | None = None,
+        opens: Opens = none_known,
         new_id: Callable[[], str] | None = None,
         numbers: Numbers | None = None,
     ) -> None:
@@ -77,6 +82,7 @@ class Attempt:
         self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets)
         self.counters = Counters(budgets or {})
         self.fetching = fetching or Fetching(claim.tenant_id, claim.action_id, claim.step, dry=claim.dry_run)
+        self.redactor = Redactor()
         self.refused: CallRefused | None = None
         self._on_log = on_log
         self._over = False
@@ -94,6 +100,8 @@ class Attempt:
             grants=claim.grants,
             people=people,
             fetching=self.fetching,
+            opens=opens,
+            redactor=self.redactor,
             numbers=None if claim.dry_run else numbers,
         )
 
@@ -136,7 +144,7 @@ class Attempt:
     def log(self, line: LogLine) -> None:
         """See a line as it arrives; it is stored with the report."""
         if self._on_log is not None:
-            self._on_log(self.claim, line)
+            self._on_log(self.claim, replace(line, text=self.redactor.text(line.text)))
 
     def close(self) -> None:
         """End it: calls that come later change nothing."""

@@ -1,6 +1,7 @@
 """Runs claims in real walls: a claim becomes an Attempt and a Job, the sandbox's report becomes Finished."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.capabilities.secrets import none_known
 from lodger.engine.capabilities.session import People, Reads
 from lodger.engine.clock import Clock
 from lodger.engine.data import wire
@@ -15,13 +17,17 @@ from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.guard import Wall, looked
 from lodger.engine.data.reads import ThreadReads
+from lodger.engine.data.refusal import CallRefused
 from lodger.engine.effects import commit
 from lodger.engine.egress.request import Answer
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.ledger import fetches
+from lodger.engine.errors import Unavailable
+from lodger.engine.ledger import fetches, secrets
+from lodger.engine.ledger.secrets import Opened
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.people import AskedPeople, StoredPeople
+from lodger.engine.vault.vault import Vault
 from lodger.engine.verbs.module_check import shelf_of
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
 from lodger.sandbox.outcome import Outcome
@@ -29,6 +35,8 @@ from lodger.sandbox.pool import Pool
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
+
+_log = logging.getLogger("lodger.node")
 
 
 class SandboxExecutor:
@@ -43,6 +51,7 @@ class SandboxExecutor:
         people: which of some addresses are a tenant's own people's; None: those that the ledger knows.
         on_log: told every log line as it arrives.
         way_out: makes requests; stopped with the executor. None: none leave.
+        vault: opens secrets; None: there are none.
     """
 
     def __init__(
@@ -56,6 +65,7 @@ class SandboxExecutor:
         people: People | None = None,
         on_log: Callable[[Claim, LogLine], None] | None = None,
         way_out: WayOut | None = None,
+        vault: Vault | None = None,
     ) -> None:
         self.pool = pool
         self._read = read
@@ -65,6 +75,7 @@ class SandboxExecutor:
         self._people = people or StoredPeople(read)
         self._on_log = on_log
         self._way_out = way_out
+        self._vault = vault
 
     @classmethod
     def of(cls, engine: "Engine", *, workers: int | None = None) -> Self:
@@ -86,6 +97,7 @@ class SandboxExecutor:
             books.clock,
             people=None if engine.is_own is None else AskedPeople(reads, engine.is_own),
             way_out=WayOut(books.settings),
+            vault=engine.vault,
         )
 
     async def start(self) -> None:
@@ -113,6 +125,7 @@ class SandboxExecutor:
             people=self._people,
             on_log=self._on_log,
             fetching=self._fetching(claim),
+            opens=none_known if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
         )
         try:
@@ -136,6 +149,14 @@ class SandboxExecutor:
         if claim.tries > 1:
             made.kept = partial(self._kept, claim)
         return made
+
+    async def _opened(self, vault: Vault, tenant_id: str, names: Collection[str]) -> dict[str, Opened]:
+        try:
+            return await self._read(lambda connection: secrets.opened(vault, connection, tenant_id, names))
+        except Unavailable as error:
+            # The operator's matter; the script learns no more than that it cannot have it now.
+            _log.error("secrets of tenant %s: %s (%s)", tenant_id, error, error.fix)
+            raise CallRefused("secret_unavailable", "that secret cannot be opened on this node") from error
 
     async def _kept(self, claim: Claim) -> dict[str, Answer]:
         return await self._read(
@@ -164,15 +185,18 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
     error = report.error
     if error is not None and outcome is not report.outcome and attempt.refused is not None:
         error = replace(error, name="CallRefused")
-    good = outcome is Outcome.OK
+    good, redactor = outcome is Outcome.OK, attempt.redactor
+    effects = attempt.effects() if good else tuple(attempt.fetching.shown)
+    if redactor and error is not None:
+        error = replace(error, message=redactor.text(error.message), stack=redactor.text(error.stack))
     return Finished(
         outcome=outcome,
-        result=report.result if good else None,
+        result=redactor.json(report.result) if good else None,
         error=error,
-        logs=report.logs,
+        logs=tuple(replace(line, text=redactor.text(line.text)) for line in report.logs) if redactor else report.logs,
         usage=report.usage,
         journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
-        effects=attempt.effects() if good else tuple(attempt.fetching.shown),
+        effects=tuple(redactor.value(effects)) if redactor else effects,
         fetched=tuple(attempt.fetching.fetched),
     )
 

@@ -30,4 +30,5 @@ interface Run {
   readonly kv: Kv;
   readonly mail: MailBox;
   readonly fetch: typeof fetch;
+  readonly secrets: Secrets;
 }

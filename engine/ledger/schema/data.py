@@ -108,5 +108,19 @@ fetches = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
+#: Encrypted values (:mod:`lodger.engine.vault.vault`), bound to tenant, name and hosts; hosts are a JSON list.
+secrets = Table(
+    "lodger_secrets",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("name", String(63), primary_key=True),
+    Column("hosts", Text, nullable=False),
+    Column("key_id", String(32), nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+    Index("ix_lodger_secrets_key", "key_id"),
+)
+
 #: All that a database needs for scripts to work on, without a ledger.
 TABLES = (kv, documents, outbox, sealed, holds)

@@ -1,0 +1,142 @@
+"""The keys that secrets are encrypted with: a file of lines ``ID KEY``, the newest first, that only its owner may read."""
+
+import base64
+import binascii
+import os
+import re
+import secrets
+from pathlib import Path
+
+from lodger.engine.errors import InputError, Unavailable
+
+KEY_BYTES = 32
+_LINE = re.compile(r"([0-9a-z]{4,32})[ \t]+([A-Za-z0-9+/=]{44})", re.ASCII)
+_HEAD = "# Keys of Lodger's secrets, the newest first. Whoever has this file and the ledger can read them all.\n"
+
+
+class Keyring:
+    """The keys of one file, read again when the file has changed.
+
+    Args:
+        path: None when the operator has set none.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._keys: dict[str, bytes] = {}
+        self._read: tuple[int, int] | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where the keys are.
+
+        Raises:
+            Unavailable: keys_unset.
+        """
+        if self._path is None:
+            raise Unavailable(
+                "keys_unset", "there is no key to encrypt secrets with", why="the setting LODGER_SECRET_KEYS names no file",
+                fix="lodger secret keygen FILE, then set LODGER_SECRET_KEYS to it on every node",
+            )  # fmt: skip
+        return self._path
+
+    def keys(self) -> dict[str, bytes]:
+        """Give every key by its id, the newest first.
+
+        Raises:
+            Unavailable: keys_unset, keys_missing, keys_readable, keys_invalid.
+        """
+        path = self.path
+        try:
+            about = path.stat()
+        except OSError as error:
+            raise Unavailable(
+                "keys_missing",
+                f"the keys at {path} cannot be read",
+                why=str(error.strerror),
+                fix=f"lodger secret keygen {path}",
+            ) from error
+        if about.st_mode & 0o077:
+            raise Unavailable(
+                "keys_readable", f"others may read the keys at {path}", why=f"its mode is {about.st_mode & 0o777:o}",
+                fix=f"chmod 600 {path}; if anybody else had a look: lodger secret rotate --new-key",
+            )  # fmt: skip
+        stamp = (about.st_mtime_ns, about.st_ino)
+        if stamp != self._read:
+            self._keys = _parsed(path, path.read_text(encoding="ascii", errors="replace"))
+            self._read = stamp
+        return self._keys
+
+    def newest(self) -> tuple[str, bytes]:
+        """Give the key that is used for what is encrypted now, with its id."""
+        return next(iter(self.keys().items()))
+
+    def add(self) -> str:
+        """Make a new key, the newest from now on; the file is made when there is none. Give its id.
+
+        Raises:
+            Unavailable: keys_unset and what :meth:`keys` raises; keys_unwritable.
+        """
+        before = self.keys() if self.path.exists() else {}
+        made = secrets.token_hex(4)
+        self._write({made: secrets.token_bytes(KEY_BYTES)} | before)
+        return made
+
+    def drop(self, unused: set[str]) -> None:
+        """Forget keys; the newest stays whatever is asked."""
+        keys = self.keys()
+        newest = next(iter(keys))
+        self._write({name: key for name, key in keys.items() if name == newest or name not in unused})
+
+    def _write(self, keys: dict[str, bytes]) -> None:
+        path = self.path
+        text = _HEAD + "".join(f"{name} {base64.b64encode(key).decode()}\n" for name, key in keys.items())
+        beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+        try:
+            # Never readable by others, never half written: what a power cut leaves is the old file or the new one.
+            made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(made, "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except OSError as error:
+            raise Unavailable(
+                "keys_unwritable",
+                f"the keys at {path} cannot be written",
+                why=str(error.strerror),
+                fix="check the folder's rights",
+            ) from error
+
+
+def _parsed(path: Path, text: str) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.strip())
+        try:
+            key = base64.b64decode(match[2], validate=True) if match else b""
+        except binascii.Error:
+            key = b""
+        if match is None or len(key) != KEY_BYTES or match[1] in found:
+            raise Unavailable(
+                "keys_invalid", f"line {number} of {path} is no key", why="a line is an id and 32 bytes in base64, each id once",
+                fix="put the file back from where you keep it; without its keys no secret can be read",
+            )  # fmt: skip
+        found[match[1]] = key
+    if not found:
+        raise Unavailable("keys_invalid", f"there is no key in {path}", fix=f"lodger secret keygen {path}")
+    return found
+
+
+def refuse_existing(path: Path) -> None:
+    """Refuse to make a keyring where one is.
+
+    Raises:
+        InputError: keys_exist.
+    """
+    if path.exists():
+        raise InputError(
+            "keys_exist", f"there are keys at {path} already", fix="lodger secret rotate --new-key adds one and uses it"
+        )

@@ -1,0 +1,81 @@
+"""Encrypts and decrypts: AES-256-GCM, bound to the place where the ciphertext is kept.
+
+What is moved to another tenant, name or set of hosts (a row changed by whoever can write to the database and has no key) does
+not open there.
+"""
+
+import base64
+import os
+from typing import Any, NamedTuple
+
+from lodger.engine.errors import Unavailable
+from lodger.engine.vault.keyring import Keyring
+
+_NONCE = 12
+
+
+class Sealed(NamedTuple):
+    """A value as it is stored: under which key, and the ciphertext as text."""
+
+    key_id: str
+    text: str
+
+
+class Vault:
+    """Seals values with the newest key of a ring and opens what any of its keys has sealed."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self.keyring = keyring
+
+    def seal(self, value: str, *place: str) -> Sealed:
+        """Encrypt a value for its place.
+
+        Raises:
+            Unavailable: extra_missing, keys_unset, keys_missing, keys_readable, keys_invalid.
+        """
+        key_id, key = self.keyring.newest()
+        nonce = os.urandom(_NONCE)
+        sealed = nonce + _cipher(key).encrypt(nonce, value.encode(), _bound(place))
+        return Sealed(key_id, base64.b64encode(sealed).decode())
+
+    def open(self, sealed: Sealed, *place: str) -> str:
+        """Decrypt what was sealed for that place.
+
+        Raises:
+            Unavailable: key_unknown, secret_tampered, and those of :meth:`seal`.
+        """
+        key = self.keyring.keys().get(sealed.key_id)
+        if key is None:
+            raise Unavailable(
+                "key_unknown", f"this node does not have the key {sealed.key_id}", why=f"{self.keyring.path} lacks it",
+                fix="give every node the same file of keys",
+            )  # fmt: skip
+        data = base64.b64decode(sealed.text)
+        cipher = _cipher(key)
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return str(cipher.decrypt(data[:_NONCE], data[_NONCE:], _bound(place)).decode())
+        except InvalidTag as error:
+            raise Unavailable(
+                "secret_tampered", "a stored secret does not open", why="its row, or the key of that id, is not what it was",
+                fix="store the secret anew, and look who can write to the database",
+            ) from error  # fmt: skip
+
+
+def _bound(place: tuple[str, ...]) -> bytes:
+    # Each part with its length: no two places have the same bytes.
+    return b"lodger 1" + b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in place)
+
+
+def _cipher(key: bytes) -> Any:  # noqa: ANN401 - AESGCM, imported when needed
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    except ImportError as error:
+        raise Unavailable(
+            "extra_missing",
+            "secrets need more than the base install",
+            why=str(error),
+            fix="pip install 'lodger[secrets]'",
+        ) from error
+    return AESGCM(key)

@@ -1,0 +1,166 @@
+"""Handles: the host puts the value into the headers of allowed hosts; a script is never given it but by an extra grant."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import pytest
+from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
+from tests.unit.data.shop import Shop
+
+from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.ledger.secrets import Opened
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.policy.grants import parse
+from lodger.engine.policy.origin import parse_origin
+
+VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
+ACTION = "018f0000-0000-7000-8000-000000000001"
+
+
+class Desk:
+    """Attempts of a tenant with one secret, which may go to one peer."""
+
+    def __init__(self, shop: Shop, peer: Peer, other: Peer) -> None:
+        self.shop, self.peer, self.other = shop, peer, other
+        self.way = WayOut(opened(peer, other))
+        self.asked_for: list[set[str]] = []
+        self.hosts = [f"http://127.0.0.1:{peer.port}"]
+
+    async def opens(self, names: Collection[str]) -> dict[str, Opened]:
+        self.asked_for.append(set(names))
+        known = {"KEY": Opened("KEY", tuple(parse_origin(host) for host in self.hosts), VALUE)}
+        return {name: known[name] for name in names if name in known}
+
+    def attempt(self, *grants: str) -> Attempt:
+        reach = [f"fetch:http://127.0.0.1:{peer.port}" for peer in (self.peer, self.other)]
+        fetching = Fetching("one", ACTION, 0, self.way.send)
+        return self.shop.attempt(claim={"grants": parse([*reach, *grants])}, fetching=fetching, opens=self.opens)
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    shop, peer, other = Shop(), Peer(), Peer()
+    with thread_of_peers(peer, other):
+        made = Desk(shop, peer, other)
+        yield made
+        made.way.stop()
+    shop.close()
+
+
+def ask(attempt: Attempt, call: str, **arguments: Any) -> Any:
+    reply = asyncio.run(attempt.call(call, json.dumps(arguments)))
+    assert VALUE not in reply.json or call == "secrets.read"
+    body = json.loads(reply.json)
+    return body if reply.ok else body["code"]
+
+
+def get(attempt: Attempt, url: str, authorization: str, **more: Any) -> Any:
+    return ask(
+        attempt,
+        "http.fetch",
+        id=len(attempt.fetching.shown),
+        method="GET",
+        url=url,
+        headers=[["authorization", authorization]],
+        **more,
+    )
+
+
+def test_the_value_is_put_in_where_the_request_leaves(desk: Desk) -> None:
+    attempt = desk.attempt("secret:KEY")
+    assert get(attempt, desk.peer.url(), "Bearer {{secret:KEY}}")["status"] == 200
+    assert get(attempt, desk.peer.url(), "Basic {{basic:ann:KEY}}")["status"] == 200
+    sent = [asked.headers["authorization"] for asked in desk.peer.asked]
+    assert sent == [f"Bearer {VALUE}", "Basic " + base64.b64encode(f"ann:{VALUE}".encode()).decode()]
+    assert VALUE not in json.dumps(attempt.effects())
+    assert VALUE not in repr(attempt.fetching.fetched)
+
+
+@pytest.mark.parametrize(
+    ("grants", "header", "code"),
+    [
+        ((), "{{secret:KEY}}", "denied"),
+        ((), "{{basic:x:KEY}}", "denied"),
+        (("secret:OTHER",), "{{secret:KEY}}", "denied"),
+        (("secret:OTHER",), "{{secret:OTHER}}", "secret_unknown"),
+    ],
+)
+def test_only_what_was_granted_by_name(desk: Desk, grants: tuple[str, ...], header: str, code: str) -> None:
+    assert get(desk.attempt(*grants), desk.peer.url(), header) == code
+    assert desk.peer.connections == 0
+
+
+def test_it_goes_to_its_own_hosts_only(desk: Desk) -> None:
+    attempt = desk.attempt("secret:KEY")
+    assert get(attempt, desk.other.url(), "{{secret:KEY}}") == "fetch_refused"
+    desk.hosts = [f"https://127.0.0.1:{desk.peer.port}"]
+    assert get(desk.attempt("secret:KEY"), desk.peer.url(), "{{secret:KEY}}") == "fetch_refused", (
+        "in clear it goes nowhere unless told"
+    )
+    desk.hosts = []
+    assert get(desk.attempt("secret:KEY"), desk.peer.url(), "{{secret:KEY}}") == "fetch_refused"
+    assert desk.peer.asked == desk.other.asked == []
+
+
+def test_it_does_not_go_along_to_another_host(desk: Desk) -> None:
+    desk.peer.paths["/"] = moved(desk.other.url())
+    attempt = desk.attempt("secret:KEY")
+    assert get(attempt, desk.peer.url(), "{{secret:KEY}}")["status"] == 200
+    assert "authorization" not in desk.other.asked[0].headers
+    told = ask(attempt, "http.fetch", id=9, method="GET", url=desk.peer.url(), headers=[["accept", "{{secret:KEY}}"]])
+    assert told == "fetch_refused", "a header that may go along does not carry it"
+    assert len(desk.other.asked) == 1
+
+
+@pytest.mark.parametrize("place", ["url", "body", "name"])
+def test_a_handle_elsewhere_is_plain_text(desk: Desk, place: str) -> None:
+    attempt = desk.attempt("secret:KEY")
+    given: dict[str, Any] = {"id": 1, "method": "POST", "url": desk.peer.url(), "headers": [], "body": "x"}
+    given |= {
+        "url": {"url": desk.peer.url("/?{{secret:KEY}}")},
+        "body": {"body": "{{secret:KEY}}"},
+        "name": {"headers": [["{{secret:KEY}}", "x"]]},
+    }[place]
+    told = ask(attempt, "http.fetch", **given)
+    assert told == "bad_header" if place == "name" else told["status"] == 200
+    assert all(VALUE.encode() not in asked.raw + asked.body for asked in desk.peer.asked)
+    assert desk.asked_for == []
+
+
+async def repeats(asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
+    """A host that tells what it was sent, as test services and error pages do."""
+    value = asked.headers["authorization"]
+    body = json.dumps(
+        {"sent": value, "coded": base64.b64encode(value.encode()).decode(), "raw": asked.raw.decode("latin-1")}
+    ).encode()
+    writer.write(answer(body, f"200 {value}", f"X-Sent: {value}", f"X-{VALUE}: 1"))
+    await writer.drain()
+
+
+def test_a_host_that_repeats_it_tells_the_script_nothing(desk: Desk) -> None:
+    desk.peer.paths["/"] = repeats
+    told = get(desk.attempt("secret:KEY"), desk.peer.url(), "Bearer {{secret:KEY}}")
+    assert VALUE not in json.dumps(told)
+    assert VALUE.lower() not in json.dumps(told).lower()
+    assert base64.b64encode(VALUE.encode()).decode()[4:36] not in told["text"]
+    assert "[secret KEY]" in told["text"]
+
+
+def test_a_value_is_read_by_its_own_grant_alone_and_known_from_then_on(desk: Desk) -> None:
+    for grants in ((), ("secret:KEY",), ("secret:OTHER:plain",)):
+        assert ask(desk.attempt(*grants), "secrets.read", name="KEY") == "denied"
+    attempt = desk.attempt("secret:KEY:plain")
+    assert not attempt.redactor
+    assert ask(attempt, "secrets.read", name="KEY") == VALUE
+    assert attempt.redactor.text(f"x{VALUE}y") == "x[secret KEY]y"
+    assert ask(desk.attempt("secret:OTHER:plain"), "secrets.read", name="OTHER") == "secret_unknown"
+    assert get(desk.attempt("secret:KEY:plain"), desk.peer.url(), "{{secret:KEY}}")["status"] == 200
+
+
+def test_without_secrets_there_are_none(desk: Desk) -> None:
+    attempt = desk.shop.attempt(claim={"grants": parse(["secret:KEY:plain"])})
+    assert ask(attempt, "secrets.read", name="KEY") == "secret_unknown"
