@@ -109,6 +109,7 @@ class Scripts(Shell[scripts.Scripts]):
     diff = Verb(scripts.Scripts.diff)
     rollback = Verb(scripts.Scripts.rollback)
     list = Verb(scripts.Scripts.list)
+    offered = Verb(scripts.Scripts.offered)
 
 
 class Schedules(Shell[schedules.Schedules]):
@@ -189,6 +190,8 @@ class Engine(Shell[sync.Engine]):
         self.datasets = inner.datasets
         self.expose = inner.expose
         self.attach = inner.attach
+        self.handler = inner.handler
+        self.handlers = inner.handlers
 
     prepare = Verb(sync.Engine.prepare)
     run_at = Verb(sync.Engine.run_at)

@@ -5,6 +5,11 @@ import re
 import threading
 from collections.abc import Callable
 
+#: The tenant that stands for the platform itself: its schedules, its scripts that others may bind. Always there.
+PLATFORM = "@platform"
+#: What the names of the platform's scripts begin with for everybody else; no tenant's id or script begins so.
+OWNED = "@"
+
 _TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _VERSION = 0x7
 _VARIANT = 0b10

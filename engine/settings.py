@@ -20,6 +20,10 @@ class Settings(BaseSettings):
         le=100_000,
         description="attempts that a node runs at once",
     )
+    labels: str = Field(
+        default="",
+        description="what this node carries beside its name, with commas between: schedules and tenants may require it",
+    )
     memory_budget_bytes: int | None = Field(
         default=None,
         ge=64 * 1024 * 1024,

@@ -1,7 +1,7 @@
 """The synchronous Engine, for Flask, Django and scripts, and the core that the async facade wraps."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -13,6 +13,7 @@ from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.prepare import prepare
 from lodger.engine.events import Event, Events
+from lodger.engine.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.identity import Identities
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.database import Database
@@ -60,6 +61,8 @@ class Engine:
         self.is_own: Callable[[str, str], bool] | None = None
         self.tokens = Tokens(books, self.changed)
         self.audit = Audit(books, self.changed)
+        #: Python functions that actions of kind host call; nodes of this process carry a label for each.
+        self.handlers = Handlers()
         #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
         self.datasets = Datasets(books.clock.elapsed_s)
 
@@ -191,6 +194,39 @@ class Engine:
             Unavailable: database_refused.
         """
         prepare(self.datasets, self.books.database)
+
+    def handler(
+        self,
+        name: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        offered: bool = False,
+        deadline_s: float = DEADLINE_S,
+    ) -> Callable[[F], F]:
+        """Register a Python function that schedules can call: ``@engine.handler("rebuild-index")``.
+
+        It is a script of the platform's from then on: the platform binds it by its name, a tenant (when it is ``offered``) with
+        @ before it. Only nodes of processes that have registered it run it. A synchronous function is called in a thread, an
+        asynchronous one on the node's event loop, which it must not block.
+
+        Args:
+            params: its typed params, see :mod:`lodger.engine.typed_params`; None for any JSON value.
+            offered: every tenant may bind it, not the platform alone.
+            deadline_s: longest time that it may take.
+
+        Raises:
+            InputError: handler_invalid, label_invalid, fields_invalid.
+            Conflict: handler_taken.
+        """
+
+        def register(function: F) -> F:
+            made = self.handlers.make(name, function, params, deadline_s, offered=offered)
+            self.scripts.put_handler(made)
+            self.handlers.add(made)
+            self.changed()
+            return function
+
+        return register
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""

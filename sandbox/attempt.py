@@ -86,6 +86,8 @@ class Attempt:
                 lambda: self._decide(verdict.wall_limit(limits)),
                 lambda: self._decide(verdict.cpu_limit(limits)),
             )
+            if self._job.stop is not None:
+                self._job.stop.add_done_callback(self._stopped)
             self._read_on()
             # The tenant's bytes follow the numbers at once and wait in the worker's socket: it reads them when it is armed, not before.
             header, bundle = said.header(self._job), self._payload()
@@ -114,6 +116,9 @@ class Attempt:
 
     # the end
 
+    def _stopped(self, _stop: "asyncio.Future[None]") -> None:
+        self._decide(verdict.cancelled())
+
     def _decide(self, found: Verdict | None) -> None:
         if not self._decided.done():
             self._decided.set_result(found)
@@ -121,6 +126,8 @@ class Attempt:
 
     def _end(self) -> None:
         self._watch.stop()
+        if self._job.stop is not None:
+            self._job.stop.remove_done_callback(self._stopped)
         self._worker.kill()
         descriptor = self._socket.fileno()
         self._loop.remove_reader(descriptor)  # ours, or the pool's when we never came to read

@@ -1,10 +1,13 @@
 """What is asked of the sandbox and what it answers."""
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Job:
         fuel: deterministic instruction ceiling, 0 for none.
         now_us: what the script's clock starts from, microseconds since 1970.
         tenant: whose it is; compiled modules are kept apart by it. Never sent to the worker.
+        stop: once it is done the worker is killed, and the report says cancelled, with what was logged and used till then.
     """
 
     bundle: Bundle
@@ -46,6 +50,7 @@ class Job:
     fuel: int = 0
     now_us: int = 0
     tenant: str = ""
+    stop: "Future[None] | None" = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

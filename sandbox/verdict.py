@@ -50,6 +50,11 @@ def output_limit(limits: Limits, size: int) -> Verdict:
     return _limit(Outcome.OUTPUT_LIMIT, f"the result has {size} bytes of JSON, at most {limits.result_bytes} are kept")
 
 
+def cancelled() -> Verdict:
+    """Say that somebody took it back."""
+    return Verdict(Outcome.CANCELLED, ScriptError("Cancelled", "the run was cancelled"))
+
+
 def bad_request(why: str) -> Verdict:
     """Say that what came or went is outside the bounds of a value; ``why`` is our own sentence."""
     return Verdict(Outcome.BAD_REQUEST, ScriptError("BadRequest", why))

@@ -11,14 +11,17 @@ from sqlalchemy import Connection, Select, false, insert, select
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import is_id
-from lodger.engine.ledger import pins, schedules, scripts, serial, tenants, turns
-from lodger.engine.ledger.books import Books, dumped, loaded
+from lodger.engine.ledger import pins, schedules, serial, tenants, turns
+from lodger.engine.ledger.bindings import bind
+from lodger.engine.ledger.books import Books, input_text, loaded
 from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json, Schedule
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.ledger.stops import cancel_where
 from lodger.engine.policy.conduct import parse_priority
+from lodger.engine.policy.labels import NODE, parse_labels, written
 from lodger.engine.policy.overlap import Overlap
+from lodger.engine.typed_params import accepted
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -54,7 +57,8 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
     before = asked(connection, tenant_id, request.request_key)
     if before is not None:
         return before
-    script = scripts.get(connection, tenant_id, request.script)
+    script = bind(connection, tenant_id, request.script)
+    accepted(script.fields, request.params)
     return store(
         books,
         connection,
@@ -65,8 +69,9 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
             "due_at": request.at_us,
             "script_id": script.script_id,
             "script_version": script.version,
-            "params": _input(request.params),
+            "params": input_text(request.params),
             "request_key": request.request_key,
+            "requires": script.requires,
         },
     )
 
@@ -79,15 +84,28 @@ def run_now(
     params: Json,
     request_key: str | None,
     now_us: int,
+    node: str | None = None,
 ) -> Action:
-    """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``."""
+    """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``.
+
+    Args:
+        node: the name of the node that shall run it; None for any that carries the schedule's labels.
+
+    Raises:
+        InputError: params_invalid, request_key_invalid, label_invalid.
+        NotFound, Conflict: schedule_unknown, tenant_suspended.
+    """
     tenants.demand_active(connection, tenant_id)
     before = asked(connection, tenant_id, request_key)
     if before is not None:
         return before
     found = schedules.get(connection, tenant_id, schedule)
-    script, steps = scripts.get(connection, tenant_id, found.script), _revision(books, connection, found).steps
-    busy = serial.unfinished(connection, [found.id]).get(found.id)
+    script = bind(connection, tenant_id, found.script)
+    revision, key = _revision(books, connection, found), node or ""
+    if params is not None:
+        accepted(script.fields, params)
+    requires = written([*revision.requires.split(), *parse_labels([NODE + key] if key else ())])
+    busy = serial.busy(connection, found.id, key)
     return store(
         books,
         connection,
@@ -98,12 +116,14 @@ def run_now(
             "origin": "run_now",
             "due_at": now_us,
             "priority": parse_priority(found.conduct["priority"]),
-            "held": int(busy is not None and found.overlap != Overlap.ALLOW),
+            "held": int(busy and found.overlap != Overlap.ALLOW),
             "script_id": script.script_id,
-            "script_version": pins.first(steps, script.version),
-            "steps": pins.pinned(connection, tenant_id, steps),
-            "params": _input(params),
+            "script_version": pins.first(revision.steps, script.version),
+            "steps": pins.pinned(connection, tenant_id, revision.steps),
+            "params": input_text(params),
             "request_key": request_key,
+            "node_key": key,
+            "requires": requires,
         },
     )
 
@@ -130,17 +150,9 @@ def store(books: Books, connection: Connection, values: dict[str, Any]) -> Actio
     """Store a request that may start when it is due."""
     action_id = books.ids.new()
     connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
+    turns.widen(connection, [(values["tenant_id"], values["requires"])])
     turns.refresh(connection, [values["tenant_id"]])
     return get(connection, action_id, values["tenant_id"])
-
-
-def _input(params: Json) -> str | None:
-    try:
-        return dumped(params)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
-        ) from error
 
 
 def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us: int) -> Action:
@@ -157,7 +169,7 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
         raise Conflict("action_sealed", "the action's effects are being applied", fix="wait for its end")
     cancel_where(connection, (_a.tenant_id == action.tenant_id) & (_a.id == action_id), now_us, "requested")
     if action.schedule_id is not None:
-        serial.release(connection, [(action.tenant_id, action.schedule_id)])
+        serial.release(connection, [(action.tenant_id, action.schedule_id, action.node_key)])
     turns.refresh(connection, [action.tenant_id])
     return get(connection, action_id, action.tenant_id)
 
@@ -266,6 +278,8 @@ def _action(row: AnyRow) -> Action:
         request_key=row.request_key,
         step=row.step,
         replay_of=row.replay_of,
+        node_key=row.node_key,
+        requires=tuple(row.requires.split()),
     )
 
 

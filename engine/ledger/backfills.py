@@ -43,7 +43,7 @@ def backfill(
     a live slot its run.
 
     Raises:
-        InputError: backfill_range, backfill_forgotten, backfill_too_large.
+        InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
     """
     tenants.demand_active(connection, tenant_id)
     found = schedules.get(connection, tenant_id, schedule)
@@ -68,21 +68,30 @@ def backfill(
             fix="begin later, or run the script once with params of your own",
         )
     revision = books.rulebook.revision(connection, tenant_id, found.id, clock.revision)
+    if revision.everywhere:
+        raise InputError(
+            "backfill_every_node",
+            f"schedule {found.name!r} runs on every node",
+            why="which nodes were there at a slot that has passed, nobody can say",
+            fix="run it now, once on each node",
+        )
     slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
     states, backfilled = _known(connection, found.id, start_us, end_us)
     run, left = chosen(slots, states, backfilled)
     script_id, version, steps = newest(connection, tenant_id, clock.script_id, revision.steps)
     serially = revision.terms.overlap is not Overlap.ALLOW
-    held = serially and found.id in serial.unfinished(connection, [found.id])
+    held = serially and serial.busy(connection, found.id)
     rows = []
     for number, slot in enumerate(run):
         rows.append({
             "tenant_id": tenant_id, "id": books.ids.new(), "schedule_id": found.id, "revision": clock.revision,
             "origin": "backfill", "slot": to_us(slot), "due_at": now_us, "state": "ready", "priority": int(Priority.LOW),
             "held": int(held or (serially and number > 0)), "script_id": script_id, "script_version": version, "steps": steps,
+            "requires": revision.requires,
         })  # fmt: skip
     if rows:
         connection.execute(insert(tables.actions), rows)
+        turns.widen(connection, [(tenant_id, revision.requires)])
         turns.refresh(connection, [tenant_id])
     return Backfilled(found.id, tuple(str(row["id"]) for row in rows), left + coming)
 
@@ -155,12 +164,13 @@ def replay(
     if row.schedule_id is not None:
         revision = books.rulebook.revision(connection, tenant_id, row.schedule_id, row.revision)
     script_id, version, steps = _scripts(connection, row, revision, newer=newer)
-    busy = row.schedule_id is not None and row.schedule_id in serial.unfinished(connection, [row.schedule_id])
+    busy = row.schedule_id is not None and serial.busy(connection, row.schedule_id, row.node_key)
     made: dict[str, Any] = {
         "tenant_id": tenant_id, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "replay",
         "slot": row.slot, "due_at": now_us, "priority": row.priority, "replay_of": row.id, "params": row.params,
         "held": int(busy and revision is not None and revision.terms.overlap is not Overlap.ALLOW),
         "script_id": script_id, "script_version": version, "steps": steps, "request_key": request_key,
+        "node_key": row.node_key, "requires": row.requires,
     }  # fmt: skip
     return actions.store(books, connection, made)
 

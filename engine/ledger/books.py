@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, text
 
 from lodger.engine.clock import Clock
+from lodger.engine.errors import InputError
 from lodger.engine.identity import Identities
 from lodger.engine.ledger.database import Database
 from lodger.engine.ledger.records import Json
@@ -57,6 +58,20 @@ def dumped(value: Json) -> str | None:
 def listed(text: str | None) -> tuple[str, ...] | None:
     """Give the words of a JSON list, None for None."""
     return None if text is None else tuple(json.loads(text))
+
+
+def input_text(params: Json) -> str | None:
+    """JSON text of params, None for None.
+
+    Raises:
+        InputError: params_invalid.
+    """
+    try:
+        return dumped(params)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
+        ) from error
 
 
 def loaded(text: str | None) -> Json:

@@ -1,36 +1,33 @@
 """Takes actions that may start: least recently served tenant first, each within its cap."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, union_all, update
 
-from lodger.engine.clock import from_us, to_us
 from lodger.engine.ledger import turns as turn
 from lodger.engine.ledger.books import Books, loaded
 from lodger.engine.ledger.budgets import DAY_US, end_waiting
 from lodger.engine.ledger.expiry import expire
-from lodger.engine.ledger.rulebook import Revision
+from lodger.engine.ledger.schema.nodes import nodes
 from lodger.engine.ledger.schema.scheduling import (
     actions,
-    attempts,
     is_running,
     is_startable,
-    nodes,
-    schedule_clock,
     tenants,
     turns,
     usage_days,
 )
+from lodger.engine.ledger.sources import Source, VersionKey
+from lodger.engine.ledger.told import NOTHING, told, upcoming
 from lodger.engine.node.executor import Claim
 from lodger.engine.policy.allowance import Used, exhausted
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.policy.placement import LONG_MS, Room, unbounded
 from lodger.sandbox.limits import Limits
 
-#: Slots that a script is told about ahead.
-UPCOMING = 3
 #: How many more waiting actions, and tenants, a node looks at when it cannot take the first.
 LOOKED = 64
 _LONG = Limits(wall_ms=LONG_MS + 1)
@@ -38,23 +35,30 @@ _LONG = Limits(wall_ms=LONG_MS + 1)
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who claims: a node and the epoch it holds."""
+    """Who claims: a node, the epoch it holds, and the labels it carries."""
 
     node_id: str
     epoch: int
+    labels: frozenset[str] = frozenset()
 
 
+_home = turns.alias("home")
 _queue = (
     select(
-        turns.c.tenant_id, turns.c.cap, tenants.c.limits, tenants.c.grants,
+        turns.c.tenant_id, turns.c.requires, turns.c.cap, tenants.c.limits, tenants.c.grants, turns.c.served_us,
         func.coalesce(usage_days.c.runs, 0), func.coalesce(usage_days.c.cpu_us, 0), func.coalesce(usage_days.c.mails, 0),
     )
     .join_from(turns, tenants, tenants.c.id == turns.c.tenant_id)
+    .join(_home, (_home.c.tenant_id == turns.c.tenant_id) & (_home.c.requires == ""))
     .outerjoin(usage_days, (usage_days.c.tenant_id == turns.c.tenant_id) & (usage_days.c.day == bindparam("day")))
-    .where(turns.c.startable_at <= bindparam("now"))
+    .where(
+        turns.c.requires == bindparam("one"),
+        turns.c.startable_at <= bindparam("now"),
+        turns.c.bound.in_(bindparam("bound", expanding=True)),
+    )
     .order_by(turns.c.served_us, turns.c.tenant_id)
     .limit(bindparam("free"))
-    .with_for_update(skip_locked=True, of=turns)
+    .with_for_update(skip_locked=True, of=_home)
 )  # fmt: skip
 _running = select(func.count()).select_from(actions).where(actions.c.tenant_id == bindparam("tenant"), is_running)
 
@@ -65,6 +69,7 @@ def _of(rank: int) -> Select[Any]:
         select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
         .where(
             actions.c.tenant_id == bindparam("tenant"),
+            actions.c.requires == bindparam("labels"),
             is_startable,
             actions.c.priority == literal_column(str(rank)),
             actions.c.due_at <= bindparam("now"),
@@ -138,13 +143,12 @@ def claim(
     room = room or unbounded(free)
     # A node that refuses some looks at more tenants, because those in front may have nothing that fits.
     looked = free + LOOKED if room.refuses(_LONG) else free
-    # The tenants' locks: what another transaction works on is passed by.
-    waiting = connection.execute(_queue, {"now": now_us, "free": looked, "day": now_us // DAY_US}).all()
+    waiting = _line(connection, lease, looked, now_us)
     taken: list[Any] = []
     looked_at: dict[str, str] = {}
     granted: dict[str, str | None] = {}
     left = len(waiting)
-    for tenant, cap, tenant_limits, tenant_grants, runs, cpu_us, mails in waiting:
+    for tenant, requires, cap, tenant_limits, tenant_grants, _served, runs, cpu_us, mails in waiting:
         looked_at[tenant], granted[tenant] = tenant_limits, tenant_grants
         share = -(-free // left)
         left -= 1
@@ -160,8 +164,8 @@ def claim(
             most = min(most, allowed.runs_per_day - used.runs - running)
         if most <= 0:
             continue
-        values = {"tenant": tenant, "now": now_us, "room": most, "node": lease.node_id, "epoch": lease.epoch,
-                  "deadline": now_us + _patience_us(books, tenant_limits)}  # fmt: skip
+        values = {"tenant": tenant, "labels": requires, "now": now_us, "room": most, "node": lease.node_id,
+                  "epoch": lease.epoch, "deadline": now_us + _patience_us(books, tenant_limits)}  # fmt: skip
         # No schedule may have more than its tenant: when that fits, whatever is taken fits.
         if room.takes(most, books.sources.limits(tenant_limits, None)):
             rows = connection.execute(_take, values).all()
@@ -176,6 +180,16 @@ def claim(
     turn.served(connection, looked_at, now_us)
     turn.refresh(connection, looked_at)
     return _described(books, connection, lease, taken, looked_at, granted, now_us)
+
+
+def _line(connection: Connection, lease: Lease, most: int, now_us: int) -> Sequence[Any]:
+    """Lock and give whose turn it is, least recently served first; what another transaction works on is passed by."""
+    required, bound = turn.fitting(connection, lease.labels)
+    values = {"now": now_us, "free": most, "day": now_us // DAY_US, "bound": bound}
+    found: list[Any] = []
+    for one in required:
+        found += connection.execute(_queue, values | {"one": one}).all()
+    return found if len(required) == 1 else sorted(found, key=lambda row: (row.served_us, row.tenant_id))[:most]
 
 
 def _fitting(
@@ -220,6 +234,27 @@ def _patience_us(books: Books, tenant_limits: str) -> int:
     return books.sources.limits(tenant_limits, None).wall_ms * 1000 + int(books.settings.grace_s * 1_000_000)
 
 
+def _be_patient(
+    books: Books, connection: Connection, rows: Sequence[Any], sources: dict[VersionKey, Source], now_us: int
+) -> None:
+    """Let handlers have the time that they asked for, before they are taken from their node."""
+    late = []
+    for row in rows:
+        source = sources[row.tenant_id, row.script_id, row.script_version]
+        if source.kind == "host":
+            patience_s = json.loads(source.modules["host.json"])["deadline_s"] + books.settings.grace_s
+            late.append({"k_tenant": row.tenant_id, "k_id": row.id, "until": now_us + int(patience_s * 1_000_000)})
+    if late:
+        connection.execute(_put_off, late)
+
+
+_put_off = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
+    .values(deadline_us=bindparam("until"))
+)
+
+
 def _described(
     books: Books,
     connection: Connection,
@@ -231,16 +266,17 @@ def _described(
 ) -> list[Claim]:
     bound = {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
     books.rulebook.revisions(connection, bound)
-    told = _told(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
+    known = told(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
     sources = books.sources.versions(connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows})
-    upcoming: dict[str, tuple[int, ...]] = {}
+    _be_patient(books, connection, rows, sources, now_us)
+    ahead: dict[str, tuple[int, ...]] = {}
     claims = []
     for row in rows:
         key = (row.tenant_id, row.schedule_id, row.revision)
         revision = books.rulebook.revision(connection, *key) if row.revision is not None else None
-        last = told.get(row.schedule_id, _NOTHING_TOLD)
-        if revision is not None and row.schedule_id not in upcoming:
-            upcoming[row.schedule_id] = _upcoming(revision, last[0])
+        last = known.get(row.schedule_id, NOTHING)
+        if revision is not None and row.schedule_id not in ahead:
+            ahead[row.schedule_id] = upcoming(revision, last[0])
         source = sources[row.tenant_id, row.script_id, row.script_version]
         params = row.params if row.params is not None or revision is None else revision.params
         if row.step > 0:
@@ -255,6 +291,8 @@ def _described(
                 script_version=row.script_version,
                 modules=source.modules,
                 wasm=source.wasm,
+                kind=source.kind,
+                fields=source.fields,
                 attempt=row.attempt,
                 step=row.step,
                 lease_epoch=lease.epoch,
@@ -265,7 +303,7 @@ def _described(
                 tz=revision.tz if revision else "UTC",
                 params=loaded(params),
                 previous_slot_us=last[1],
-                upcoming_us=upcoming.get(row.schedule_id, ()),
+                upcoming_us=ahead.get(row.schedule_id, ()),
                 last_result=loaded(last[2]),
                 last_start_us=last[3],
                 last_node=last[4],
@@ -277,67 +315,3 @@ def _described(
             )
         )
     return claims
-
-
-def _upcoming(revision: Revision, next_us: int | None) -> tuple[int, ...]:
-    slots: list[int] = []
-    while next_us is not None and len(slots) < UPCOMING:
-        slots.append(next_us)
-        following = revision.recurrence.next_after(from_us(next_us)) if len(slots) < UPCOMING else None
-        next_us = to_us(following) if following else None
-    return tuple(slots)
-
-
-#: Next slot; slot, result, start and node of the last run that was done.
-Told = tuple[int | None, int | None, str | None, int | None, str | None]
-_NOTHING_TOLD: Told = (None, None, None, None, None)
-_done = actions.alias("done")
-_last = actions.alias("last")
-_told_by = (
-    select(
-        schedule_clock.c.schedule_id,
-        schedule_clock.c.next_at,
-        _last.c.slot,
-        _last.c.result,
-        _last.c.started_us,
-        nodes.c.name,
-    )
-    .select_from(
-        schedule_clock.outerjoin(
-            _last,
-            (_last.c.tenant_id == schedule_clock.c.tenant_id)
-            # The index (schedule_id, state, slot) has the latest done action at its end.
-            & (
-                _last.c.id
-                == select(_done.c.id)
-                .where(
-                    _done.c.schedule_id == schedule_clock.c.schedule_id,
-                    _done.c.state == "done",
-                    _done.c.slot.is_not(None),
-                )
-                .order_by(_done.c.slot.desc())
-                .limit(1)
-                .correlate(schedule_clock)
-                .scalar_subquery()
-            ),
-        )
-        .outerjoin(
-            attempts,
-            (attempts.c.tenant_id == _last.c.tenant_id)
-            & (attempts.c.action_id == _last.c.id)
-            & (attempts.c.step == _last.c.step)
-            & (attempts.c.n == _last.c.attempt),
-        )
-        .outerjoin(nodes, nodes.c.id == attempts.c.node_id)
-    )
-    .where(schedule_clock.c.schedule_id.in_(bindparam("schedules", expanding=True)))
-)
-
-
-def _told(connection: Connection, schedule_ids: Iterable[str]) -> dict[str | None, Told]:
-    """What scripts are told about their schedules, by schedule."""
-    wanted = sorted(set(schedule_ids))
-    if not wanted:
-        return {}
-    rows = connection.execute(_told_by, {"schedules": wanted})
-    return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in rows}

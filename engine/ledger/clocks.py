@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.acting import Act
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.ledger import audit, budgets, failures, pins, serial, turns
+from lodger.engine.ledger import audit, budgets, failures, pins, places, serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import insert_absent
 from lodger.engine.ledger.many import UpdateMany
@@ -20,13 +20,15 @@ from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules, scripts, tenants
 from lodger.engine.ledger.schema.scheduling import turns as turn_rows
-from lodger.engine.ledger.serial import Unfinished
+from lodger.engine.ledger.serial import Line, Unfinished
 from lodger.engine.ledger.stops import stop_running
 from lodger.engine.policy.jitter import delay
+from lodger.engine.policy.labels import NODE, written
 from lodger.engine.policy.overlap import Overlap
 from lodger.engine.policy.plan import Run, Standing, Step, behind, plan, stretch
 
-_NOTHING = Unfinished(Standing(), 0)
+#: Why a slot of a schedule placed on every node did not run anywhere.
+NO_NODE = "no_node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ clocks = (
 
 _due = (
     clocks.join(tenants, tenants.c.id == _clock.tenant_id)
-    .join(turn_rows, turn_rows.c.tenant_id == _clock.tenant_id)
+    .join(turn_rows, (turn_rows.c.tenant_id == _clock.tenant_id) & (turn_rows.c.requires == ""))
     .where(_clock.next_at <= bindparam("now"), tenants.c.state == "active")
     .order_by(_clock.next_at)
     .limit(bindparam("most"))
@@ -61,7 +63,7 @@ _due = (
 )
 _awake = (
     clocks.join(tenants, tenants.c.id == _clock.tenant_id)
-    .join(turn_rows, turn_rows.c.tenant_id == _clock.tenant_id)
+    .join(turn_rows, (turn_rows.c.tenant_id == _clock.tenant_id) & (turn_rows.c.requires == ""))
     .where(_clock.wake_at <= bindparam("now"), tenants.c.state == "active")
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True, of=[schedule_clock, turn_rows])
@@ -111,10 +113,11 @@ class _Sheet:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     moves: list[dict[str, Any]] = field(default_factory=list)
-    cancelled: list[tuple[str, str]] = field(default_factory=list)
-    superseded: list[tuple[str, str]] = field(default_factory=list)
+    cancelled: list[Line] = field(default_factory=list)
+    superseded: list[Line] = field(default_factory=list)
     failed: list[tuple[str, str, bool]] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
+    required: set[tuple[str, str]] = field(default_factory=set)
 
 
 def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: int) -> list[Ticked]:
@@ -124,36 +127,58 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
     revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
     open_of = serial.unfinished(connection, [row.schedule_id for row in rows])
     spent = budgets.used_up(books, connection, (row.tenant_id for row in rows), now_us)
+    living = places.living(books, connection, now_us) if any(each.everywhere for each in revisions.values()) else []
     sheet, ticked = _Sheet(), []
     for row in rows:
-        revision, unfinished = revisions[row.schedule_id], open_of.get(row.schedule_id, _NOTHING)
+        revision, now = revisions[row.schedule_id], from_us(now_us)
         if revision.fault is not None:
             _set_aside(books, connection, row, revision.fault)
             continue
-        now, after = from_us(now_us), from_us(row.accounted_us)
-        if row.tenant_id in spent:
-            steps = stretch(revision.recurrence, after, now, spent[row.tenant_id])
-        else:
-            steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now)
-        if unfinished.backfilling and revision.terms.overlap is not Overlap.ALLOW:
-            steps = [behind(step) for step in steps]
-        runs = [step for step in steps if isinstance(step, Run)]
-        if any(run.cancels for run in runs):
-            sheet.cancelled.append((row.tenant_id, row.schedule_id))
-        elif runs and unfinished.retrying and revision.terms.overlap is not Overlap.ALLOW:
-            sheet.superseded.append((row.tenant_id, row.schedule_id))
-            if revision.conduct.pause_after:
-                sheet.failed.append((row.tenant_id, row.schedule_id, True))
-        pinned = pins.pinned(connection, row.tenant_id, revision.steps) if runs else None
-        written = [_row(books, row, step, revision, pinned) for step in steps]
-        sheet.rows += written
+        written_rows: list[dict[str, Any]] = []
+        for key in places.keys(revision, living):
+            unfinished = open_of.get((row.schedule_id, key or ""), serial.NOTHING)
+            reason = spent.get(row.tenant_id) or (NO_NODE if key is None else None)
+            steps = _decided(row, revision, unfinished, now, reason)
+            written_rows += _enter(books, connection, sheet, row, revision, unfinished, steps, key or "")
+        sheet.rows += written_rows
         next_us = _next_us(revision, now)
         sheet.moves.append(_moved(row, "armed" if next_us is not None else "ended", next_us, now_us))
-        ticked.append(_told(row, written, next_us))
-        if steps:
+        ticked.append(_told(row, written_rows, next_us))
+        if written_rows:
             sheet.touched.add(row.tenant_id)
     _write(books, connection, sheet, now_us)
     return ticked
+
+
+def _decided(row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None) -> list[Step]:
+    """Decide what the slots of one line become that are owed now."""
+    after = from_us(row.accounted_us)
+    if reason is not None:
+        return stretch(revision.recurrence, after, now, reason)
+    steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now)
+    if unfinished.backfilling and revision.terms.overlap is not Overlap.ALLOW:
+        steps = [behind(step) for step in steps]
+    return steps
+
+
+def _enter(
+    books: Books, connection: Connection, sheet: _Sheet, row: AnyRow, revision: Revision, unfinished: Unfinished,
+    steps: list[Step], key: str,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Note on the sheet what the steps of one line mean for what is unfinished; give their rows."""
+    runs = [step for step in steps if isinstance(step, Run)]
+    line = (row.tenant_id, row.schedule_id, key)
+    if any(run.cancels for run in runs):
+        sheet.cancelled.append(line)
+    elif runs and unfinished.retrying and revision.terms.overlap is not Overlap.ALLOW:
+        sheet.superseded.append(line)
+        if revision.conduct.pause_after:
+            sheet.failed.append((row.tenant_id, row.schedule_id, True))
+    requires = revision.requires if not key else written((*revision.requires.split(), NODE + key))
+    if runs and requires:
+        sheet.required.add((row.tenant_id, requires))
+    pinned = pins.pinned(connection, row.tenant_id, revision.steps) if runs else None
+    return [_row(books, row, step, revision, pinned) | {"node_key": key, "requires": requires} for step in steps]
 
 
 def _set_aside(books: Books, connection: Connection, row: AnyRow, why: str) -> None:
@@ -178,19 +203,23 @@ def _next_us(revision: Revision, after: datetime) -> int | None:
 def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> None:
     stop_running(connection, sheet.cancelled, now_us, reason="superseded")
     if sheet.superseded:
-        connection.execute(
-            _supersede, [{"schedule": schedule, "now": now_us} for _tenant, schedule in sheet.superseded]
-        )
+        superseded = [{"schedule": each[1], "key": each[2], "now": now_us} for each in sheet.superseded]
+        connection.execute(_supersede, superseded)
     insert_absent(connection, actions, sheet.rows)
     _move.run(connection, sheet.moves)
     serial.release(connection, sheet.superseded)
     failures.count(connection, sheet.failed)
+    turns.widen(connection, sheet.required)
     turns.refresh(connection, sheet.touched)
 
 
 _supersede = (
     update(actions)
-    .where(actions.c.schedule_id == bindparam("schedule"), actions.c.state == "waiting_retry")
+    .where(
+        actions.c.schedule_id == bindparam("schedule"),
+        actions.c.node_key == bindparam("key"),
+        actions.c.state == "waiting_retry",
+    )
     .values(state="failed", reason="superseded", finished_us=bindparam("now"))
 )
 
@@ -266,7 +295,8 @@ def owe(books: Books, connection: Connection, row: AnyRow, now_us: int, reason: 
     """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
-    insert_absent(connection, actions, [_row(books, row, step, revision) for step in steps])
+    rows = [_row(books, row, step, revision) | {"node_key": "", "requires": revision.requires} for step in steps]
+    insert_absent(connection, actions, rows)
 
 
 def arm(

@@ -44,7 +44,7 @@ _mine = (
     select(
         actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.step, actions.c.attempt,
         actions.c.node_id, actions.c.lease_epoch, actions.c.started_us, actions.c.due_at, actions.c.reason,
-        actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts, actions.c.steps,
+        actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts, actions.c.steps, actions.c.node_key,
     )
     .where(actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running)
     .with_for_update()

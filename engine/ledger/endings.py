@@ -27,7 +27,7 @@ class Ending:
 
     Attributes:
         row: the running action: tenant_id, id, schedule_id, revision, step, attempt, node_id, lease_epoch, started_us,
-            tenant_faults, engine_faults, conflicts, steps.
+            tenant_faults, engine_faults, conflicts, steps, node_key.
         reason: a word for the action row when the outcome alone does not tell (suspended, superseded).
     """
 
@@ -70,7 +70,7 @@ class _Sheet:
     stepped: list[dict[str, Any]] = field(default_factory=list)
     tried: list[dict[str, Any]] = field(default_factory=list)
     logged: list[dict[str, Any]] = field(default_factory=list)
-    over: set[tuple[str, str]] = field(default_factory=set)
+    over: set[serial.Line] = field(default_factory=set)
     counted: list[tuple[str, str, bool]] = field(default_factory=list)
     used: dict[tuple[str, int], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0]))
 
@@ -120,7 +120,7 @@ def _settled(books: Books, connection: Connection, sheet: _Sheet, ending: Ending
         day[1] += int(ending.usage.cpu_ms * 1000)
         day[2] += _mails(ending)
     if schedule is not None and due is None:
-        sheet.over.add((row.tenant_id, schedule))
+        sheet.over.add((row.tenant_id, schedule, row.node_key))
         counts = revision is not None and revision.conduct.pause_after and outcome.blames is not Blame.ENGINE
         if counts and state in {"done", "failed"}:
             sheet.counted.append((row.tenant_id, schedule, state == "failed"))
@@ -240,6 +240,11 @@ def _mails(ending: Ending) -> int:
     if ending.outcome is not Outcome.OK:
         return 0
     return sum(len(effect["to"]) for effect in ending.effects if effect.get("effect") == "mail")
+
+
+def charge(connection: Connection, tenant_id: str, now_us: int, *, cpu_us: int) -> None:
+    """Add one run with its CPU time to what a tenant has used today."""
+    _charge(connection, {(tenant_id, now_us // DAY_US): [1, cpu_us, 0]})
 
 
 def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> None:

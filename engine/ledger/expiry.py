@@ -12,19 +12,20 @@ _expire = (
     update(actions)
     .where(is_expiring, actions.c.expires_at <= bindparam("now"))
     .values(state="expired", reason="expired", held=0, finished_us=bindparam("now"))
-    .returning(actions.c.tenant_id, actions.c.schedule_id, actions.c.id)
+    .returning(actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key, actions.c.id)
 )
 _whose = select(actions.c.tenant_id).where(is_expiring, actions.c.expires_at <= bindparam("now")).distinct()
 _expiring = select(actions.c.id).where(is_expiring, actions.c.expires_at <= bindparam("now")).limit(1)
 
 
 def expire(connection: Connection, now_us: int) -> Sequence[Any]:
-    """End them; give (tenant_id, schedule_id, id) of each."""
+    """End them; give (tenant_id, schedule_id, node_key, id) of each."""
     if connection.dialect.name != "sqlite":
         turns.lock(connection, connection.scalars(_whose, {"now": now_us}))
     rows = connection.execute(_expire, {"now": now_us}).all()
     if rows:
-        serial.release(connection, {(row.tenant_id, row.schedule_id) for row in rows if row.schedule_id is not None})
+        lines = {(row.tenant_id, row.schedule_id, row.node_key) for row in rows if row.schedule_id is not None}
+        serial.release(connection, lines)
         turns.refresh(connection, {row.tenant_id for row in rows})
     return rows
 

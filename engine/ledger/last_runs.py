@@ -4,7 +4,8 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from lodger.engine.clock import from_us
 from lodger.engine.ledger.records import LastRun
-from lodger.engine.ledger.schema.scheduling import actions, attempts, nodes
+from lodger.engine.ledger.schema.nodes import nodes
+from lodger.engine.ledger.schema.scheduling import actions, attempts
 from lodger.sandbox.outcome import Outcome
 
 _last = (

@@ -6,15 +6,18 @@ still wants to commit under an old epoch changes nothing.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, insert, or_, select, update
 
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.endings import Ending, Settled, settle
-from lodger.engine.ledger.schema.scheduling import actions, is_running, nodes
+from lodger.engine.ledger.schema.nodes import nodes
+from lodger.engine.ledger.schema.scheduling import actions, is_running
 from lodger.engine.ledger.turns import lock, refresh
+from lodger.engine.policy.labels import NODE, written
+from lodger.engine.version import VERSION
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -27,36 +30,52 @@ class Rescued:
     actions: tuple[Settled, ...]
 
 
-def register(books: Books, connection: Connection, node_id: str, name: str, now_us: int) -> Lease:
-    """Begin (again) as a node: a new epoch, a fresh lease. What ran under the old epoch is taken back first."""
+def register(
+    books: Books,
+    connection: Connection,
+    node_id: str,
+    name: str,
+    now_us: int,
+    labels: Iterable[str] = (),
+    slots: int = 0,
+) -> Lease:
+    """Begin (again) as a node: a new epoch, a fresh lease. What ran under the old epoch is taken back first.
+
+    Args:
+        labels: what it carries beside its own name.
+    """
     now_us = books.lease_us(connection, now_us)
+    carried = frozenset(labels) | {NODE + name}
     row = connection.execute(select(nodes.c.epoch).where(nodes.c.id == node_id).with_for_update()).first()
-    until = now_us + books.settings.lease_us
+    values = {
+        "name": name, "epoch": 1 if row is None else row.epoch + 1, "state": "alive", "started_us": now_us, "seen_us": now_us,
+        "lease_until_us": now_us + books.settings.lease_us, "labels": written(carried), "slots": slots, "version": VERSION,
+    }  # fmt: skip
     if row is None:
-        connection.execute(insert(nodes).values(id=node_id, name=name, epoch=1, state="alive", lease_until_us=until,
-                                                started_us=now_us))  # fmt: skip
-        return Lease(node_id, 1)
-    _take_back(books, connection, [node_id], now_us)
-    epoch = row.epoch + 1
-    connection.execute(
-        update(nodes).where(nodes.c.id == node_id).values(
-            epoch=epoch, state="alive", lease_until_us=until, started_us=now_us, name=name)
-    )  # fmt: skip
-    return Lease(node_id, epoch)
+        connection.execute(insert(nodes).values(id=node_id, **values))
+    else:
+        _take_back(books, connection, [node_id], now_us)
+        connection.execute(update(nodes).where(nodes.c.id == node_id).values(values))
+    return Lease(node_id, int(str(values["epoch"])), carried)
 
 
-_renew = (
-    update(nodes)
-    .where(nodes.c.id == bindparam("node"), nodes.c.epoch == bindparam("lease"), nodes.c.state == "alive")
-    .values(lease_until_us=bindparam("until"))
-)
+_own = (nodes.c.id == bindparam("node"), nodes.c.epoch == bindparam("lease"), nodes.c.state == "alive")
+_renew = update(nodes).where(*_own).values(lease_until_us=bindparam("until"), seen_us=bindparam("now"))
+_relabel = update(nodes).where(*_own).values(labels=bindparam("carried"))
 
 
 def renew(books: Books, connection: Connection, lease: Lease, now_us: int) -> bool:
     """Move the lease's end on; False when it was lost, and with it every action claimed under it."""
     now_us = books.lease_us(connection, now_us)
-    values = {"node": lease.node_id, "lease": lease.epoch, "until": now_us + books.settings.lease_us}
-    return connection.execute(_renew, values).rowcount == 1
+    mine = {"node": lease.node_id, "lease": lease.epoch}
+    return connection.execute(_renew, mine | {"until": now_us + books.settings.lease_us, "now": now_us}).rowcount == 1
+
+
+def relabel(connection: Connection, lease: Lease, labels: Iterable[str]) -> Lease:
+    """Let a node carry other labels from now on; what it has claimed goes on."""
+    carried = frozenset(labels) | {label for label in lease.labels if label.startswith(NODE)}
+    connection.execute(_relabel, {"node": lease.node_id, "lease": lease.epoch, "carried": written(carried)})
+    return replace(lease, labels=carried)
 
 
 def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:

@@ -36,6 +36,7 @@ class Tenant:
         state: active, suspended or deleted.
         grants: what it holds, as written; None: what the setting ``grants`` says.
         people: addresses and ``*@domain`` that it may mail without further grant.
+        labels: what a node must carry to run anything of it.
     """
 
     id: str
@@ -46,17 +47,27 @@ class Tenant:
     created_at: datetime
     grants: tuple[str, ...] | None = None
     people: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script by its latest version."""
+    """A script by its latest version.
+
+    Attributes:
+        kind: script, ping (one HTTP request), host (a handler of the platform's).
+        fields: its typed params as they were declared; None: any JSON value.
+        offered: whether every tenant may bind it, by its name with @ before it; of the platform's own only.
+    """
 
     tenant_id: str
     id: str
     name: str
     version: int
     created_at: datetime
+    kind: str = "script"
+    fields: dict[str, Any] | None = None
+    offered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,7 @@ class ScriptVersion:
         wasm_bytes: size of the WebAssembly module, None for JavaScript.
         grants: of the tenant's grants those it needs; None: all of them.
         created_by: who stored it; ``why`` is the reason that was given.
+        kind, fields: as of :class:`Script`. A ping's request is in ``modules`` under ``ping.json``.
     """
 
     tenant_id: str
@@ -82,6 +94,8 @@ class ScriptVersion:
     grants: tuple[str, ...] | None = None
     created_by: str | None = None
     why: str | None = None
+    kind: str = "script"
+    fields: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +109,7 @@ class Schedule:
         text: the rules as one English sentence.
         script: the first step's script.
         steps: {"script": name} of each step in order, with its own "limits" where it has some.
-        conduct: jitter_s, expires_s, priority, pause_after.
+        conduct: jitter_s, expires_s, priority, pause_after, labels, placement.
         failures: failed actions in a row.
         grants: of its scripts' grants those it gives them; None: all of them.
     """
@@ -134,6 +148,8 @@ class Action:
         script: of the present or last step.
         step: 0-based number of the present or last step.
         replay_of: the action that this one repeats.
+        node_key: the name of the node that alone may run it, of a schedule placed on every node; else ''.
+        requires: labels that a node must carry to run it.
         lateness_ms: start minus ``due_at``; None before the first start.
     """
 
@@ -159,6 +175,8 @@ class Action:
     request_key: str | None = None
     step: int = 0
     replay_of: str | None = None
+    node_key: str = ""
+    requires: tuple[str, ...] = ()
 
     @property
     def lateness_ms(self) -> float | None:

@@ -10,22 +10,25 @@ from sqlalchemy import Connection, Select, insert, select
 from lodger.engine.acting import Act
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import InputError, NotFound
-from lodger.engine.ledger import scripts
-from lodger.engine.ledger.books import Books, dumped, listed
+from lodger.engine.ledger.bindings import bind
+from lodger.engine.ledger.books import Books, dumped, input_text, listed
 from lodger.engine.ledger.grants import encoded
+from lodger.engine.ledger.places import demand_placed
 from lodger.engine.ledger.records import AnyRow, Json, ScheduleRevision
 from lodger.engine.ledger.rulebook import decode_rules, encode_rules
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.policy.conduct import Conduct, parse_conduct
+from lodger.engine.policy.labels import written
 from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.errors import RuleNeverFires
 from lodger.engine.recurrence.rule import ScheduleRules
+from lodger.engine.typed_params import accepted
 
 #: Most scripts of one action.
 MOST_STEPS = 20
-#: {"script_id": …, "limits": {…} or None, "version": n or absent}
+#: {"script_id": …, "limits": {…} or None, "version": n or absent, "on": the label of its handler or absent}
 Step = dict[str, Any]
 #: What a step is called that always runs the newest version.
 LATEST = "latest"
@@ -51,8 +54,8 @@ class Wish:
     grants: Iterable[str] | None = None
 
 
-def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any) -> list[Step]:  # noqa: ANN401 - as given
-    """Read the steps of a wish, checking that every script is there and every limit is one."""
+def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any, params: Json) -> list[Step]:  # noqa: ANN401 - as given
+    """Read the steps of a wish, checking that every script is there, every limit is one, and the params are the first's."""
     given = [wish] if isinstance(wish, str | Mapping) else list(wish)
     if not 1 <= len(given) <= MOST_STEPS:
         raise InputError(
@@ -75,8 +78,10 @@ def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any) ->
         if limits:
             books.sources.limits("{}", json.dumps(limits, sort_keys=True))
         version = pinned_version(step.get("version"))
-        script = scripts.get(connection, tenant_id, step["script"], version)
-        pin = {} if version is None else {"version": version}
+        script = bind(connection, tenant_id, step["script"], version)
+        if not steps:
+            accepted(script.fields, params)
+        pin = ({} if version is None else {"version": version}) | ({"on": script.requires} if script.requires else {})
         steps.append({"script_id": script.script_id, "limits": limits} | pin)
     return steps
 
@@ -134,6 +139,8 @@ def revise(
         )
     if wish.limits:
         books.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
+    conduct = parse_conduct(wish.conduct)
+    demand_placed(conduct, tenant_id)
     connection.execute(
         insert(tables.schedule_revisions).values(
             tenant_id=tenant_id,
@@ -147,8 +154,9 @@ def revise(
             overlap=parse_overlap(wish.overlap).value,
             retry=dumped(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
             limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
-            conduct=dumped(parse_conduct(wish.conduct).as_dict()) if wish.conduct else None,
-            params=_input(wish.params),
+            conduct=dumped(conduct.as_dict()) if wish.conduct else None,
+            requires=written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
+            params=input_text(wish.params),
             grants=encoded(wish.grants),
             anchor_us=to_us(anchor),
             created_us=now_us,
@@ -157,15 +165,6 @@ def revise(
         )
     )
     return to_us(first)
-
-
-def _input(params: Json) -> str | None:
-    try:
-        return dumped(params)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            "params_invalid", "params are not JSON", why=str(error), fix="give plain JSON values"
-        ) from error
 
 
 def _select(tenant_id: str, schedule_id: str) -> Select[Any]:

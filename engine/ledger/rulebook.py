@@ -13,7 +13,7 @@ from lodger.engine.clock import from_us
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import schedule_revisions
 from lodger.engine.ledger.unreadable import Unreadable, why
-from lodger.engine.policy.conduct import Conduct, parse_conduct
+from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
 from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import Overlap
 from lodger.engine.policy.plan import Terms
@@ -36,6 +36,7 @@ class Revision:
 
     Attributes:
         fault: why its rules cannot be read here, else None; such a schedule names no slot and is to be paused.
+        requires: labels that a node must carry, its handlers among them.
     """
 
     recurrence: Recurrence
@@ -48,6 +49,12 @@ class Revision:
     fault: str | None = None
     steps: tuple[dict[str, Any], ...] = ()
     grants: str | None = None
+    requires: str = ""
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether each of its slots becomes one action on every node."""
+        return self.conduct.placement is Placement.EVERY_NODE
 
     def limits_of(self, step: int) -> str | None:
         """Give the limits that one step wishes, as JSON text: its own, else the schedule's."""
@@ -132,6 +139,7 @@ class Rulebook:
             fault=fault,
             steps=tuple(json.loads(row.steps)) if row.steps else (),
             grants=row.grants,
+            requires=row.requires,
         )
 
 

@@ -48,7 +48,7 @@ def create(
     allowed = books.sources.allowance(json.dumps(tenants.demand_active(connection, tenant_id).limits))
     scripts.named(name, "schedule")
     _spaced(gap_s, allowed)
-    steps = revisions.steps_of(books, connection, tenant_id, wish.script)
+    steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
     taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
     if connection.scalar(taken) is not None:
         raise Conflict(
@@ -130,7 +130,7 @@ def edit(
         "retry": before.retry, "limits": before.limits, "params": before.params, **change,
         "conduct": before.conduct | dict(change.get("conduct") or {}), "grants": change.get("grants", before.grants),
     })  # fmt: skip
-    steps = revisions.steps_of(books, connection, tenant_id, wish.script)
+    steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
     if clock.state == "armed":
         clocks.account(books, connection, [clock], now_us)
     else:

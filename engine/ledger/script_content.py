@@ -24,11 +24,13 @@ class Content:
         modules: source by file name, ``main.js`` first; empty when it is a WebAssembly module.
         wasm: the module's bytes.
         digest: SHA-256 in hexadecimal; contents that differ, differ in it.
+        kind: script, ping or host.
     """
 
     modules: dict[str, str]
     wasm: bytes | None
     digest: str
+    kind: str = "script"
 
 
 def read(given: Given, limits: Limits) -> Content:

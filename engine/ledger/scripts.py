@@ -1,13 +1,17 @@
 """Scripts and their versions. A version never changes; storing the same source again makes no new one."""
 
+import hashlib
 import json
 from collections.abc import Callable
+from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Select, func, insert, select, text, update
 
 from lodger.engine.acting import Act
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.handlers import Handler
+from lodger.engine.identity import OWNED, PLATFORM
 from lodger.engine.ledger import naming, tenants, turns
 from lodger.engine.ledger.books import Books, listed
 from lodger.engine.ledger.grants import encoded
@@ -15,6 +19,7 @@ from lodger.engine.ledger.records import AnyRow, Script, ScriptVersion
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
 from lodger.engine.ledger.script_content import Content, Given, read
 from lodger.engine.policy.allowance import Allowance
+from lodger.engine.typed_params import Field, dumped_fields
 from lodger.sandbox.limits import Limits
 
 
@@ -34,6 +39,8 @@ def put(
     act: Act,
     *,
     needs: Callable[[tuple[str, ...] | None], str | None] = encoded,
+    fields: tuple[Field, ...] | None = None,
+    offered: bool = False,
 ) -> ScriptVersion:
     """Store a version of a script, making the script when there is none of that name. A module is not compiled here.
 
@@ -42,15 +49,20 @@ def put(
             or what was read of it under this tenant's limits.
         act: who stores it, and why.
         needs: given the grants of the version before, answers this version's as JSON text; unless told they stay.
+        fields: its typed params.
+        offered: every tenant may bind it; for the platform's own.
 
     Raises:
-        InputError: script_name_invalid, grant_unknown, and those of :func:`lodger.engine.ledger.script_content.read`.
+        InputError: script_name_invalid, grant_unknown, kind_fixed, not_offerable; those of
+            :func:`lodger.engine.ledger.script_content.read`.
         NotFound: tenant_unknown.
         Conflict: scripts_full, versions_full.
     """
     turns.lock(connection, [tenant_id])
     limits = limits_of(books, connection, tenant_id)
     named(name, "script")
+    if name.startswith(OWNED) or (offered and tenant_id != PLATFORM):
+        raise _owned(name, offered=offered)
     content = source if isinstance(source, Content) else read(source, limits)
     allowed = books.sources.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
     row = connection.execute(
@@ -58,25 +70,64 @@ def put(
     ).first()
     before = None if row is None else get(connection, tenant_id, name)
     held = needs(before.grants if before else None)
-    if before is not None and before.digest == content.digest and encoded(before.grants) == held:
+    typed = None if fields is None else json.dumps(dumped_fields(fields))
+    if row is not None and row.kind != content.kind:
+        raise InputError(
+            "kind_fixed", f"{name!r} is a {row.kind}", why="a script stays what it is", fix="take another name"
+        )
+    if before is not None and (before.digest, encoded(before.grants), before.fields) == (
+        content.digest, held, None if typed is None else json.loads(typed),
+    ):  # fmt: skip
+        connection.execute(update(scripts).where(scripts.c.id == before.script_id, _own).values(offered=int(offered)))
         return before
     _room(connection, tenant_id, row, allowed)
     script_id, version = (row.id, row.version + 1) if row is not None else (books.ids.new(), 1)
     if row is None:
-        values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us}
+        values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
+                  "kind": content.kind, "offered": int(offered)}  # fmt: skip
         connection.execute(insert(scripts).values(values))
     else:
-        connection.execute(
-            update(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.id == script_id).values(version=version)
-        )
+        # Whoever has bound it runs the newest version too.
+        connection.execute(update(scripts).where(scripts.c.id == script_id, _foreign).values(version=version))
+        mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
+        connection.execute(update(scripts).where(*mine).values(version=version, offered=int(offered)))
     connection.execute(
         insert(script_versions).values(
             tenant_id=tenant_id, script_id=script_id, version=version, digest=content.digest, created_us=now_us,
             modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm,
-            grants=held, created_by=act.actor, why=act.why,
+            grants=held, created_by=act.actor, why=act.why, fields=typed,
         )
     )  # fmt: skip
     return get(connection, tenant_id, name, version)
+
+
+def put_handler(books: Books, connection: Connection, handler: Handler, now_us: int, act: Act) -> ScriptVersion:
+    """Store a handler as a script of the platform's, so that it can be bound; the same again makes no new version."""
+    body = json.dumps({"deadline_s": handler.deadline_s})
+    content = Content({"host.json": body}, None, hashlib.sha256(b"host\0" + body.encode()).hexdigest(), "host")
+    return put(
+        books, connection, PLATFORM, handler.name, content, now_us, act, fields=handler.fields, offered=handler.offered
+    )
+
+
+#: Literal words, as in the condition of the index.
+_own, _foreign = text("kind <> 'bound'"), text("kind = 'bound'")
+
+
+def _owned(name: str, *, offered: bool) -> InputError:
+    if offered:
+        return InputError(
+            "not_offerable",
+            f"{name!r} cannot be offered to other tenants",
+            why=f"only the platform's own scripts can be bound by everybody: those of tenant {PLATFORM}",
+            fix=f"store it under {PLATFORM}",
+        )
+    return InputError(
+        "script_name_invalid",
+        f"{name!r} cannot name a script",
+        why=f"{OWNED} stands before the platform's",
+        fix="leave it out",
+    )
 
 
 def _room(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: Allowance) -> None:
@@ -112,6 +163,7 @@ _with_name = select(
     *(column for column in script_versions.c if column.name != "wasm"),
     func.length(script_versions.c.wasm).label("wasm_bytes"),
     scripts.c.name,
+    scripts.c.kind,
 ).join_from(
     script_versions,
     scripts,
@@ -132,6 +184,8 @@ def _version(row: AnyRow) -> ScriptVersion:
         listed(row.grants),
         row.created_by,
         row.why,
+        row.kind,
+        None if row.fields is None else json.loads(row.fields),
     )
 
 
@@ -155,7 +209,7 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
 
 def content(connection: Connection, version: ScriptVersion) -> Content:
     """Give what a version holds, as it can be stored again."""
-    return Content(dict(version.modules), _wasm(connection, version), version.digest)
+    return Content(dict(version.modules), _wasm(connection, version), version.digest, version.kind)
 
 
 def module(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> bytes:
@@ -203,9 +257,37 @@ def versions(
 
 
 def some(connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None) -> list[Script]:
-    """Give the tenant's scripts by name; those behind ``after``."""
-    statement = select(scripts).where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name).limit(limit)
-    if after is not None:
-        statement = statement.where(scripts.c.name > after)
-    rows = connection.execute(statement)
-    return [Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us)) for row in rows]
+    """Give the tenant's own scripts by name; those behind ``after``."""
+    statement = _latest.where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name).limit(limit)
+    return _listed(connection, statement if after is None else statement.where(scripts.c.name > after))
+
+
+def offered(connection: Connection) -> list[Script]:
+    """Give the platform's scripts that every tenant may bind, by name."""
+    theirs = _latest.where(scripts.c.tenant_id == PLATFORM, scripts.c.offered == 1)
+    return _listed(connection, theirs.order_by(scripts.c.name))
+
+
+def is_offered(connection: Connection, script_id: str) -> bool:
+    """Whether every tenant may bind this script."""
+    return bool(connection.scalar(select(scripts.c.offered).where(scripts.c.id == script_id, _own)))
+
+
+_latest = select(
+    scripts.c.tenant_id, scripts.c.id, scripts.c.name, scripts.c.version, scripts.c.created_us, scripts.c.kind,
+    scripts.c.offered, script_versions.c.fields,
+).join_from(
+    scripts,
+    script_versions,
+    (script_versions.c.tenant_id == scripts.c.tenant_id)
+    & (script_versions.c.script_id == scripts.c.id)
+    & (script_versions.c.version == scripts.c.version),
+)  # fmt: skip
+
+
+def _listed(connection: Connection, statement: Select[Any]) -> list[Script]:
+    return [
+        Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us), row.kind,
+               None if row.fields is None else json.loads(row.fields), bool(row.offered))
+        for row in connection.execute(statement)
+    ]  # fmt: skip

@@ -8,15 +8,20 @@ from sqlalchemy import Connection, bindparam, case, exists, func, select, text, 
 from lodger.engine.ledger.schema.scheduling import actions, is_open
 from lodger.engine.policy.plan import Standing
 
+#: Tenant, schedule and node key: a schedule placed on every node has a line on each of them, any other has one with key ''.
+Line = tuple[str, str, str]
+
 _ahead = actions.alias("ahead")
 _next = (
     select(actions.c.id)
     .where(
         actions.c.schedule_id == bindparam("schedule"),
+        actions.c.node_key == bindparam("key"),
         actions.c.state == "ready",
         actions.c.held == 1,
         ~exists().where(
             _ahead.c.schedule_id == bindparam("schedule"),
+            _ahead.c.node_key == bindparam("key"),
             # Literal words: a list of bound values cannot be part of a statement for many rows.
             text("ahead.state IN ('ready', 'running', 'sealed', 'waiting_retry')"),
             _ahead.c.held == 0,
@@ -33,24 +38,26 @@ _release = (
 )
 
 
-def release(connection: Connection, schedules: Iterable[tuple[str, str]]) -> None:
-    """Let the next held action of each schedule (tenant, id) start, when nothing is ahead of it any more.
+def release(connection: Connection, lines: Iterable[Line]) -> None:
+    """Let the next held action of each line start, when nothing is ahead of it any more.
 
     Called in every transaction that ends an action: a held action without an unfinished one ahead is never stored.
     """
-    wanted = set(schedules)
-    if wanted and connection.dialect.name != "sqlite":
-        # One question for all instead of one update for each: mostly nothing is held.
-        some = connection.scalars(_with_held, {"schedules": sorted(schedule for _tenant, schedule in wanted)})
-        holding = set(some)
-        wanted = {each for each in wanted if each[1] in holding}
-    rows = [{"tenant": tenant, "schedule": schedule} for tenant, schedule in sorted(wanted)]
-    if rows:
-        connection.execute(_release, rows)
+    wanted = set(lines)
+    if not wanted:
+        return
+    # One question for all instead of one update for each: mostly nothing is held.
+    rows = connection.execute(_with_held, {"schedules": sorted({schedule for _tenant, schedule, _key in wanted})})
+    holding = {(schedule, key) for schedule, key in rows}
+    values = [
+        {"tenant": each[0], "schedule": each[1], "key": each[2]} for each in sorted(wanted) if each[1:] in holding
+    ]
+    if values:
+        connection.execute(_release, values)
 
 
 _with_held = (
-    select(actions.c.schedule_id)
+    select(actions.c.schedule_id, actions.c.node_key)
     .where(
         actions.c.schedule_id.in_(bindparam("schedules", expanding=True)),
         actions.c.state == "ready",
@@ -74,17 +81,17 @@ class Unfinished:
     backfilling: int = 0
 
 
-def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[str, Unfinished]:
-    """Count the unfinished actions of these schedules; a schedule without any is absent."""
+def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[str, str], Unfinished]:
+    """Count the unfinished actions of these schedules, by schedule and node key; a line without any is absent."""
     if not schedule_ids:
         return {}
-    key = (actions.c.schedule_id, actions.c.state, actions.c.held, actions.c.origin)
+    key = (actions.c.schedule_id, actions.c.node_key, actions.c.state, actions.c.held, actions.c.origin)
     rows = connection.execute(
         select(*key, func.count()).where(actions.c.schedule_id.in_(schedule_ids), is_open).group_by(*key)
     )
-    found: dict[str, Unfinished] = {}
-    for schedule, state, held, origin, count in rows:
-        before = found.get(schedule, _NOTHING)
+    found: dict[tuple[str, str], Unfinished] = {}
+    for schedule, node_key, state, held, origin, count in rows:
+        before = found.get((schedule, node_key), NOTHING)
         standing, retrying, backfilling = before.standing, before.retrying, before.backfilling
         if state == "waiting_retry":
             retrying += count
@@ -94,8 +101,13 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[str, Unf
             standing = Standing(standing.busy, standing.waiting + count)
         else:
             standing = Standing(standing.busy + count, standing.waiting)
-        found[schedule] = Unfinished(standing, retrying, backfilling)
+        found[schedule, node_key] = Unfinished(standing, retrying, backfilling)
     return found
 
 
-_NOTHING = Unfinished(Standing(), 0)
+def busy(connection: Connection, schedule_id: str, node_key: str = "") -> bool:
+    """Whether anything of this line is unfinished."""
+    return (schedule_id, node_key) in unfinished(connection, [schedule_id])
+
+
+NOTHING = Unfinished(Standing(), 0)

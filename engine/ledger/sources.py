@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, select
 
+from lodger.engine.identity import OWNED, PLATFORM
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
 from lodger.engine.policy import grants
 from lodger.engine.policy.allowance import Allowance
 from lodger.engine.policy.grants import Grants
 from lodger.engine.settings import Settings
+from lodger.engine.typed_params import Field, read_fields
 from lodger.sandbox.limits import LIMITS, Limits
 
 #: Versions and limits kept.
@@ -26,9 +28,14 @@ VersionKey = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a version of a script runs as: ``name`` of the script, and its modules or its WebAssembly module.
+    """What a version of a script runs as.
 
-    ``grants`` are those that the version needs, as JSON text.
+    Attributes:
+        name: of the script, with @ before it when it is the platform's and another tenant's claim.
+        modules, wasm: its content; one of the two holds it.
+        grants: those that the version needs, as JSON text.
+        kind: script, ping or host.
+        fields: its typed params, None for any JSON value.
     """
 
     name: str
@@ -36,21 +43,27 @@ class Source:
     wasm: bytes | None
     size: int
     grants: str | None = None
+    kind: str = "script"
+    fields: tuple[Field, ...] | None = None
 
 
 _version = (
-    select(scripts.c.name, script_versions.c.modules, script_versions.c.wasm, script_versions.c.grants)
+    select(
+        scripts.c.name, scripts.c.tenant_id, scripts.c.kind,
+        script_versions.c.modules, script_versions.c.wasm, script_versions.c.grants, script_versions.c.fields,
+    )
     .join_from(
         script_versions,
         scripts,
         (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id == script_versions.c.script_id),
     )
     .where(
-        script_versions.c.tenant_id == bindparam("tenant"),
+        # The platform's scripts have their versions there; that this tenant may run one was decided when it was bound.
+        script_versions.c.tenant_id.in_((bindparam("tenant"), PLATFORM)),
         script_versions.c.script_id == bindparam("script"),
         script_versions.c.version == bindparam("number"),
     )
-)
+)  # fmt: skip
 
 
 class Sources:
@@ -137,8 +150,9 @@ class Sources:
 
 
 def _read(connection: Connection, key: VersionKey) -> Source:
-    name, text, wasm, grants = connection.execute(
-        _version, dict(zip(("tenant", "script", "number"), key, strict=True))
-    ).one()
-    module = None if wasm is None else bytes(wasm)
-    return Source(name, json.loads(text), module, len(text) + len(module or b""), grants)
+    row = connection.execute(_version, dict(zip(("tenant", "script", "number"), key, strict=True))).one()
+    module = None if row.wasm is None else bytes(row.wasm)
+    name = row.name if row.tenant_id == key[0] else OWNED + row.name
+    fields = read_fields(json.loads(row.fields)) if row.fields else None
+    size = len(row.modules) + len(module or b"") + len(row.fields or "")
+    return Source(name, json.loads(row.modules), module, size, row.grants, row.kind, fields)

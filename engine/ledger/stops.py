@@ -10,14 +10,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, TextClause, and_, insert, literal, select, update
 
 from lodger.engine.ledger.schema.scheduling import actions, attempts, is_open, is_running
+from lodger.engine.ledger.serial import Line
 
 _c = actions.c
 
 
-def stop_running(connection: Connection, schedules: Iterable[tuple[str, str]], now_us: int, *, reason: str) -> None:
-    """Cancel every unfinished action of these schedules (tenant, id), the running ones included."""
-    for tenant, schedule in schedules:
-        cancel_where(connection, and_(_c.tenant_id == tenant, _c.schedule_id == schedule), now_us, reason)
+def stop_running(connection: Connection, lines: Iterable[Line], now_us: int, *, reason: str) -> None:
+    """Cancel every unfinished action of these lines, the running ones included."""
+    for tenant, schedule, key in lines:
+        mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key)
+        cancel_where(connection, mine, now_us, reason)
 
 
 def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_us: int, *, reason: str) -> None:
@@ -53,7 +55,8 @@ def close_attempts(connection: Connection, which: ColumnElement[bool] | TextClau
         "finished_us": literal(now_us),
         "outcome": literal("cancelled"),
         "cpu_us": literal(0),
-        "wall_us": literal(now_us) - _c.started_us,
+        # The node that runs it knows the rest, and says it when the worker is dead: ledger.remains.
+        "wall_us": literal(0),
         "memory_peak_bytes": literal(0),
         "host_calls": literal(0),
     }

@@ -1,7 +1,7 @@
 """Tenants: create, suspend, resume, delete. Each takes effect at once, on clocks, waiting and running actions."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.identity import OWNED, PLATFORM
 from lodger.engine.ledger import clocks, naming, turns
 from lodger.engine.ledger.books import Books, listed
 from lodger.engine.ledger.records import AnyRow, Tenant
@@ -19,7 +20,11 @@ from lodger.engine.ledger.sources import PROCESS_LIMITS, Sources
 from lodger.engine.ledger.stops import close_attempts
 from lodger.engine.policy.allowance import NAMES as ALLOWED
 from lodger.engine.policy.allowance import Allowance
+from lodger.engine.policy.labels import parse_labels, written
 from lodger.sandbox.limits import Limits
+
+#: As people give them: a text with commas, or several.
+Labels = str | Iterable[str] | None
 
 _SUSPENDED = "suspended"
 
@@ -34,6 +39,7 @@ def create(
     *,
     grants: str | None = None,
     people: str | None = None,
+    labels: Labels = None,
 ) -> Tenant:
     """Make a tenant; a deleted one of the same id begins anew under the next generation.
 
@@ -44,13 +50,21 @@ def create(
         Conflict: tenant_exists.
     """
     naming.check(tenant_id, "tenant_id_invalid", "a tenant", "use your own key of the customer, such as its id or slug")
-    cap = _checked(limits or {}, books.sources).concurrent_runs
+    if tenant_id.startswith(OWNED):
+        raise InputError(
+            "tenant_id_invalid",
+            f"{tenant_id!r} cannot name a tenant",
+            why=f"{OWNED} stands for the platform",
+            fix="leave it out",
+        )
+    cap, bound = _checked(limits or {}, books.sources).concurrent_runs, written(parse_labels(labels))
     values = {
         "name": name or tenant_id,
         "state": "active",
         "limits": json.dumps(limits or {}, sort_keys=True),
         "grants": grants,
         "people": people,
+        "labels": bound,
         "created_us": now_us,
     }
     before = _row(connection, tenant_id)
@@ -67,7 +81,9 @@ def create(
         connection.execute(
             update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values)
         )
-    connection.execute(insert(turn_rows).values(tenant_id=tenant_id, served_us=0, startable_at=None, cap=cap))
+    connection.execute(
+        insert(turn_rows).values(tenant_id=tenant_id, bound=bound, served_us=0, startable_at=None, cap=cap)
+    )
     return get(connection, tenant_id)
 
 
@@ -90,7 +106,7 @@ def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
 def _tenant(row: AnyRow) -> Tenant:
     return Tenant(
         row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us),
-        listed(row.grants), listed(row.people) or (),
+        listed(row.grants), listed(row.people) or (), tuple(row.labels.split()),
     )  # fmt: skip
 
 
@@ -120,18 +136,19 @@ def demand_active(connection: Connection, tenant_id: str) -> Tenant:
 
 
 def some(connection: Connection, *, after: str | None = None, limit: int | None = None) -> list[Tenant]:
-    """Give tenants that are not deleted, by id; those behind ``after``."""
-    statement = select(tenants).where(tenants.c.state != "deleted").order_by(tenants.c.id).limit(limit)
+    """Give customers that are not deleted, by id; those behind ``after``."""
+    there = (tenants.c.state != "deleted", tenants.c.id != PLATFORM)
+    statement = select(tenants).where(*there).order_by(tenants.c.id).limit(limit)
     if after is not None:
         statement = statement.where(tenants.c.id > after)
     return [_tenant(row) for row in connection.execute(statement)]
 
 
 def edit(books: Books, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:
-    """Change ``name``, or all of ``limits``.
+    """Change ``name``, all of ``limits``, or all of ``labels``; what waits goes by them at once.
 
     Raises:
-        InputError: limit_unknown, limit_out_of_range.
+        InputError: limit_unknown, limit_out_of_range, label_invalid.
     """
     turns.lock(connection, [tenant_id])
     get(connection, tenant_id)
@@ -143,6 +160,9 @@ def edit(books: Books, connection: Connection, tenant_id: str, wanted: Mapping[s
         cap = _checked(limits, books.sources).concurrent_runs
         values["limits"] = json.dumps(limits, sort_keys=True)
         connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
+    if "labels" in wanted:
+        values["labels"] = bound = written(parse_labels(wanted["labels"]))
+        connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(bound=bound))
     if values:
         connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(values))
     turns.refresh(connection, [tenant_id])
@@ -192,6 +212,10 @@ def erase(connection: Connection, tenant_id: str) -> None:
     """
     turns.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
+    if tenant_id == PLATFORM:
+        raise Conflict(
+            "platform_stays", "the platform itself cannot be deleted", fix="delete its schedules, or suspend it"
+        )
     _move_on(connection, tenant, "deleted")
     connection.execute(
         update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}", grants=None, people=None)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from lodger.engine.ledger import turns
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.executor import Claim, Finished, Stopped
 from lodger.engine.node.service import Service
 from lodger.engine.policy.placement import Room, long_slots
 from lodger.sandbox.job import ScriptError
@@ -41,7 +41,7 @@ class Dispatcher(Service):
             return node.settings.poll_s
         now = self.clock.now_us()
         until = now + int(node.settings.peek_s * 1_000_000)
-        upcoming = await node.pen.read(partial(turns.next_startable, until_us=until))
+        upcoming = await node.pen.read(partial(turns.next_startable, until_us=until, labels=lease.labels))
         now = self.clock.now_us()
         if upcoming is None:
             return node.settings.poll_s
@@ -72,8 +72,10 @@ class Dispatcher(Service):
     async def _attempt(self, claim: Claim) -> None:
         try:
             finished = await self._node.executor.execute(claim)
-        except asyncio.CancelledError:
-            # The attempt is this node's no more; whoever took it away has written the row.
+        except asyncio.CancelledError as killed:
+            # The attempt is this node's no more; whoever took it away has written the row, without what only we know.
+            if isinstance(killed, Stopped):
+                self._node.remains.put(claim, killed.remains)
             self.forget(claim)
             return
         except Exception as error:  # noqa: BLE001 - an executor must answer; that it did not is our fault, never the tenant's

@@ -1,10 +1,12 @@
 """The seam between the ledger's claims and whatever runs them: real workers, a host handler, or nothing at all in a benchmark."""
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lodger.engine.capabilities.fetching import Fetched
 from lodger.engine.policy.grants import DEFAULT, Grants, parse
+from lodger.engine.typed_params import Field
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -30,6 +32,8 @@ class Claim:
         tries: which try of its step this is, from 1.
         dry_run: journal is shown, never applied.
         fetches: in a dry run every request leaves, not only those that change nothing.
+        kind: what executes it: script, ping, host.
+        fields: the typed params of its script, None for any JSON value.
     """
 
     action_id: str
@@ -58,6 +62,8 @@ class Claim:
     last_node: str | None = None
     wasm: bytes | None = field(default=None, repr=False)
     fetches: bool = False
+    kind: str = "script"
+    fields: tuple[Field, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,14 @@ class Finished:
     fetched: tuple[Fetched, ...] = ()
 
 
+class Stopped(asyncio.CancelledError):
+    """The attempt was killed by the cancellation of its task; ``remains`` is what it had logged and used till then."""
+
+    def __init__(self, remains: Finished) -> None:
+        super().__init__()
+        self.remains = remains
+
+
 class Executor(Protocol):
     """Runs claims. It must answer for every claim; an exception is an engine fault."""
 
@@ -92,5 +106,5 @@ class Executor(Protocol):
         ...
 
     async def execute(self, claim: Claim) -> Finished:
-        """Run one attempt to its end; cancelling the awaiting task kills the worker."""
+        """Run one attempt to its end; cancelling the awaiting task kills the worker. May then raise :class:`Stopped`."""
         ...

@@ -3,15 +3,16 @@
 import asyncio
 import logging
 import os
+import re
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.errors import Unavailable
+from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.events import Event
-from lodger.engine.ledger import claims, leases, retiming
+from lodger.engine.ledger import claims, leases, places, retiming
 from lodger.engine.ledger.books import database_us
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.clocks import Ticked
@@ -23,18 +24,40 @@ from lodger.engine.node.committer import Committer
 from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
 from lodger.engine.node.finisher import Finisher
+from lodger.engine.node.host_executor import HostExecutor
+from lodger.engine.node.kinds import Kinds
 from lodger.engine.node.pen import Pen
+from lodger.engine.node.remains import Remains
 from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
 from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
 from lodger.engine.node.server_clock import ServerClock
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.ticker import Ticker
+from lodger.engine.policy.labels import parse_labels
 from lodger.engine.policy.placement import Room
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
 
+#: Most letters of a node's name.
+NAME_LENGTH = 200
 _log = logging.getLogger("lodger.node")
+
+
+def named(name: str) -> str:
+    """Check a node's name, which is a label too.
+
+    Raises:
+        InputError: node_name_invalid.
+    """
+    if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable() or re.search(r"[\s,]", name):
+        raise InputError(
+            "node_name_invalid",
+            f"{name!r} cannot name a node",
+            why=f"a name has 1 to {NAME_LENGTH} printable characters, no space and no comma",
+            fix="such as the host's name",
+        )
+    return name
 
 
 class Node:
@@ -61,10 +84,13 @@ class Node:
         self.books = engine.books
         self.clock = ServerClock(engine.books.clock)
         self.settings = engine.books.settings
-        self.executor = executor or SandboxExecutor.of(engine)
+        self.executor: Executor = Kinds({
+            "script": executor or SandboxExecutor.of(engine),
+            "host": HostExecutor(engine.handlers, self.clock, lambda: self.name),
+        })  # fmt: skip
         self.apply_effects = apply_effects or effects_applier(self.clock)
         self.id = self.books.ids.new()
-        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
+        self.name = named(name or f"{socket.gethostname()}-{os.getpid()}")
         self.lease: Lease | None = None
         self.renewed_s = 0.0
         self._started = False
@@ -76,10 +102,10 @@ class Node:
         self._started = True
         self.pen = Pen(self.books.database)
         self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
-        self.finisher = Finisher(self)
+        self.finisher, self.remains = Finisher(self), Remains(self)
         self._services: list[Service] = [
-            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.finisher, self.dispatcher,
-            self.ticker,
+            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.finisher, self.remains,
+            self.dispatcher, self.ticker,
         ]  # fmt: skip
         self._loop = asyncio.get_running_loop()
         self._forget = self.engine.watch(self._changed)
@@ -105,6 +131,7 @@ class Node:
         await asyncio.gather(*attempts, return_exceptions=True)
         try:
             await self.committer.flush()
+            await self.remains.flush()
             if self.lease is not None:
                 await self.pen.write(partial(leases.resign, lease=self.lease, now_us=self.clock.now_us()))
         except Exception as error:  # noqa: BLE001 - the database may be gone; the rescuer of another node does it then
@@ -119,10 +146,17 @@ class Node:
         begun = self.clock.elapsed_s()
         now = self.clock.now_us()
         self.lease = await self.pen.write(
-            partial(leases.register, self.books, node_id=self.id, name=self.name, now_us=now)
-        )
+            partial(
+                leases.register, self.books, node_id=self.id, name=self.name, now_us=now, labels=self.labels(),
+                slots=self.settings.slots,
+            )
+        )  # fmt: skip
         self.renewed_s = begun
         await self.compare_clocks()
+
+    def labels(self) -> frozenset[str]:
+        """Give what this node carries beside its name: labels of the settings, and the handlers of this process."""
+        return frozenset(parse_labels(self.settings.labels)) | self.engine.handlers.labels
 
     async def _retime(self) -> None:
         """Bring the clocks to this process's zone data, and tell what that moved."""
@@ -253,6 +287,11 @@ class Node:
             self.tell("node_lost", node=name)
         for each in rescued.actions:
             self.tell("rescued", (each.tenant_id, each.schedule_id, each.action_id), state=each.state)
+
+    def told_gone(self, rows: Sequence[Any]) -> None:
+        """Tell what waited for a node that is gone."""
+        for row in rows:
+            self.tell("skipped", (row.tenant_id, row.schedule_id, row.id), reason=places.GONE, node=row.node_key)
 
     def told_expiry(self, rows: Sequence[Any]) -> None:
         """Tell what has waited too long."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from lodger.engine.ledger import expiry, leases
+from lodger.engine.ledger import expiry, leases, places
 from lodger.engine.node.service import Service
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class Heartbeat(Service):
             await node.register()
         elif await node.pen.write(partial(leases.renew, node.books, lease=lease, now_us=now)):
             node.renewed_s = begun
+            labels = node.labels()
+            if not labels <= lease.labels or len(labels) + 1 != len(lease.labels):
+                node.lease = await node.pen.write(partial(leases.relabel, lease=lease, labels=labels))
             await node.compare_clocks()
         else:
             node.lose_lease("another node has taken it")
@@ -56,7 +59,7 @@ class Warden(Service):
 
 
 class Rescuer(Service):
-    """Takes back what lost nodes and silent attempts hold, which runs again; ends what has waited too long."""
+    """Takes back what lost nodes and silent attempts hold, which runs again; ends what waits too long, or for nobody."""
 
     name: ClassVar[str] = "rescuer"
 
@@ -72,6 +75,9 @@ class Rescuer(Service):
             node.told_rescue(await node.pen.write(partial(leases.rescue, node.books, now_us=now)))
         if await node.pen.read(partial(expiry.due, now_us=now)):
             node.told_expiry(await node.pen.write(partial(expiry.expire, now_us=now)))
+        gone = await node.pen.read(partial(places.deserted, node.books, now_us=now))
+        if gone:
+            node.told_gone(await node.pen.write(partial(places.give_up, gone=gone, now_us=now)))
         return node.settings.lease_s / 4
 
 

@@ -1,5 +1,6 @@
 """Runs claims in real walls: a claim becomes an Attempt and a Job, the sandbox's report becomes Finished."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -25,7 +26,7 @@ from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import fetches, secrets
 from lodger.engine.ledger.secrets import Opened
 from lodger.engine.node.attempt import Attempt
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.executor import Claim, Finished, Stopped
 from lodger.engine.node.people import AskedPeople, StoredPeople
 from lodger.engine.vault.vault import Vault
 from lodger.engine.verbs.module_check import shelf_of
@@ -37,6 +38,16 @@ if TYPE_CHECKING:
     from lodger.engine.sync import Engine
 
 _log = logging.getLogger("lodger.node")
+
+
+#: How long a killed worker's report is waited for, seconds.
+REPORT_S = 2.0
+
+
+class _Killed(Exception):
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
 
 
 class SandboxExecutor:
@@ -113,7 +124,7 @@ class SandboxExecutor:
             self._read.close()
 
     async def execute(self, claim: Claim) -> Finished:
-        """Run one attempt to its end."""
+        """Run one attempt to its end; cancelled, it raises :class:`lodger.engine.node.executor.Stopped`."""
         await looked(self._datasets, self._look)
         now_us = self._clock.now_us()
         attempt = Attempt(
@@ -129,7 +140,9 @@ class SandboxExecutor:
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
         )
         try:
-            report = await self.pool.run(as_job(claim, attempt), attempt)
+            report = await self._see_through(as_job(claim, attempt), attempt)
+        except _Killed as killed:
+            raise Stopped(finished(claim, attempt, killed.report)) from None
         finally:
             attempt.close()
         return finished(claim, attempt, report)
@@ -162,6 +175,24 @@ class SandboxExecutor:
         return await self._read(
             partial(fetches.kept, tenant_id=claim.tenant_id, action_id=claim.action_id, step=claim.step)
         )
+
+    async def _see_through(self, job: Job, attempt: Attempt) -> Report:
+        """Run a job in a task of its own, so that a cancellation does not lose what it has said."""
+        stop = asyncio.get_running_loop().create_future()
+        running = asyncio.ensure_future(self.pool.run(replace(job, stop=stop), attempt))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stop.set_result(None)
+            try:
+                await asyncio.wait({running}, timeout=REPORT_S)
+            finally:
+                # It has not begun yet, or this wait was cancelled too.
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+            if running.cancelled() or running.exception() is not None:
+                raise
+            raise _Killed(running.result()) from None
 
 
 def as_job(claim: Claim, attempt: Attempt) -> Job:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Any
 
 from lodger.engine.errors import InputError
 from lodger.engine.policy.defaults import number, whole, word
+from lodger.engine.policy.labels import parse_labels
 
 #: Longest jitter and longest wait before an action expires, seconds.
 JITTER_MOST_S = 86_400.0
@@ -21,6 +22,30 @@ class Priority(IntEnum):
     HIGH = -1
     NORMAL = 0
     LOW = 1
+
+
+class Placement(StrEnum):
+    """Where a slot's action runs."""
+
+    ANY = "any"
+    EVERY_NODE = "every_node"
+
+
+def parse_placement(text: str) -> Placement:
+    """Read ``any`` or ``every_node``.
+
+    Raises:
+        InputError: placement_invalid.
+    """
+    try:
+        return Placement(str(text).strip().lower())
+    except ValueError:
+        raise InputError(
+            "placement_invalid",
+            f"there is no placement {text!r}",
+            why="it says on which nodes a slot runs",
+            fix="one of: " + ", ".join(Placement),
+        ) from None
 
 
 def parse_priority(text: str) -> Priority:
@@ -49,12 +74,16 @@ class Conduct:
         expires_s: an action that has not started so long after it was due is ``expired``; 0 means never.
         priority: high, normal or low.
         pause_after: the schedule is paused after so many failed actions in a row; 0 means never.
+        labels: what a node must carry to run it; see :mod:`lodger.engine.policy.labels`.
+        placement: ``any`` node, or once on ``every_node`` that carries the labels.
     """
 
     jitter_s: float = number("jitter_s")
     expires_s: float = number("expires_s")
     priority: str = word("priority")
     pause_after: int = whole("pause_after")
+    labels: tuple[str, ...] = ()
+    placement: Placement = Placement.ANY
 
     def __post_init__(self) -> None:
         _within("jitter_s", self.jitter_s, JITTER_MOST_S)
@@ -63,6 +92,8 @@ class Conduct:
         if self.pause_after != int(self.pause_after):
             raise _refused("pause_after", self.pause_after, "a whole number")
         parse_priority(self.priority)
+        object.__setattr__(self, "labels", parse_labels(self.labels))
+        object.__setattr__(self, "placement", parse_placement(self.placement))
 
     @property
     def jitter(self) -> timedelta:
@@ -81,7 +112,7 @@ class Conduct:
 
     def as_dict(self) -> dict[str, Any]:
         """Give the policies as a JSON-able object."""
-        return asdict(self)
+        return asdict(self) | {"labels": list(self.labels), "placement": self.placement.value}
 
     def stops(self, failures: int) -> bool:
         """Whether a schedule with so many failed actions in a row is paused."""

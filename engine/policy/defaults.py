@@ -32,6 +32,10 @@ POLICIES: tuple[PolicySpec, ...] = (
     PolicySpec("expires_s", 0.0, "an action that has not started so long after it was due expires; 0: never"),
     PolicySpec("priority", "normal", "which of a tenant's actions starts first: high, normal, low"),
     PolicySpec("pause_after", 0, "the schedule is paused after so many failed actions in a row; 0: never"),
+    PolicySpec("labels", "", "what a node must carry to run it, such as highmem; node:NAME is the node of that name"),
+    PolicySpec(
+        "placement", "any", "where a slot runs: any (one node), every_node (once on each that carries the labels)"
+    ),
     PolicySpec("backfill_max", 1000, "most slots that one backfill turns into actions"),
 )
 

@@ -118,13 +118,18 @@ class Actions(Verbs):
         *,
         params: Json = None,
         request_key: str | None = None,
+        node: str | None = None,
     ) -> Action:
-        """Run a schedule's script now; by a Schedule, or by tenant and name or id."""
+        """Run a schedule's script now; by a Schedule, or by tenant and name or id.
+
+        Args:
+            node: name of the node that shall run it; any one unless told, also of a schedule placed on every node.
+        """
         tenant_id, name = _whose(schedule, tenant_id)
         with self._changing("actions.run_now", tenant_id, name) as change:
             before = actions.asked(change.connection, tenant_id, request_key)
             made = before or actions.run_now(
-                self.books, change.connection, tenant_id, name, params, request_key, self._now_us
+                self.books, change.connection, tenant_id, name, params, request_key, self._now_us, node
             )
             return change.made(made, changed=before is None)
 

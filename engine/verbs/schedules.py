@@ -19,8 +19,9 @@ from lodger.engine.ledger.records import (
     ScheduleRevision,
 )
 from lodger.engine.ledger.revisions import Wish
-from lodger.engine.policy.conduct import Conduct
+from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
+from lodger.engine.policy.labels import parse_labels
 from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.shapes import shaped
@@ -62,6 +63,8 @@ class Schedules(Verbs):
         expires_s: float = number("expires_s"),
         priority: str = word("priority"),
         pause_after: int = whole("pause_after"),
+        labels: str | Iterable[str] = word("labels"),
+        placement: str = word("placement"),
         grants: Iterable[str] | None = None,
         first_after: datetime | None = None,
         version: int | str | None = None,
@@ -81,6 +84,8 @@ class Schedules(Verbs):
             expires_s: what has not started so long after it was due expires; 0: never.
             priority: high, normal, low, among the tenant's own actions.
             pause_after: paused after so many failed actions in a row; 0: never.
+            labels: a node must carry all of them to run it; ``node:NAME`` is the node of that name.
+            placement: any, or every_node: each slot runs once on each living node that carries the labels (platform only).
             grants: of its scripts' grants those it gives them; None for all of them.
             why: the reason, kept with the revision and in the audit log.
 
@@ -92,7 +97,7 @@ class Schedules(Verbs):
             InputError, NotFound, Conflict: whatever else is wrong.
         """
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
-        conduct = Conduct(jitter_s, expires_s, priority, pause_after)
+        conduct = Conduct(jitter_s, expires_s, priority, pause_after, parse_labels(labels), parse_placement(placement))
         steps = script if version is None else revisions.with_version(script, version)
         wish = Wish(steps, wished, missed, overlap, retry, limits, params, conduct, grants)
         owed = aware(first_after)
@@ -133,6 +138,8 @@ class Schedules(Verbs):
         expires_s: float = UNCHANGED,
         priority: str = UNCHANGED,
         pause_after: int = UNCHANGED,
+        labels: str | Iterable[str] = UNCHANGED,
+        placement: str = UNCHANGED,
         grants: Iterable[str] | None = UNCHANGED,
         version: int | str | None = UNCHANGED,
         why: str | None = None,
@@ -170,6 +177,8 @@ class Schedules(Verbs):
             "expires_s": expires_s,
             "priority": priority,
             "pause_after": pause_after,
+            "labels": labels if labels is UNCHANGED else parse_labels(labels),
+            "placement": placement,
         }
         named, change, conduct = (
             {name: value for name, value in given.items() if value is not UNCHANGED}

@@ -1,17 +1,22 @@
 """The verbs on scripts and their versions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lodger.engine.errors import Conflict, NotFound
+from lodger.engine.handlers import Handler
+from lodger.engine.identity import PLATFORM
 from lodger.engine.ledger import differences, keys, scripts, tenants
 from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.records import Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.ledger.script_content import Content, Given, read
+from lodger.engine.typed_params import read_fields
 from lodger.engine.verbs.module_check import ModuleCheck
 from lodger.engine.verbs.noun import UNCHANGED, Verbs
 
 # Inside the noun the word ``list`` is a verb.
+ScriptList = list[Script]
 ScriptPage = Page[Script]
 VersionPage = Page[ScriptVersion]
 
@@ -29,6 +34,8 @@ class Scripts(Verbs):
         source: Given,
         *,
         grants: Iterable[str] | None = UNCHANGED,
+        params: Mapping[str, Any] | None = None,
+        offered: bool = False,
         why: str | None = None,
         after_version: int | None = None,
     ) -> ScriptVersion:
@@ -38,16 +45,19 @@ class Scripts(Verbs):
             source: the text of ``main.js``, source by file name with ``main.js`` among them, or the bytes of a WebAssembly module,
                 which is compiled first, in a locked worker.
             grants: of the tenant's grants those that this script needs; None for all of them. Left out: as the version before.
+            params: its typed params, see :mod:`lodger.engine.typed_params`; None for any JSON value.
+            offered: every tenant may bind it, by its name with @ before it; for scripts of the tenant ``@platform``.
             why: the reason, kept with the version and in the audit log.
             after_version: refuse when another version has come since this one; 0 when there may be none at all.
 
         Raises:
             InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large, not_webassembly,
-                module_refused, module_too_costly, grant_unknown, why_invalid.
+                module_refused, module_too_costly, grant_unknown, why_invalid, fields_invalid, not_offerable.
             Conflict: scripts_full, versions_full, changed_meanwhile.
             Unavailable: a module cannot be compiled on this host.
         """
         content = self._compiled(tenant_id, name, source) if isinstance(source, bytes) else source
+        fields = read_fields(params)
         needs = encoded if grants is UNCHANGED else lambda _before: encoded(grants)
         with self._changing("scripts.put", tenant_id, name, name) as change:
             latest = scripts.latest(change.connection, tenant_id, name)
@@ -70,8 +80,18 @@ class Scripts(Verbs):
                     self._now_us,
                     change.act_because(why),
                     needs=needs,
+                    fields=fields,
+                    offered=offered,
                 )
             )
+
+    def put_handler(self, handler: Handler) -> ScriptVersion:
+        """Store a handler as a script of the platform's; see :meth:`lodger.engine.sync.Engine.handler`."""
+        with self._changing("scripts.put_handler", PLATFORM, handler.name, handler.name) as change:
+            latest = scripts.latest(change.connection, PLATFORM, handler.name)
+            if latest is not None:
+                change.before(latest)
+            return change.made(scripts.put_handler(self.books, change.connection, handler, self._now_us, change.act))
 
     def _compiled(self, tenant_id: str, name: str, wasm: bytes) -> Content:
         # Outside of the transaction: nobody waits for a stranger's module to compile.
@@ -130,9 +150,15 @@ class Scripts(Verbs):
             return change.made(
                 scripts.put(
                     self.books, change.connection, tenant_id, name, old, self._now_us, act,
-                    needs=lambda _before: encoded(found.grants),
+                    needs=lambda _before: encoded(found.grants), fields=read_fields(found.fields),
+                    offered=scripts.is_offered(change.connection, found.script_id),
                 )
             )  # fmt: skip
+
+    def offered(self) -> ScriptList:
+        """Give the platform's scripts that every tenant may bind, by name; their ``fields`` say what they want to be told."""
+        with self.books.database.read() as connection:
+            return scripts.offered(connection)
 
     def list(self, tenant_id: str, *, limit: int | None = None, cursor: str | None = None) -> ScriptPage:
         """Give the tenant's scripts, by name: all of them, or a page (see :meth:`Tenants.list`)."""

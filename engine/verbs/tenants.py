@@ -25,6 +25,7 @@ class Tenants(Verbs):
         *,
         grants: Iterable[str] = (),
         people: Iterable[str] = (),
+        labels: str | Iterable[str] | None = None,
     ) -> Tenant:
         """Make a tenant.
 
@@ -32,9 +33,10 @@ class Tenants(Verbs):
             limits: process limits and ``concurrent_runs`` as the operator allows them.
             grants: what its scripts may do beside what every tenant's may (setting ``grants``), like ``sets:write``.
             people: its own people, whom scripts may mail: addresses, and ``*@example.com`` for whole domains.
+            labels: only nodes that carry all of them run anything of this tenant; ``node:NAME`` is the node of that name.
 
         Raises:
-            InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, grant_unknown, address_invalid.
+            InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, grant_unknown, address_invalid, label_invalid.
             Conflict: tenant_exists.
         """
         more, own = tuple(grants), encoded_people(people)
@@ -49,6 +51,7 @@ class Tenants(Verbs):
                 self._now_us,
                 grants=held,
                 people=own,
+                labels=labels,
             )
             return change.made(made)
 
@@ -71,15 +74,22 @@ class Tenants(Verbs):
             found = tenants.some(connection, after=after, limit=keys.most(limit))
             return keys.page(connection, "tenants", found, limit, lambda each: each.id)
 
-    def edit(self, tenant_id: str, *, name: str = UNCHANGED, limits: Mapping[str, Any] | None = UNCHANGED) -> Tenant:
-        """Change the name, or all the limits at once; attempts that start from now on have the new ones.
+    def edit(
+        self,
+        tenant_id: str,
+        *,
+        name: str = UNCHANGED,
+        limits: Mapping[str, Any] | None = UNCHANGED,
+        labels: str | Iterable[str] | None = UNCHANGED,
+    ) -> Tenant:
+        """Change the name, all the limits at once, or all the labels; attempts that start from now on have the new ones.
 
         Raises:
-            InputError: limit_unknown, limit_out_of_range.
+            InputError: limit_unknown, limit_out_of_range, label_invalid.
         """
         with self._changing("tenants.edit", tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
-            given = {"name": name, "limits": limits}
+            given = {"name": name, "limits": limits, "labels": labels}
             wanted = {key: value for key, value in given.items() if value is not UNCHANGED}
             return change.made(tenants.edit(self.books, change.connection, tenant_id, wanted))
 

@@ -29,6 +29,7 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     "grants.keep": lambda engine: engine.grants.keep("acme", ["kv"]),
     "grants.people": lambda engine: engine.grants.people("acme", ["a@example.com"]),
     "scripts.put": lambda engine: engine.scripts.put("acme", "job", "export default () => 2"),
+    "scripts.put_handler": lambda engine: engine.handler("rebuild-index")(print),
     "scripts.rollback": lambda engine: (
         engine.scripts.put("acme", "job", "export default () => 2"),
         engine.scripts.rollback("acme", "job", 1),
@@ -58,6 +59,7 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
 #: Verbs that only read.
 READS = {
     "tenants.get", "tenants.list", "scripts.get", "scripts.versions", "scripts.diff", "scripts.list", "scripts.module",
+    "scripts.offered",
     "schedules.get", "schedules.list", "schedules.revisions", "schedules.diff", "schedules.counters", "schedules.last_run",
     "schedules.preview", "actions.list", "actions.get", "actions.attempts", "actions.logs", "tokens.get", "tokens.list",
     "audit.list", "audit.export", "grants.list",

@@ -105,15 +105,16 @@ def test_nothing_of_a_session_outlives_its_transaction(url: str) -> None:
 
 def test_a_read_is_one_snapshot_and_writes_nothing(url: str) -> None:
     database = Database(url)
+    count = "SELECT count(*) FROM lodger_kv"
     with database.read() as reader:
-        assert reader.exec_driver_sql("SELECT count(*) FROM lodger_tenants").scalar() == 0
+        assert reader.exec_driver_sql(count).scalar() == 0
         with database.write() as writer:
-            writer.exec_driver_sql("INSERT INTO lodger_tenants VALUES ('t', 't', 'active', 1, '{}', 0)")
-        assert reader.exec_driver_sql("SELECT count(*) FROM lodger_tenants").scalar() == 0
+            writer.exec_driver_sql("INSERT INTO lodger_kv VALUES ('t', '', 'k', '1', NULL, 0)")
+        assert reader.exec_driver_sql(count).scalar() == 0
     with pytest.raises((DBAPIError, Unavailable)), database.read() as reader:
-        reader.exec_driver_sql("DELETE FROM lodger_tenants")
+        reader.exec_driver_sql("DELETE FROM lodger_kv")
     with database.read() as reader:
-        assert reader.exec_driver_sql("SELECT count(*) FROM lodger_tenants").scalar() == 1
+        assert reader.exec_driver_sql(count).scalar() == 1
     database.close()
 
 

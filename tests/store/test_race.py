@@ -48,7 +48,7 @@ def tick_beside_commit(bench: Bench) -> list[str]:
         assert len(clocks.tick(books, connection, bench.clock.us)) == 1
         other = threading.Thread(target=commit)
         other.start()
-        until(lambda: waits(bench))
+        until(lambda: waits(bench) or not other.is_alive())
     other.join()
     bench.run()
     return bench.states(schedule)

@@ -193,7 +193,9 @@ def test_kept_sources_are_bounded_in_bytes(ledger: Bench) -> None:
         for number in range(5):
             script = ledger.engine.books.ids.new()
             connection.execute(
-                text("INSERT INTO lodger_scripts VALUES ('acme', :id, :name, 1, 0)"),
+                text(
+                    "INSERT INTO lodger_scripts (tenant_id, id, name, version, created_us) VALUES ('acme', :id, :name, 1, 0)"
+                ),
                 {"id": script, "name": f"n{number}"},
             )
             connection.execute(

@@ -5,6 +5,8 @@ foreign key crosses tenants; JSON is text. Every table is named ``lodger_…``, 
 may live in the same file, and ``tenants`` or ``actions`` are names that platforms use themselves.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -28,11 +30,21 @@ Us = BigInteger
 #: UUIDv7: 36 characters in SQLite, 16 bytes in PostgreSQL, ``str`` in Python on both.
 Id = String(36).with_variant(postgresql.UUID(as_uuid=False), "postgresql")
 Name = String(200)
+#: Labels in order, with a space between two.
+Labels = String(1000)
 
 #: States of an action that is not over yet.
 OPEN = ("ready", "running", "sealed", "waiting_retry")
 #: States from which an action may start.
 STARTABLE = ("ready", "waiting_retry")
+
+
+_STARTING = "startable_at IS NOT NULL"
+
+
+def where(condition: str) -> dict[str, Any]:
+    """Give the condition of a partial index, for either database."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
 
 def _listed(words: tuple[str, ...]) -> str:
@@ -52,25 +64,30 @@ tenants = Table(
     Column("grants", Text),
     # JSON list of addresses and *@domains: whom the tenant may mail without further grant.
     Column("people", Text),
+    # What a node must carry to run anything of this tenant, as policy.labels writes it.
+    Column("labels", Labels, nullable=False, server_default=""),
     Column("created_us", Us, nullable=False),
     CheckConstraint("state IN ('active', 'suspended', 'deleted')", name="state"),
 )
 
-#: One hot, narrow row per tenant: whose turn it is, and from when it has something that may start.
+#: Hot and narrow: whose turn it is, and from when it has something that may start. A tenant has one row for what any node
+#: may run (requires ''), which is its lock too, and one for each set of labels that its actions have required.
 turns = Table(
     "lodger_turns",
     metadata,
     Column("tenant_id", Name, primary_key=True),
+    Column("requires", Labels, primary_key=True, server_default=""),
+    # The tenant's own labels, here so that a claim sees them without a join.
+    Column("bound", Labels, nullable=False, server_default=""),
     Column("served_us", Us, nullable=False),
     # None: nothing may start now (no work, at its cap, suspended). Derived; turns.refresh is the only writer.
     Column("startable_at", Us),
     Column("cap", Integer, nullable=False),
-    Index(
-        "ix_lodger_turns_startable",
-        "startable_at",
-        sqlite_where=text("startable_at IS NOT NULL"),
-        postgresql_where=text("startable_at IS NOT NULL"),
-    ),
+    Index("ix_lodger_turns_startable", "requires", "startable_at", **where(_STARTING)),
+    # In the order of service: a claim reads as many rows as it takes, however many tenants wait.
+    Index("ix_lodger_turns_line", "requires", "served_us", "tenant_id", **where(_STARTING)),
+    # The few sets of labels that tenants are bound to are found by leaps.
+    Index("ix_lodger_turns_bound", "bound", **where("bound <> ''")),
 )
 
 scripts = Table(
@@ -80,8 +97,14 @@ scripts = Table(
     Column("id", Id, primary_key=True),
     Column("name", Name, nullable=False),
     Column("version", Integer, nullable=False),
+    # What executes it; 'bound' stands for a script of the platform's (of the same id) that this tenant has bound.
+    Column("kind", String(10), nullable=False, server_default="script"),
+    # Of the platform's own: 1 when any tenant may bind it.
+    Column("offered", SmallInteger, nullable=False, server_default="0"),
     Column("created_us", Us, nullable=False),
     UniqueConstraint("tenant_id", "name"),
+    CheckConstraint("kind IN ('script', 'ping', 'host', 'bound')", name="kind"),
+    Index("ix_lodger_scripts_bound", "id", **where("kind = 'bound'")),
 )
 
 script_versions = Table(
@@ -96,6 +119,8 @@ script_versions = Table(
     Column("digest", String(64), nullable=False),
     # JSON list: of the tenant's grants the ones this version needs; None: all of them.
     Column("grants", Text),
+    # The typed fields of its params, JSON; None: any JSON value.
+    Column("fields", Text),
     Column("created_us", Us, nullable=False),
     Column("created_by", Name),
     Column("why", Text),
@@ -124,8 +149,7 @@ schedules = Table(
         "tenant_id",
         "name",
         unique=True,
-        sqlite_where=text("deleted_us IS NULL"),
-        postgresql_where=text("deleted_us IS NULL"),
+        **where("deleted_us IS NULL"),
     ),
 )
 
@@ -148,6 +172,8 @@ schedule_revisions = Table(
     Column("params", Text),
     # JSON list: of the script's grants the ones this schedule gives it; None: all of them.
     Column("grants", Text),
+    # What a node must carry: the schedule's own labels, and the handlers among its steps.
+    Column("requires", Labels, nullable=False, server_default=""),
     # What "now" is for a rule that names no anchor of its own (every 90s, in 5m).
     Column("anchor_us", Us, nullable=False),
     Column("created_us", Us, nullable=False),
@@ -180,14 +206,12 @@ schedule_clock = Table(
     Index(
         "ix_lodger_schedule_clock_next",
         "next_at",
-        sqlite_where=text("next_at IS NOT NULL"),
-        postgresql_where=text("next_at IS NOT NULL"),
+        **where("next_at IS NOT NULL"),
     ),
     Index(
         "ix_lodger_schedule_clock_wake",
         "wake_at",
-        sqlite_where=text("wake_at IS NOT NULL"),
-        postgresql_where=text("wake_at IS NOT NULL"),
+        **where("wake_at IS NOT NULL"),
     ),
 )
 
@@ -218,7 +242,10 @@ actions = Table(
     Column("params", Text),
     Column("request_key", String(200)),
     Column("replay_of", Id),
+    # The node that alone may run it, by name: what a schedule placed on every node makes.
     Column("node_key", String(200), nullable=False, server_default=""),
+    # What a node must carry to run it; policy.labels. The tenant's own labels come on top.
+    Column("requires", Labels, nullable=False, server_default=""),
     # The lease: which node, under which epoch, runs which attempt of which step.
     Column("node_id", Id),
     Column("lease_epoch", Integer),
@@ -267,12 +294,12 @@ actions = Table(
         "tenant_id",
         "request_key",
         unique=True,
-        sqlite_where=text("request_key IS NOT NULL"),
-        postgresql_where=text("request_key IS NOT NULL"),
+        **where("request_key IS NOT NULL"),
     ),
     Index(
         "ix_lodger_actions_startable",
         "tenant_id",
+        "requires",
         "priority",
         "due_at",
         "id",
@@ -293,8 +320,7 @@ actions = Table(
         "schedule_id",
         "state",
         "slot",
-        sqlite_where=text("schedule_id IS NOT NULL"),
-        postgresql_where=text("schedule_id IS NOT NULL"),
+        **where("schedule_id IS NOT NULL"),
     ),
 )
 
@@ -341,17 +367,4 @@ usage_days = Table(
     Column("runs", Integer, nullable=False),
     Column("cpu_us", BigInteger, nullable=False),
     Column("mails", Integer, nullable=False, server_default="0"),
-)
-
-#: One lease per node, not per action. A node whose row is gone or whose epoch moved commits nothing.
-nodes = Table(
-    "lodger_nodes",
-    metadata,
-    Column("id", Id, primary_key=True),
-    Column("name", Name, nullable=False),
-    Column("epoch", Integer, nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("lease_until_us", Us, nullable=False),
-    Column("started_us", Us, nullable=False),
-    CheckConstraint("state IN ('alive', 'stopped', 'lost')", name="state"),
 )

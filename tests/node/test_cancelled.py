@@ -1,0 +1,55 @@
+"""A cancelled run in real walls: the worker dies, the row says cancelled, its logs and what it used are kept and charged."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.node.harness import SETTINGS, Signals
+
+from lodger.engine import Engine
+from lodger.engine.node.executor import Claim
+from lodger.engine.node.sandbox_executor import SandboxExecutor
+from lodger.sandbox.job import LogLine
+from lodger.sandbox.outcome import Outcome
+
+LOOP = "export default () => { console.log('begun'); for (let i = 0; ; i++); }"
+
+
+def _usage(engine: Engine) -> tuple[int, int]:
+    with engine.books.database.read() as connection:
+        row = connection.exec_driver_sql("SELECT runs, cpu_us FROM lodger_usage_days WHERE tenant_id = 'acme'").first()
+    return (0, 0) if row is None else (row[0], row[1])
+
+
+@pytest.mark.parametrize("by", ["cancel", "suspend"])
+def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
+    async def scenario() -> None:
+        async with Engine.open(str(tmp_path / "ledger.db"), settings=SETTINGS) as engine:
+            await engine.tenants.create("acme", limits={"cpu_ms": 30_000, "wall_ms": 60_000})
+            await engine.scripts.put("acme", "job", LOOP)
+            signals, said = Signals(engine), asyncio.Event()
+
+            def heard(_claim: Claim, _line: LogLine) -> None:
+                said.set()
+
+            executor = SandboxExecutor.of(engine.inner, workers=1)
+            executor._on_log = heard
+            async with engine.node(executor, "n1") as node:
+                asked = await engine.run_in("acme", "job", 0)
+                await asyncio.wait_for(said.wait(), 30)
+                if by == "cancel":
+                    await engine.actions.cancel(asked.id)
+                else:
+                    await engine.tenants.suspend("acme")
+                await signals.wait("killed")
+                assert not node.dispatcher.running
+                (attempt,) = await engine.actions.attempts(asked.id)
+                assert attempt.outcome is Outcome.CANCELLED
+                assert [line.text for line in attempt.logs] == ["begun"]
+                assert attempt.usage.cpu_ms > 0
+                assert attempt.usage.wall_ms >= attempt.usage.cpu_ms * 0.5
+                state = (await engine.actions.get(asked.id)).state
+                assert state == ("cancelled" if by == "cancel" else "ready")
+                assert _usage(engine) == (1, round(attempt.usage.cpu_ms * 1000))
+
+    asyncio.run(scenario())

@@ -1,0 +1,163 @@
+"""Labels: what a schedule or tenant requires, no other node takes; and nobody else waits for it."""
+
+import pytest
+from tests.store.bench import Bench, node_id
+
+from lodger.engine.errors import InputError
+from lodger.engine.ledger import claims, leases, places, turns
+from lodger.engine.ledger.claims import Lease
+
+
+def _node(bench: Bench, name: str, *labels: str) -> Lease:
+    with bench.engine.books.database.write() as connection:
+        bench.nodes[name] = leases.register(
+            bench.engine.books, connection, node_id(name), name, bench.clock.us, labels=labels
+        )
+    return bench.nodes[name]
+
+
+def _taken(bench: Bench, node: str, free: int = 100) -> list[str | None]:
+    return [claim.schedule_id for claim in bench.claim(free, node)]
+
+
+def test_only_a_node_that_carries_the_labels_runs_a_schedule(bench: Bench) -> None:
+    bench.tenant()
+    heavy = bench.schedule(name="heavy", labels="highmem")
+    both = bench.schedule(name="both", labels=["eu", "highmem"])
+    plain = bench.schedule(name="plain")
+    for name, labels in (("plain", ()), ("big", ("highmem",)), ("all", ("eu", "highmem", "gpu"))):
+        _node(bench, name, *labels)
+    bench.clock.advance(60)
+    bench.tick()
+    assert heavy.conduct["labels"] == ["highmem"]
+    assert _taken(bench, "plain") == [plain.id]
+    assert _taken(bench, "big") == [heavy.id]
+    assert _taken(bench, "big") == []
+    assert _taken(bench, "all") == [both.id]
+
+
+def test_a_node_is_woken_only_for_what_it_may_run(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(labels="highmem")
+    bench.clock.advance(60)
+    bench.tick()
+    with bench.engine.books.database.read() as connection:
+        assert turns.next_startable(connection, bench.clock.us) is None
+        assert turns.next_startable(connection, bench.clock.us, {"highmem"}) == bench.clock.us
+        assert turns.next_startable(connection, bench.clock.us - 1, {"highmem"}) is None
+
+
+def test_thousands_that_wait_for_another_node_are_in_nobodys_way(bench: Bench) -> None:
+    for number in range(80):
+        tenant = bench.tenant(f"t{number:02}")
+        bench.schedule(tenant_id=tenant, labels="highmem")
+    bench.tenant("late")
+    free = bench.schedule(tenant_id="late")
+    bench.clock.advance(60)
+    bench.tick()
+    assert _taken(bench, "n1", free=1) == [free.id]
+    assert _taken(bench, "n1", free=1) == []
+
+
+def test_a_tenant_bound_to_one_node_runs_there_and_nowhere_else(bench: Bench) -> None:
+    bench.tenant()
+    mine = bench.schedule()
+    bench.engine.tenants.edit("acme", labels="node:n2")
+    bench.clock.advance(60)
+    bench.tick()
+    assert bench.claim(node="n1") == []
+    assert _taken(bench, "n2") == [mine.id]
+    bench.commit(*(), node="n2")
+    assert bench.engine.tenants.get("acme").labels == ("node:n2",)
+
+
+def test_a_tenants_labels_hold_for_what_waits_already_and_are_lifted_at_once(bench: Bench) -> None:
+    bench.tenant()
+    mine = bench.schedule(labels="highmem")
+    bench.clock.advance(60)
+    bench.tick()
+    bench.engine.tenants.edit("acme", labels=["eu"])
+    _node(bench, "big", "highmem")
+    assert _taken(bench, "big") == []
+    bench.engine.tenants.edit("acme", labels=None)
+    assert _taken(bench, "big") == [mine.id]
+
+
+def test_edits_of_a_tenant_change_what_they_name_and_nothing_else(bench: Bench) -> None:
+    bench.engine.tenants.create("acme", "Acme", {"concurrent_runs": 3}, labels="eu")
+    assert bench.engine.tenants.edit("acme", name="ACME").limits == {"concurrent_runs": 3}
+    edited = bench.engine.tenants.edit("acme", limits={"concurrent_runs": 1})
+    assert (edited.name, edited.limits, edited.labels) == ("ACME", {"concurrent_runs": 1}, ("eu",))
+    assert bench.scalar("SELECT cap FROM lodger_turns WHERE tenant_id = 'acme'") == 1
+    with pytest.raises(InputError, match="no limit"):
+        bench.engine.tenants.edit("acme", limits={"runs": 1})
+    assert bench.engine.tenants.get("acme") == edited
+
+
+@pytest.mark.parametrize(
+    "labels", ["High", "a b/€", ["x" * 64], "node:", [""] * 2 + ["-a"], [f"l{n}" for n in range(21)], [1]]
+)
+def test_what_is_no_label_is_refused(bench: Bench, labels: object) -> None:
+    bench.tenant()
+    with pytest.raises(InputError) as refused:
+        bench.schedule(labels=labels)
+    assert refused.value.code == "label_invalid"
+    with pytest.raises(InputError):
+        bench.engine.tenants.edit("acme", labels=labels)  # type: ignore[arg-type]  # as people give it
+
+
+def test_requests_and_repeats_require_what_their_schedule_does(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule(labels="highmem")
+    asked = bench.engine.actions.run_now(schedule)
+    assert asked.requires == ("highmem",)
+    assert bench.claim() == []
+    made = bench.engine.actions.backfill(schedule, start=_at(bench, -130), end=_at(bench, 0))
+    assert {bench.engine.actions.get(each).requires for each in made.actions} == {("highmem",)}
+    _node(bench, "big", "highmem")
+    bench.commit(*bench.claim(node="big"), node="big")
+    again = bench.engine.actions.replay(asked.id)
+    assert again.requires == ("highmem",)
+    assert bench.claim() == []
+
+
+def _at(bench: Bench, seconds: int):  # type: ignore[no-untyped-def]  # a datetime
+    from lodger.engine.clock import from_us
+
+    return from_us(bench.clock.us + seconds * 1_000_000)
+
+
+def test_run_now_on_a_named_node(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule(overlap="allow")
+    asked = bench.engine.actions.run_now(schedule, node="n2")
+    assert (asked.node_key, asked.requires) == ("n2", ("node:n2",))
+    assert bench.claim(node="n1") == []
+    assert [claim.action_id for claim in bench.claim(node="n2")] == [asked.id]
+
+
+def test_what_a_node_carries_may_change_while_it_works(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule(labels="gpu")
+    bench.clock.advance(60)
+    bench.tick()
+    lease = bench.lease()
+    assert bench.claim() == []
+    with bench.engine.books.database.write() as connection:
+        bench.nodes["n1"] = leases.relabel(connection, lease, ["gpu"])
+    bench.renew()
+    with bench.engine.books.database.read() as connection:
+        (living,) = places.living(bench.engine.books, connection, bench.clock.us)
+    assert living.labels == {"gpu", "node:n1"}
+    assert _taken(bench, "n1") == [schedule.id]
+
+
+def test_without_the_check_of_labels_any_node_takes_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wall taken away: what the other tests see is this check and nothing else."""
+    bench.tenant()
+    schedule = bench.schedule(labels="highmem")
+    bench.clock.advance(60)
+    bench.tick()
+    monkeypatch.setattr(turns, "carries", lambda _labels, _requires: True)
+    assert _taken(bench, "n1") == [schedule.id]
+    assert claims.Lease("x", 1).labels == frozenset()

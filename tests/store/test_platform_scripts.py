@@ -1,0 +1,172 @@
+"""Scripts that the platform owns: any tenant may bind what is offered, with typed params, and nothing else of the platform's."""
+
+import pytest
+from tests.store.bench import Bench
+
+from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.identity import PLATFORM
+from lodger.engine.node.kinds import Kinds
+
+FIELDS = {"days": {"type": "integer", "min": 1, "default": 7}, "to": {"type": "text", "required": True}}
+
+
+def _offer(bench: Bench, source: str = "export default () => 1", **more: object) -> None:
+    bench.engine.scripts.put(PLATFORM, "cleanup", source, **{"params": FIELDS, "offered": True, **more})  # type: ignore[arg-type]  # forwarded
+
+
+def _bind(bench: Bench, tenant_id: str = "acme", **more: object):  # type: ignore[no-untyped-def]  # a schedule
+    given = {"script": "@cleanup", "rules": "every 60", "params": {"to": "me"}, **more}
+    return bench.engine.schedules.create(tenant_id, "s", **given)  # type: ignore[arg-type]  # forwarded
+
+
+def test_a_tenant_binds_it_by_name_and_runs_the_platforms_newest_version(bench: Bench) -> None:
+    bench.tenant()
+    _offer(bench)
+    schedule = _bind(bench)
+    assert schedule.script == "@cleanup"
+    bench.clock.advance(60)
+    bench.tick()
+    (claim,) = bench.run()
+    assert (claim.tenant_id, claim.script_name, claim.script_version) == ("acme", "@cleanup", 1)
+    assert claim.modules["main.js"] == "export default () => 1"
+    _offer(bench, "export default () => 2")
+    bench.clock.advance(60)
+    bench.tick()
+    (claim,) = bench.run()
+    assert (claim.script_version, claim.modules["main.js"]) == (2, "export default () => 2")
+
+
+def test_params_are_checked_where_it_is_bound_and_where_it_is_asked_for(bench: Bench) -> None:
+    bench.tenant()
+    _offer(bench)
+    for params in (None, {"to": 1}, {"to": "me", "days": 0}, {"to": "me", "more": 1}):
+        with pytest.raises(InputError) as refused:
+            _bind(bench, params=params)
+        assert refused.value.code == "params_invalid"
+    schedule = _bind(bench)
+    with pytest.raises(InputError):
+        bench.engine.schedules.edit("acme", "s", params={"days": 1})
+    with pytest.raises(InputError):
+        bench.engine.actions.run_now(schedule, params={"to": []})
+    with pytest.raises(InputError):
+        bench.engine.run_in("acme", "@cleanup", 0, params={})
+    assert bench.engine.schedules.get("acme", "s").revision == 1
+    assert bench.engine.run_in("acme", "@cleanup", 0, params={"to": "x"}).script == "@cleanup"
+
+
+def test_the_version_that_runs_checks_and_completes_the_params(bench: Bench) -> None:
+    import asyncio
+
+    from tests.node.harness import Script
+
+    bench.tenant()
+    _offer(bench)
+    _bind(bench)
+    bench.clock.advance(60)
+    bench.tick()
+    (claim,) = bench.claim()
+    script = Script()
+    asyncio.run(Kinds({"script": script}).execute(claim))
+    assert script.seen[0].params == {"to": "me", "days": 7}
+    bench.commit(claim)
+    _offer(bench, params={"to": {"type": "integer"}})
+    bench.clock.advance(60)
+    bench.tick()
+    (claim,) = bench.claim()
+    ended = asyncio.run(Kinds({"script": script}).execute(claim))
+    assert (ended.outcome.value, len(script.seen)) == ("bad_request", 1)
+    assert ended.error is not None
+    assert "to" in ended.error.message
+
+
+def test_what_is_not_offered_cannot_be_bound(bench: Bench) -> None:
+    bench.tenant()
+    _offer(bench, offered=False)
+    for name in ("@cleanup", "cleanup", "@", "@@cleanup", "@nothing"):
+        with pytest.raises(NotFound):
+            _bind(bench, script=name)
+        with pytest.raises(NotFound):
+            bench.engine.run_in("acme", name, 0, params={"to": "me"})
+    assert bench.engine.scripts.offered() == []
+
+
+def test_an_offer_taken_back_ends_no_binding(bench: Bench) -> None:
+    bench.tenant()
+    bench.tenant("late")
+    _offer(bench)
+    _bind(bench)
+    assert [script.name for script in bench.engine.scripts.offered()] == ["cleanup"]
+    _offer(bench, offered=False)
+    assert bench.engine.schedules.edit("acme", "s", params={"to": "you"}).revision == 2
+    with pytest.raises(NotFound):
+        _bind(bench, "late")
+    bench.clock.advance(60)
+    bench.tick()
+    assert len(bench.claim()) == 1
+
+
+def test_it_is_no_script_of_the_tenants_own(bench: Bench) -> None:
+    bench.tenant()
+    _offer(bench)
+    _bind(bench)
+    assert [script.name for script in bench.engine.scripts.list("acme")] == ["job"]
+    with pytest.raises(NotFound):
+        bench.engine.scripts.get("acme", "@cleanup")
+    with pytest.raises(NotFound):
+        bench.engine.scripts.versions("acme", "@cleanup")
+
+
+def test_names_with_the_sign_of_the_platform_are_nobodys(bench: Bench) -> None:
+    bench.tenant()
+    for name in ("@cleanup", "@"):
+        with pytest.raises(InputError) as refused:
+            bench.engine.scripts.put("acme", name, "1")
+        assert refused.value.code == "script_name_invalid"
+    with pytest.raises(InputError) as refused:
+        bench.engine.scripts.put("acme", "mine", "1", offered=True)
+    assert refused.value.code == "not_offerable"
+    for tenant in ("@platform", "@x", "@"):
+        with pytest.raises((InputError, Conflict)):
+            bench.engine.tenants.create(tenant)
+    with pytest.raises(Conflict) as stays:
+        bench.engine.tenants.delete(PLATFORM)
+    assert stays.value.code == "platform_stays"
+    assert [tenant.id for tenant in bench.engine.tenants.list()] == ["acme"]
+
+
+def test_it_can_be_one_step_of_several_and_be_shared_by_schedules_and_tenants(bench: Bench) -> None:
+    bench.tenant()
+    bench.tenant("other")
+    bench.engine.scripts.put(PLATFORM, "send", "export default () => 9", offered=True)
+    for tenant in ("acme", "other"):
+        bench.engine.schedules.create(tenant, "s", script=["job", "@send"], rules="every 60")
+    bench.clock.advance(60)
+    bench.tick()
+    assert {claim.script_name for claim in bench.run()} == {"job"}
+    second = bench.run()
+    assert {(claim.tenant_id, claim.script_name) for claim in second} == {("acme", "@send"), ("other", "@send")}
+    assert bench.engine.schedules.get("acme", "s").steps == ({"script": "job"}, {"script": "@send"})
+    bench.engine.scripts.put(PLATFORM, "send", "export default () => 10", offered=True)
+    bench.clock.advance(60)
+    bench.tick()
+    bench.run()
+    assert {claim.script_version for claim in bench.run()} == {2}
+
+
+def test_a_binding_goes_with_its_tenant(bench: Bench) -> None:
+    bench.tenant()
+    _offer(bench)
+    _bind(bench)
+    bench.engine.tenants.delete("acme")
+    assert bench.scalar("SELECT count(*) FROM lodger_scripts WHERE kind = 'bound'") == 0
+    assert bench.engine.scripts.get(PLATFORM, "cleanup").fields == {
+        "days": {"type": "integer", "min": 1, "default": 7}, "to": {"type": "text", "required": True},
+    }  # fmt: skip
+
+
+def test_the_same_content_with_other_fields_is_another_version(bench: Bench) -> None:
+    _offer(bench)
+    _offer(bench)
+    assert bench.engine.scripts.get(PLATFORM, "cleanup").version == 1
+    _offer(bench, params=None)
+    assert bench.engine.scripts.get(PLATFORM, "cleanup").version == 2
