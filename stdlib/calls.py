@@ -86,6 +86,8 @@ _CALLS = (
           "queries rows_read", "Keys and values, in the order of the keys."),
     _call("kv.set", "key:key value:value ttlSeconds?:number own?:flag", "null", "kv", "rows_written",
           "Keeps a value under a key.", effect=True),
+    _call("kv.swap", "key:key expected:value value:value ttlSeconds?:number own?:flag", "boolean", "kv", "queries rows_written",
+          "Keeps a value under a key that still holds what is expected; null stands for no value.", effect=True),
     _call("kv.delete", "key:key own?:flag", "null", "kv", "rows_written", "Forgets a key.", effect=True),
     _call("kv.add", "key:key amount:number own?:flag", "number", "kv", "queries rows_written",
           "Adds to the number under a key, whatever it is when the run is committed.", effect=True),

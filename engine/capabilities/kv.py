@@ -49,17 +49,51 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
 
 async def set_(session: Session, given: dict[str, Any]) -> None:
     """Answer kv.set."""
-    scope = _scope(session, given)
-    text = wire.dump(wire.normal(given["value"]))
-    if len(text.encode()) > MOST_VALUE:
+    effect = _setting(session, given)
+    session.budgets.spend("rows_written")
+    session.journal.keep(effect, effect.value)
+
+
+async def swap(session: Session, given: dict[str, Any]) -> bool:
+    """Answer kv.swap: whether the key held what was expected, and holds the new value now.
+
+    That it did is looked at once more when the run is committed: another value by then is a conflict.
+    """
+    effect = _setting(session, given)
+    held = await _known(session, effect.scope, effect.key)
+    held.shown = held.known
+    expected = None if given["expected"] is None else wire.normal(given["expected"])
+    if not _same(None if held.now is None else wire.parse(held.now), expected):
+        return False
+    session.budgets.spend("rows_written")
+    session.journal.keep(effect, effect.value)
+    return True
+
+
+def _setting(session: Session, given: dict[str, Any]) -> KvSet:
+    """Check a value and how long it is kept; a value of null removes the key only in a swap."""
+    text: str | None = wire.dump(wire.normal(given["value"]))
+    if len((text or "").encode()) > MOST_VALUE:
         raise bad_request(f"a value holds at most {MOST_VALUE} bytes of JSON")
     expires_us = None
     if given["ttlSeconds"] is not None:
         if not 0 < given["ttlSeconds"] <= MOST_TTL_S:
             raise bad_request(f"ttlSeconds is from 1 to {MOST_TTL_S}")
         expires_us = session.now_us + int(given["ttlSeconds"] * 1_000_000)
-    session.budgets.spend("rows_written")
-    session.journal.keep(KvSet(scope, given["key"], text, expires_us, line=given["line"]), text)
+    if given["value"] is None and "expected" in given:
+        text = expires_us = None
+    return KvSet(_scope(session, given), given["key"], text, expires_us, line=given["line"])
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Compare JSON values as JavaScript sees them: 1 and 1.0 are one number, 1 and true are not one value."""
+    if isinstance(one, bool) or isinstance(two, bool):
+        return one is two
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)
+    if isinstance(one, list) and isinstance(two, list):
+        return len(one) == len(two) and all(map(_same, one, two))
+    return bool(one == two)
 
 
 async def delete(session: Session, given: dict[str, Any]) -> None:
@@ -103,4 +137,4 @@ async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]
     return shown
 
 
-HANDLERS = {"kv.get": get, "kv.set": set_, "kv.delete": delete, "kv.add": add, "kv.list": list_}
+HANDLERS = {"kv.get": get, "kv.set": set_, "kv.swap": swap, "kv.delete": delete, "kv.add": add, "kv.list": list_}

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, case, delete, func, select, update
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.budgets import DAY_US
 from lodger.engine.ledger.records import AnyRow
-from lodger.engine.ledger.schema.data import fetches
+from lodger.engine.ledger.schema.data import fetches, kv
 from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
 
 #: Rows that one transaction deletes at most: a tenant's backlog never holds the writer for long.
@@ -131,6 +131,25 @@ _remember = (
     )
     .values(forgotten_us=bindparam("slot"))
 )
+
+
+_expired = (
+    select(kv.c.scope, kv.c.key)
+    .where(kv.c.tenant_id == bindparam("tenant"), kv.c.expires_us <= bindparam("now"))
+    .limit(MOST)
+)
+
+
+def expired(connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
+    """Give up to :data:`MOST` keyed values of a tenant whose time is over; reads only. No script sees them any more."""
+    return list(connection.execute(_expired, {"tenant": tenant_id, "now": now_us}).all())
+
+
+def drop_expired(connection: Connection, tenant_id: str, keys: Sequence[AnyRow], now_us: int) -> None:
+    """Delete these keyed values, but what has been set anew meanwhile."""
+    mine = (kv.c.tenant_id == tenant_id, kv.c.scope == bindparam("k_scope"), kv.c.key == bindparam("k_key"))
+    gone = delete(kv).where(*mine, kv.c.expires_us <= now_us)
+    connection.execute(gone, [{"k_scope": row.scope, "k_key": row.key} for row in keys])
 
 
 def tenants_after(connection: Connection, tenant_id: str, most: int = 100) -> list[str]:

@@ -19,7 +19,7 @@ ROUND_S = 600.0
 
 
 class Archivist(Service):
-    """Keeps each tenant's history as long as its retention says, and no longer."""
+    """Keeps each tenant's history as long as its retention says, keyed values as long as they live, and no longer."""
 
     name: ClassVar[str] = "archivist"
 
@@ -39,14 +39,17 @@ class Archivist(Service):
                 return ROUND_S
         tenant, now = self._waiting[0], self.clock.now_us()
         # A thread of its own: the node's reader may not wait for a look at history.
-        rows = await asyncio.to_thread(self._look, tenant, now)
+        rows, keys = await asyncio.to_thread(self._look, tenant, now)
+        if keys:
+            await node.pen.write(partial(retention.drop_expired, tenant_id=tenant, keys=keys, now_us=now))
         if rows:
             await node.pen.write(partial(retention.drop, rows=rows, now_us=now))
             node.tell("forgotten", tenant=tenant, actions=len(rows))
-        if len(rows) < retention.MOST:
+        if len(rows) < retention.MOST and len(keys) < retention.MOST:
             self._last = self._waiting.pop(0)
         return STEP_S
 
-    def _look(self, tenant: str, now_us: int) -> list[AnyRow]:
+    def _look(self, tenant: str, now_us: int) -> tuple[list[AnyRow], list[AnyRow]]:
         with self._node.books.database.read() as connection:
-            return retention.old(self._node.books, connection, tenant, now_us)
+            rows = retention.old(self._node.books, connection, tenant, now_us)
+            return rows, retention.expired(connection, tenant, now_us)

@@ -12,6 +12,11 @@ $.provide("kv", (context, call) => {
       const ttlSeconds = options === undefined || options === null ? undefined : options.ttlSeconds;
       return call("kv.set", { key, value: encode(value === undefined ? null : value), ttlSeconds, own: own(options), line: line() });
     },
+    swap(key, expected, value, options) {
+      const ttlSeconds = options === undefined || options === null ? undefined : options.ttlSeconds;
+      const plain = (given) => encode(given === undefined ? null : given);
+      return call("kv.swap", { key, expected: plain(expected), value: plain(value), ttlSeconds, own: own(options), line: line() });
+    },
     delete(key, options) {
       return call("kv.delete", { key, own: own(options), line: line() });
     },
