@@ -149,6 +149,7 @@ class Tokens(Shell[tokens.Tokens]):
     """Bearer tokens of the HTTP API."""
 
     create = Verb(tokens.Tokens.create)
+    first = Verb(tokens.Tokens.first)
     revoke = Verb(tokens.Tokens.revoke)
     get = Verb(tokens.Tokens.get)
     list = Verb(tokens.Tokens.list)

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """A role; :meth:`covers` compares two."""
+    """A role; each covers those before it."""
 
     VIEWER = "viewer"
     EDITOR = "editor"

@@ -181,6 +181,40 @@ class Settings(BaseSettings):
         default=None,
         description="file of the keys that secrets are encrypted with, the same on every node; `lodger secret keygen` makes it",
     )
+    api_host: str = Field(default="127.0.0.1", description="address that `lodger up` answers HTTP on")
+    api_port: int = Field(default=8750, ge=0, le=65_535, description="port of the HTTP API; 0: any that is free")
+    tls_cert: Path | None = Field(
+        default=None, description="certificate chain, PEM: with it the API speaks TLS; none: plain HTTP"
+    )
+    tls_key: Path | None = Field(default=None, description="private key of the certificate, PEM")
+    trusted_proxies: str = Field(
+        default="",
+        description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, with commas; empty: nobody's",
+    )
+    api_threads: int = Field(default=16, ge=1, le=256, description="requests that the API carries out at once")
+    api_requests_per_minute: int = Field(
+        default=1200, ge=1, le=10_000_000, description="requests of one token in a minute; more are answered with 429"
+    )
+    api_failures_per_minute: int = Field(
+        default=20, ge=1, le=10_000, description="wrong tokens from one address in a minute, before it has to wait"
+    )
+    api_connections: int = Field(default=2000, ge=1, le=100_000, description="connections that the API holds at once")
+    api_body_bytes: int = Field(
+        default=4 * 1024 * 1024, ge=1024, le=1024**3, description="longest JSON body that the API reads"
+    )
+    api_upload_bytes: int = Field(
+        default=256 * 1024 * 1024, ge=1024, le=1024**4, description="longest archive or module that the API reads"
+    )
+    api_body_s: float = Field(
+        default=30.0, gt=0, le=3600, description="how long a request may take to arrive before it is given up"
+    )
+    api_streams: int = Field(
+        default=200,
+        ge=0,
+        le=100_000,
+        description="live streams that the API holds at once, a tenth of them for one token",
+    )
+
     mail_host: str | None = Field(
         default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"
     )

@@ -1,4 +1,4 @@
-"""``lodger up``: the service. One node on one ledger, until it is told to stop; what happens is written as lines."""
+"""``lodger up``: the service. A node, the API, or both in two processes, until it is told to stop; what happens is written as lines."""
 
 import json
 import sys
@@ -12,15 +12,21 @@ from lodger.engine.cli.answer import AsJson, Database, say, write_json
 from lodger.engine.cli.failure import Usage
 
 if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
     from lodger.engine import sync
     from lodger.engine.events import Event
+    from lodger.engine.facade import Engine
 
 #: Kinds of events worth a line; a tick that found nothing is not.
 TOLD = {"skipped", "finished", "lost", "rescued", "node_lost", "lease_lost", "retimed", "fault"}
+ROLES = ("all", "node", "api")
 
 
 def up(
-    role: Annotated[str, typer.Option(help="What this process does; this version has node.")] = "node",
+    role: Annotated[
+        str, typer.Option(help="What this process does: node (runs what is due), api (answers HTTP), all (both).")
+    ] = "all",
     expose: Annotated[
         str | None,
         typer.Option(
@@ -29,16 +35,28 @@ def up(
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="The node's name, for people.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port of the API; 0: any. [env: LODGER_API_PORT]")
+    ] = None,
+    with_parent: Annotated[
+        bool, typer.Option("--with-parent", hidden=True, help="End when standard input ends.")
+    ] = False,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a node: what is due runs in locked workers until Ctrl-C or SIGTERM."""
-    if role != "node":
-        raise Usage("role_unknown", f"there is no role {role!r} here", fix="--role node")
+    """Run the service until Ctrl-C or SIGTERM: what is due runs in locked workers, the API answers."""
+    if role not in ROLES:
+        raise Usage("role_unknown", f"there is no role {role!r} here", fix="--role " + " or ".join(ROLES))
     prepare = named(expose) if expose else None
     import asyncio
 
-    asyncio.run(_serve(db, prepare, name, as_json=as_json))
+    from lodger.engine.settings_table import load
+
+    settings = load(database=db, api_port=port)
+    if role != "node":
+        _demand_server()
+    serving = Serving(role, expose, prepare, name, settings, with_parent=with_parent, as_json=as_json)
+    asyncio.run(serving.run())
 
 
 def named(place: str) -> "Callable[[sync.Engine], Any]":
@@ -60,25 +78,105 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
     return found  # type: ignore[no-any-return]  # what it returns is not looked at
 
 
-async def _serve(
-    place: str | None, prepare: "Callable[[sync.Engine], Any] | None", name: str | None, *, as_json: bool
-) -> None:
-    import asyncio
-    import signal
-    from contextlib import AsyncExitStack, suppress
+def _demand_server() -> None:
+    from importlib.util import find_spec
 
-    from lodger.engine.facade import Engine
-    from lodger.engine.ledger.database import shown
-    from lodger.engine.node.mailer import Mailer, MailServer
-    from lodger.engine.settings_table import load
+    missing = [each for each in ("fastapi", "uvicorn") if find_spec(each) is None]
+    if missing:
+        raise Usage(
+            "extra_missing",
+            f"the API needs {' and '.join(missing)}",
+            why="the base of Lodger is installed without its server",
+            fix="pip install 'lodger[server]', or run a node alone: lodger up --role node",
+        )
 
-    settings = load(database=place)
-    told, loop = asyncio.Event(), asyncio.get_running_loop()
-    async with AsyncExitStack() as stack:
-        engine = await stack.enter_async_context(Engine.open(settings.database, settings=settings))
-        if prepare is not None:
-            prepare(engine.inner)
-        write = _as_json if as_json else _as_line
+
+class Serving:
+    """One run of the service."""
+
+    def __init__(
+        self,
+        role: str,
+        expose: str | None,
+        prepare: "Callable[[sync.Engine], Any] | None",
+        name: str | None,
+        settings: Any,  # noqa: ANN401 - Settings, imported when needed
+        *,
+        with_parent: bool,
+        as_json: bool,
+    ) -> None:
+        self._role = role
+        self._expose = expose
+        self._prepare = prepare
+        self._name = name
+        self._settings = settings
+        self._with_parent = with_parent
+        self._as_json = as_json
+
+    async def run(self) -> None:
+        """Serve until told to stop."""
+        import asyncio
+        import signal
+        from contextlib import AsyncExitStack
+
+        from lodger.engine.facade import Engine
+        from lodger.engine.ledger.database import shown
+
+        told, loop = asyncio.Event(), asyncio.get_running_loop()
+        async with AsyncExitStack() as stack:
+            engine = await stack.enter_async_context(Engine.open(self._settings.database, settings=self._settings))
+            if self._prepare is not None:
+                self._prepare(engine.inner)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, told.set)
+                stack.callback(loop.remove_signal_handler, number)
+            if self._with_parent:
+                loop.add_reader(0, told.set)
+                stack.callback(loop.remove_reader, 0)
+            elif self._role != "node":
+                self._first_token(engine.inner)
+            if self._role == "api":
+                await self._api(stack, engine)
+            if self._role == "all":
+                from lodger.engine.cli.child import Child
+
+                child = Child(self._settings, self._expose, as_json=self._as_json)
+                await child.start()
+                stack.push_async_callback(child.stop)
+            if self._role != "api":
+                node = await self._node(stack, engine)
+                self.say(f"node {node} is up on {shown(self._settings.database)}; Ctrl-C stops it")
+            await told.wait()
+            if not self._with_parent:
+                self.say("stopping: nothing more is claimed, running attempts end")
+
+    def say(self, text: str) -> None:
+        """Tell people."""
+        if not self._as_json:
+            say(text)
+            sys.stdout.flush()
+
+    async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
+        from lodger.engine.api.service import Service
+        from lodger.engine.cli.child import ready
+
+        service = Service(engine.inner)
+        await service.start()
+        stack.push_async_callback(service.stop)
+        ready()
+        if self._as_json:
+            write_json({"kind": "listening", "url": service.url})
+            sys.stdout.flush()
+        self.say(f"the API answers at {service.url}/api/v1")
+
+    async def _node(self, stack: "AsyncExitStack", engine: "Engine") -> str:
+        import asyncio
+        from contextlib import suppress
+
+        from lodger.engine.node.mailer import Mailer, MailServer
+
+        settings, loop = self._settings, asyncio.get_running_loop()
+        write = _as_json if self._as_json else _as_line
 
         def line(event: "Event") -> None:
             # Who reads the lines may go away, or the disk behind them fill: the slots go on.
@@ -89,22 +187,26 @@ async def _serve(
             loop.call_soon_threadsafe(line, event)
 
         stack.callback(engine.on_event(hear))
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, told.set)
-            stack.callback(loop.remove_signal_handler, number)
         if settings.mail_host:
             server = MailServer(settings.mail_host, settings.mail_port, sender=settings.mail_sender)
             mailer = Mailer(engine.books.database, server, engine.books.clock)
             await mailer.start()
             stack.push_async_callback(mailer.stop)
-        node = await stack.enter_async_context(engine.node(name=name))
-        if not as_json:
-            say(f"node {node.name} is up on {shown(settings.database)}; Ctrl-C stops it")
+        node = await stack.enter_async_context(engine.node(name=self._name))
+        return node.name
+
+    def _first_token(self, engine: "sync.Engine") -> None:
+        """Make the first administrator's token, when there never was one, and show it this once."""
+        from lodger.engine.acting import acting
+
+        with acting(via="cli"):
+            made = engine.tokens.first("first administrator")
+        if made is None:
+            return
+        if self._as_json:
+            write_json({"kind": "token", "role": made.token.role, "prefix": made.token.prefix, "text": made.text})
             sys.stdout.flush()
-        await told.wait()
-        if not as_json:
-            say("stopping: nothing more is claimed, running attempts end")
-            sys.stdout.flush()
+        self.say(f"the first administrator's token, shown this once:\n\n    {made.text}\n")
 
 
 def _as_json(event: "Event") -> None:

@@ -11,9 +11,10 @@ from sqlalchemy import Connection, Select, false, insert, select
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import is_id
-from lodger.engine.ledger import pins, schedules, serial, tenants, turns
+from lodger.engine.ledger import pages, pins, schedules, serial, tenants, turns
 from lodger.engine.ledger.bindings import bind
 from lodger.engine.ledger.books import Books, input_text, loaded
+from lodger.engine.ledger.pages import Cut
 from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json, Schedule
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema import scheduling as tables
@@ -230,9 +231,9 @@ class Sought:
 
 def list_some(
     connection: Connection, sought: Sought, *, limit: int | None = 100, before: str | None = None
-) -> list[Action]:
+) -> Cut[Action]:
     """Give actions, newest first; ``before`` is the id of the last one of the page before."""
-    statement = _select().order_by(_a.id.desc()).limit(limit)
+    statement = _select().order_by(_a.id.desc())
     if sought.schedule_id is not None:
         statement = statement.where(_a.schedule_id == sought.schedule_id if is_id(sought.schedule_id) else false())
     for column in ("tenant_id", "state", "outcome", "origin"):
@@ -247,7 +248,7 @@ def list_some(
         statement = statement.where(_a.due_at < to_us(sought.until))
     if before is not None:
         statement = statement.where(_a.id < before if is_id(before) else false())
-    return _read(connection, statement)
+    return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])
 
 
 def _read(connection: Connection, statement: Select[Any]) -> list[Action]:

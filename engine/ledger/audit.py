@@ -13,6 +13,7 @@ from lodger.engine.acting import Act
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.identity import is_id
 from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.pages import Cut, read
 from lodger.engine.ledger.records import AnyRow, AuditEntry, Json
 from lodger.engine.ledger.schema.platform import audit
 
@@ -92,12 +93,12 @@ class Sought:
     until: datetime | None = None
 
 
-def some(connection: Connection, sought: Sought, *, limit: int | None, before: str | None = None) -> list[AuditEntry]:
+def some(connection: Connection, sought: Sought, *, limit: int | None, before: str | None = None) -> Cut[AuditEntry]:
     """Give rows, newest first; ``before`` is the id of the last one of the page before."""
-    statement = _which(sought).order_by(_t.id.desc()).limit(limit)
+    statement = _which(sought).order_by(_t.id.desc())
     if before is not None:
         statement = statement.where(_t.id < before if is_id(before) else false())
-    return [_entry(row) for row in connection.execute(statement)]
+    return read(connection, statement, limit, lambda rows: [_entry(row) for row in rows])
 
 
 def every(connection: Connection, sought: Sought) -> Iterator[AuditEntry]:

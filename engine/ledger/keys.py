@@ -1,20 +1,13 @@
 """Secrets of this ledger's own. Every process that has it open signs with the same."""
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeVar
 
 from itsdangerous import BadSignature, URLSafeSerializer
 from sqlalchemy import Connection, select
 
 from lodger.engine.errors import InputError
-from lodger.engine.ledger.records import Json, Page
+from lodger.engine.ledger.records import Json
 from lodger.engine.ledger.schema.platform import keys
-
-T = TypeVar("T")
-
-#: Most that one page may hold.
-MOST = 10_000
 
 
 def signing(connection: Connection) -> bytes:
@@ -63,23 +56,3 @@ def place(connection: Connection, of: str, text: str) -> Json:
             fix="begin again without a cursor",
         )
     return where
-
-
-def page(connection: Connection, of: str, found: list[T], limit: int | None, place_of: Callable[[T], Json]) -> Page[T]:
-    """Give rows as a page; ``found`` has one more than ``limit`` when there are more."""
-    if limit is None or len(found) <= limit:
-        return Page(found)
-    return Page(found[:limit], cursor(connection, of, place_of(found[limit - 1])))
-
-
-def most(limit: int | None) -> int | None:
-    """Give how many to read for a page of so many: one more, to see whether there is another page.
-
-    Raises:
-        InputError: limit_invalid.
-    """
-    if limit is not None and not 1 <= limit <= MOST:
-        raise InputError(
-            "limit_invalid", f"a page cannot have {limit} entries", why=f"it has 1 to {MOST}", fix="say another"
-        )
-    return limit if limit is None else limit + 1

@@ -13,6 +13,7 @@ from lodger.engine.errors import InputError, NotFound
 from lodger.engine.ledger.bindings import bind
 from lodger.engine.ledger.books import Books, dumped, input_text, listed
 from lodger.engine.ledger.grants import encoded
+from lodger.engine.ledger.pages import Cut, read
 from lodger.engine.ledger.places import demand_placed
 from lodger.engine.ledger.records import AnyRow, Json, ScheduleRevision
 from lodger.engine.ledger.rulebook import decode_rules, encode_rules
@@ -192,12 +193,15 @@ def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -
 
 def some(
     connection: Connection, tenant_id: str, schedule_id: str, *, before: int | None = None, limit: int | None = None
-) -> list[ScheduleRevision]:
+) -> Cut[ScheduleRevision]:
     """Give revisions, newest first; those older than ``before``."""
-    statement = _select(tenant_id, schedule_id).order_by(_r.revision.desc()).limit(limit)
-    rows = connection.execute(statement if before is None else statement.where(_r.revision < before)).all()
-    named = step_names(connection, rows)
-    return [_revision(row, named) for row in rows]
+    statement = _select(tenant_id, schedule_id).order_by(_r.revision.desc())
+
+    def made(rows: list[AnyRow]) -> list[ScheduleRevision]:
+        named = step_names(connection, rows)
+        return [_revision(row, named) for row in rows]
+
+    return read(connection, statement if before is None else statement.where(_r.revision < before), limit, made)
 
 
 def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from lodger.engine.clock import from_us
 from lodger.engine.errors import NotFound
 from lodger.engine.identity import is_id
 from lodger.engine.ledger import revisions
+from lodger.engine.ledger.pages import Cut, read
 from lodger.engine.ledger.records import AnyRow, Schedule
 from lodger.engine.ledger.rulebook import decode_rules, zone_of
 from lodger.engine.ledger.schema import scheduling as tables
@@ -37,7 +38,7 @@ def some(
     after: tuple[str, str] | None = None,
     limit: int | None = None,
     state: str | None = None,
-) -> list[Schedule]:
+) -> Cut[Schedule]:
     """Give the schedules of a tenant, or of all, by tenant and name; those behind ``after``, a tenant and a name."""
     which: list[Any] = [_s.deleted_us.is_(None)]
     if after is not None:
@@ -52,7 +53,7 @@ def deleted(connection: Connection, tenant_id: str, schedule_id: str) -> Schedul
     return _read(connection, tenant_id, [_s.id == schedule_id])[0]
 
 
-def _read(connection: Connection, tenant_id: str | None, which: list[Any], limit: int | None = None) -> list[Schedule]:
+def _read(connection: Connection, tenant_id: str | None, which: list[Any], limit: int | None = None) -> Cut[Schedule]:
     script = tables.scripts.c
     statement = (
         select(
@@ -67,13 +68,15 @@ def _read(connection: Connection, tenant_id: str | None, which: list[Any], limit
         .join(tables.scripts, (script.tenant_id == _s.tenant_id) & (script.id == _s.script_id))
         .where(*which)
         .order_by(_s.tenant_id, _s.name)
-        .limit(limit)
     )  # fmt: skip
     if tenant_id is not None:
         statement = statement.where(_s.tenant_id == tenant_id)
-    rows = connection.execute(statement).all()
-    named = revisions.step_names(connection, rows)
-    return [_schedule(row, named) for row in rows]
+
+    def made(rows: list[AnyRow]) -> list[Schedule]:
+        named = revisions.step_names(connection, rows)
+        return [_schedule(row, named) for row in rows]
+
+    return read(connection, statement, limit, made)
 
 
 def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:

@@ -2,19 +2,19 @@
 
 import hashlib
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
 
-from sqlalchemy import Connection, Select, func, insert, select, text, update
+from sqlalchemy import Connection, func, insert, select, text, update
 
 from lodger.engine.acting import Act
 from lodger.engine.clock import from_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.handlers import Handler
 from lodger.engine.identity import OWNED, PLATFORM
-from lodger.engine.ledger import naming, tenants, turns
+from lodger.engine.ledger import naming, pages, tenants, turns
 from lodger.engine.ledger.books import Books, listed
 from lodger.engine.ledger.grants import encoded
+from lodger.engine.ledger.pages import Cut
 from lodger.engine.ledger.records import AnyRow, Script, ScriptVersion
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
 from lodger.engine.ledger.script_content import Content, Given, read
@@ -246,26 +246,28 @@ def latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion |
 
 def versions(
     connection: Connection, tenant_id: str, name: str, *, before: int | None = None, limit: int | None = None
-) -> list[ScriptVersion]:
+) -> Cut[ScriptVersion]:
     """Give versions, newest first; those older than ``before``."""
     get(connection, tenant_id, name)
     statement = _with_name.where(scripts.c.tenant_id == tenant_id, scripts.c.name == name)
     if before is not None:
         statement = statement.where(script_versions.c.version < before)
-    statement = statement.order_by(script_versions.c.version.desc()).limit(limit)
-    return [_version(row) for row in connection.execute(statement)]
+    statement = statement.order_by(script_versions.c.version.desc())
+    return pages.read(connection, statement, limit, lambda rows: [_version(row) for row in rows])
 
 
-def some(connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None) -> list[Script]:
+def some(connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None) -> Cut[Script]:
     """Give the tenant's own scripts by name; those behind ``after``."""
-    statement = _latest.where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name).limit(limit)
-    return _listed(connection, statement if after is None else statement.where(scripts.c.name > after))
+    statement = _latest.where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name)
+    return pages.read(
+        connection, statement if after is None else statement.where(scripts.c.name > after), limit, _scripts
+    )
 
 
 def offered(connection: Connection) -> list[Script]:
     """Give the platform's scripts that every tenant may bind, by name."""
     theirs = _latest.where(scripts.c.tenant_id == PLATFORM, scripts.c.offered == 1)
-    return _listed(connection, theirs.order_by(scripts.c.name))
+    return _scripts(connection.execute(theirs.order_by(scripts.c.name)))
 
 
 def is_offered(connection: Connection, script_id: str) -> bool:
@@ -285,9 +287,9 @@ _latest = select(
 )  # fmt: skip
 
 
-def _listed(connection: Connection, statement: Select[Any]) -> list[Script]:
+def _scripts(rows: Iterable[AnyRow]) -> list[Script]:
     return [
         Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us), row.kind,
                None if row.fields is None else json.loads(row.fields), bool(row.offered))
-        for row in connection.execute(statement)
+        for row in rows
     ]  # fmt: skip

@@ -12,6 +12,7 @@ from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import OWNED, PLATFORM
 from lodger.engine.ledger import clocks, naming, turns
 from lodger.engine.ledger.books import Books, listed
+from lodger.engine.ledger.pages import Cut, read
 from lodger.engine.ledger.records import AnyRow, Tenant
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.ledger.schema.scheduling import actions, is_running, tenants
@@ -135,13 +136,13 @@ def demand_active(connection: Connection, tenant_id: str) -> Tenant:
     return tenant
 
 
-def some(connection: Connection, *, after: str | None = None, limit: int | None = None) -> list[Tenant]:
+def some(connection: Connection, *, after: str | None = None, limit: int | None = None) -> Cut[Tenant]:
     """Give customers that are not deleted, by id; those behind ``after``."""
     there = (tenants.c.state != "deleted", tenants.c.id != PLATFORM)
-    statement = select(tenants).where(*there).order_by(tenants.c.id).limit(limit)
+    statement = select(tenants).where(*there).order_by(tenants.c.id)
     if after is not None:
         statement = statement.where(tenants.c.id > after)
-    return [_tenant(row) for row in connection.execute(statement)]
+    return read(connection, statement, limit, lambda rows: [_tenant(row) for row in rows])
 
 
 def edit(books: Books, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:

@@ -13,6 +13,7 @@ from lodger.engine.errors import InputError, NotFound
 from lodger.engine.identity import is_id
 from lodger.engine.ledger import tenants
 from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.pages import Cut, read
 from lodger.engine.ledger.records import AnyRow, NewToken, Token
 from lodger.engine.ledger.schema.platform import sessions, tokens
 from lodger.engine.roles import Caller, Role
@@ -100,14 +101,14 @@ def get(connection: Connection, token: str) -> Token:
     return _token(row)
 
 
-def some(connection: Connection, tenant_id: str | None, *, limit: int | None, before: str | None) -> list[Token]:
+def some(connection: Connection, tenant_id: str | None, *, limit: int | None, before: str | None) -> Cut[Token]:
     """Give tokens, newest first, revoked and expired ones too."""
-    statement = select(tokens).order_by(_t.id.desc()).limit(limit)
+    statement = select(tokens).order_by(_t.id.desc())
     if tenant_id is not None:
         statement = statement.where(_t.tenant_id == tenant_id)
     if before is not None:
         statement = statement.where(_t.id < before)
-    return [_token(row) for row in connection.execute(statement)]
+    return read(connection, statement, limit, lambda rows: [_token(row) for row in rows])
 
 
 def revoke(connection: Connection, token: str, now_us: int) -> Token:

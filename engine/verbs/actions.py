@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from lodger.engine.clock import to_us
 from lodger.engine.errors import InputError
-from lodger.engine.ledger import actions, backfills, keys, tenants
+from lodger.engine.ledger import actions, backfills, keys, pages, tenants
 from lodger.engine.ledger.actions import Request
 from lodger.engine.ledger.backfills import Backfilled
 from lodger.engine.ledger.records import Action, Attempt, Json, Page, Schedule
@@ -54,8 +54,8 @@ class Actions(Verbs):
                 tenants.get(connection, tenant_id)
             of = f"actions:{sought}"
             last = keys.place(connection, of, cursor) if cursor else before
-            found = actions.list_some(connection, sought, limit=keys.most(limit), before=last)
-            return keys.page(connection, of, found, limit, lambda each: each.id)
+            found = actions.list_some(connection, sought, limit=limit, before=last)
+            return pages.page(connection, of, found, lambda each: each.id)
 
     def get(self, action_id: str, tenant_id: str | None = None) -> Action:
         """Give one action; raises NotFound."""

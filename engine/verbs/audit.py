@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from datetime import datetime
 
-from lodger.engine.ledger import audit, keys
+from lodger.engine.ledger import audit, keys, pages
 from lodger.engine.ledger.records import AuditEntry, Page
 from lodger.engine.verbs.noun import Verbs, aware
 
@@ -43,8 +43,8 @@ class Audit(Verbs):
         with self.books.database.read() as connection:
             of = f"audit:{sought}"
             before = keys.place(connection, of, cursor) if cursor else None
-            found = audit.some(connection, sought, limit=keys.most(limit), before=before)
-            return keys.page(connection, of, found, limit, lambda each: each.id)
+            found = audit.some(connection, sought, limit=limit, before=before)
+            return pages.page(connection, of, found, lambda each: each.id)
 
     def export(
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None

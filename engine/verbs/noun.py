@@ -49,6 +49,7 @@ class Change:
         self._before: Json = None
         self._after: Json = _NOT_TOLD
         self._answer: Any = None
+        self._seen = False
 
     def act_because(self, why: str | None) -> Act:
         """Give who acts, with a reason of its own where one was given; the audit log shows it too.
@@ -64,10 +65,11 @@ class Change:
         """Note what is there before; gives it back.
 
         Raises:
-            Conflict: changed_meanwhile, when the caller had seen something else.
+            Conflict: precondition_failed, when the caller had seen something else.
         """
         if self.act.expect is not None:
             self.act.expect(record)
+        self._seen = True
         self._before = told(record)
         self._name(record)
         return record
@@ -93,6 +95,8 @@ class Change:
 
     def settle(self, now_us: int) -> None:
         """Write the row and what the request wants remembered; the last statements of the transaction."""
+        if self.act.expect is not None and not self._seen:
+            self.act.expect(None)
         if self._after is not _NOT_TOLD and (self._before is None or self._before != self._after):
             audit.write(self._books, self.connection, self.act, self._doing, self._before, self._after, now_us)
         if self.act.remember is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError
-from lodger.engine.ledger import counts, differences, keys, last_runs, revisions, schedules, tenants
+from lodger.engine.ledger import counts, differences, keys, last_runs, pages, revisions, schedules, tenants
 from lodger.engine.ledger.records import (
     Counters,
     Json,
@@ -249,8 +249,8 @@ class Schedules(Verbs):
             found = schedules.get(connection, tenant_id, schedule)
             of = f"revisions:{tenant_id}:{found.id}"
             before = keys.place(connection, of, cursor) if cursor else None
-            some = revisions.some(connection, tenant_id, found.id, before=before, limit=keys.most(limit))
-            return keys.page(connection, of, some, limit, lambda each: each.revision)
+            some = revisions.some(connection, tenant_id, found.id, before=before, limit=limit)
+            return pages.page(connection, of, some, lambda each: each.revision)
 
     def diff(self, tenant_id: str, schedule: str, older: int, newer: int | None = None) -> ScheduleDiff:
         """Say what differs between two revisions; ``newer`` is the present one when it is left out."""
@@ -316,8 +316,8 @@ class Schedules(Verbs):
                 tenants.get(connection, tenant_id)
             of = f"schedules:{tenant_id}:{state}"
             after = keys.place(connection, of, cursor) if cursor else None
-            found = schedules.some(connection, tenant_id, after=after, limit=keys.most(limit), state=state)
-            return keys.page(connection, of, found, limit, lambda each: (each.tenant_id, each.name))
+            found = schedules.some(connection, tenant_id, after=after, limit=limit, state=state)
+            return pages.page(connection, of, found, lambda each: (each.tenant_id, each.name))
 
     def counters(self, tenant_id: str, schedule: str) -> Counters:
         """Count what became of a schedule's actions, of those whose history is kept."""

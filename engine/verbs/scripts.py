@@ -7,7 +7,7 @@ from typing import Any
 from lodger.engine.errors import Conflict, NotFound
 from lodger.engine.handlers import Handler
 from lodger.engine.identity import PLATFORM
-from lodger.engine.ledger import differences, keys, scripts, tenants
+from lodger.engine.ledger import differences, keys, pages, scripts, tenants
 from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.records import Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.ledger.script_content import Content, Given, read
@@ -129,8 +129,8 @@ class Scripts(Verbs):
         with self.books.database.read() as connection:
             of = f"versions:{tenant_id}:{name}"
             before = keys.place(connection, of, cursor) if cursor else None
-            found = scripts.versions(connection, tenant_id, name, before=before, limit=keys.most(limit))
-            return keys.page(connection, of, found, limit, lambda each: each.version)
+            found = scripts.versions(connection, tenant_id, name, before=before, limit=limit)
+            return pages.page(connection, of, found, lambda each: each.version)
 
     def diff(self, tenant_id: str, name: str, older: int, newer: int | None = None) -> ScriptDiff:
         """Say what differs between two versions; ``newer`` is the latest when it is left out."""
@@ -166,5 +166,5 @@ class Scripts(Verbs):
             tenants.get(connection, tenant_id)
             of = f"scripts:{tenant_id}"
             after = keys.place(connection, of, cursor) if cursor else None
-            found = scripts.some(connection, tenant_id, after=after, limit=keys.most(limit))
-            return keys.page(connection, of, found, limit, lambda each: each.name)
+            found = scripts.some(connection, tenant_id, after=after, limit=limit)
+            return pages.page(connection, of, found, lambda each: each.name)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lodger.engine.ledger import keys, tenants, turns
+from lodger.engine.ledger import keys, pages, tenants, turns
 from lodger.engine.ledger.grants import encoded, encoded_people
 from lodger.engine.ledger.records import Page, Tenant
 from lodger.engine.verbs.noun import UNCHANGED, Verbs
@@ -71,8 +71,8 @@ class Tenants(Verbs):
         """
         with self.books.database.read() as connection:
             after = keys.place(connection, "tenants", cursor) if cursor else None
-            found = tenants.some(connection, after=after, limit=keys.most(limit))
-            return keys.page(connection, "tenants", found, limit, lambda each: each.id)
+            found = tenants.some(connection, after=after, limit=limit)
+            return pages.page(connection, "tenants", found, lambda each: each.id)
 
     def edit(
         self,

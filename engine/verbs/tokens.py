@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from lodger.engine.clock import to_us
-from lodger.engine.ledger import keys, tokens
+from lodger.engine.ledger import keys, pages, tokens
 from lodger.engine.ledger.records import NewToken, Page, Token
 from lodger.engine.verbs.noun import Verbs, aware
 
@@ -37,6 +37,16 @@ class Tokens(Verbs):
             )  # fmt: skip
             return change.made(made, after=made.token)
 
+    def first(self, name: str) -> NewToken | None:
+        """Make an administrator's token when there never was one on this ledger; None when there was."""
+        with self._changing("tokens.create", None, name) as change:
+            if tokens.any_of_platform(change.connection):
+                return None
+            made = tokens.create(
+                self.books, change.connection, name, "admin", None, None, change.act.actor, self._now_us
+            )
+            return change.made(made, after=made.token)
+
     def revoke(self, token: str) -> Token:
         """End a token at once, by id or prefix, with every session that was begun with it."""
         with self.books.database.read() as connection:
@@ -55,5 +65,5 @@ class Tokens(Verbs):
         with self.books.database.read() as connection:
             of = f"tokens:{tenant_id}"
             before = keys.place(connection, of, cursor) if cursor else None
-            found = tokens.some(connection, tenant_id, limit=keys.most(limit), before=before)
-            return keys.page(connection, of, found, limit, lambda each: each.id)
+            found = tokens.some(connection, tenant_id, limit=limit, before=before)
+            return pages.page(connection, of, found, lambda each: each.id)

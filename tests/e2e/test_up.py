@@ -78,7 +78,19 @@ def test_up_runs_what_is_due_and_stops_when_told(house: Path) -> None:
         LODGER_MIN_INTERVAL_S="1",
     )  # fmt: skip
     assert made.code == 0, made.err
-    command = [sys.executable, "-m", "lodger.engine.cli", "up", "--expose", "shop:expose", "--db", place, "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "lodger.engine.cli",
+        "up",
+        "--role",
+        "node",
+        "--expose",
+        "shop:expose",
+        "--db",
+        place,
+        "--json",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
     with subprocess.Popen(command, cwd=house, env=environment, stdout=subprocess.PIPE, text=True) as node:
         try:

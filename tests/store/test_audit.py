@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -53,23 +54,35 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.actions.cancel(engine.actions.run_now("s", "acme").id).id
     ),
     "actions.cancel": lambda engine: engine.actions.cancel(engine.actions.run_now("s", "acme").id),
+    "secrets.put": lambda engine: engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"]),
+    "secrets.delete": lambda engine: (
+        engine.secrets.put("acme", "KEY", "a value of some length"),
+        engine.secrets.delete("acme", "KEY"),
+    ),
+    "secrets.rotate": lambda engine: engine.secrets.rotate(new_key=True),
     "tokens.create": lambda engine: engine.tokens.create("billing", "admin"),
+    "tokens.first": lambda engine: engine.tokens.first("administrator"),
     "tokens.revoke": lambda engine: engine.tokens.revoke(engine.tokens.create("billing", "admin").token.id),
 }
+#: What the log calls those that are a way of doing another.
+LOGGED = {"tokens.first": "tokens.create"}
 #: Verbs that only read.
 READS = {
     "tenants.get", "tenants.list", "scripts.get", "scripts.versions", "scripts.diff", "scripts.list", "scripts.module",
     "scripts.offered",
     "schedules.get", "schedules.list", "schedules.revisions", "schedules.diff", "schedules.counters", "schedules.last_run",
     "schedules.preview", "actions.list", "actions.get", "actions.attempts", "actions.logs", "tokens.get", "tokens.list",
-    "audit.list", "audit.export", "grants.list",
+    "audit.list", "audit.export", "grants.list", "secrets.list",
 }  # fmt: skip
 
 
 @pytest.fixture
-def engine(bench: Bench) -> Engine:
+def engine(bench: Bench, tmp_path: Path) -> Engine:
     bench.tenant()
     bench.schedule()
+    ring = bench.engine.secrets.vault.keyring
+    ring._path = tmp_path / "keys"
+    ring.add()
     return bench.engine
 
 
@@ -97,9 +110,13 @@ def test_a_change_writes_its_row_with_its_transaction(
         CHANGES[verb](engine)
     row = engine.audit.list(limit=None)[0]
     assert row.id not in before
-    assert (row.verb, row.actor, row.via, row.why) == (verb, "alice", "cli", "ticket 4711")
+    assert (row.verb, row.actor, row.via, row.why) == (LOGGED.get(verb, verb), "alice", "cli", "ticket 4711")
     assert row.before != row.after
-    assert row.tenant_id == (None if verb in {"tenants.delete", "tokens.create", "tokens.revoke"} else row.tenant_id)
+    assert row.tenant_id == (
+        None
+        if verb in {"tenants.delete", "secrets.rotate", "tokens.create", "tokens.first", "tokens.revoke"}
+        else row.tenant_id
+    )
 
     def broken(*_args: object) -> None:
         raise RuntimeError("the log cannot be written")

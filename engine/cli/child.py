@@ -1,0 +1,130 @@
+"""The API in a process of its own, beside the node: the page never delays a slot, and neither outlives the other's owner."""
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+
+from lodger.engine.cli.answer import say, write_json
+from lodger.engine.errors import Unavailable
+from lodger.engine.settings import Settings
+
+#: The descriptor on which a child says that it listens.
+READY = "LODGER_READY_FD"
+#: First and longest wait before an API that ended by itself is started again, and how long it may take to listen, seconds.
+BACKOFF_S, BACKOFF_MAX_S, PATIENCE_S = 0.5, 30.0, 60.0
+
+
+def ready() -> None:
+    """Say to the parent, where there is one, that the API listens."""
+    number = os.environ.pop(READY, "")
+    if number.isdigit():
+        with suppress(OSError):
+            os.write(int(number), b"1")
+            os.close(int(number))
+
+
+class Child:
+    """``lodger up --role api`` beside this process. It ends with it, however that ends: its standard input is our pipe."""
+
+    def __init__(self, settings: Settings, expose: str | None, *, as_json: bool) -> None:
+        self._command = [
+            sys.executable, "-m", "lodger.engine.cli", "up", "--role", "api", "--with-parent",
+            *(["--expose", expose] if expose else []), *(["--json"] if as_json else []),
+        ]  # fmt: skip
+        # In the environment, not in the arguments: those are everybody's to read, and an address may hold a password.
+        self._environment = {"LODGER_DATABASE": settings.database, "LODGER_API_PORT": str(settings.api_port)}
+        self._as_json = as_json
+        self._process: asyncio.subprocess.Process | None = None
+        self._watch: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start it, and wait until it listens.
+
+        Raises:
+            Unavailable: api_failed; it has said why itself.
+        """
+        if not await self._begun():
+            raise Unavailable(
+                "api_failed",
+                "the API did not come up",
+                why="what it said stands above",
+                fix="mend that, or run a node alone: lodger up --role node",
+            )
+        self._watch = asyncio.create_task(self._keep(), name="lodger-api-child")
+
+    async def _begun(self) -> bool:
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                pass_fds=(writing,),
+                env={**os.environ, **self._environment, READY: str(writing)},
+                # A Ctrl-C of the terminal is ours to carry out: the child is told in its turn.
+                start_new_session=True,
+            )
+        finally:
+            os.close(writing)
+        said = False
+        try:
+            said = await asyncio.wait_for(_said(reading), PATIENCE_S)
+        except TimeoutError:
+            pass
+        finally:
+            os.close(reading)
+            if not said:
+                with suppress(ProcessLookupError):
+                    self._process.kill()
+                await self._process.wait()
+        return said
+
+    async def _keep(self) -> None:
+        """Start it again whenever it ends by itself."""
+        wait_s = BACKOFF_S
+        while self._process is not None:
+            code = await self._process.wait()
+            self._tell(code, wait_s)
+            await asyncio.sleep(wait_s)
+            wait_s = BACKOFF_S if await self._begun() else min(wait_s * 2, BACKOFF_MAX_S)
+
+    def _tell(self, code: int, wait_s: float) -> None:
+        with suppress(OSError):
+            if self._as_json:
+                write_json({"kind": "api_ended", "code": code, "again_s": wait_s})
+            else:
+                say(f"the API ended with {code}; it is started again in {wait_s:g} s")
+            sys.stdout.flush()
+
+    async def stop(self) -> None:
+        """End it: its pipe first, then, when that is not enough, by force."""
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        process, self._process = self._process, None
+        if process is None or process.returncode is not None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), 15)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+async def _said(reading: int) -> bool:
+    """Whether the child has said that it listens; False when it ended without."""
+    loop = asyncio.get_running_loop()
+    came = loop.create_future()
+
+    def look() -> None:
+        if not came.done():
+            came.set_result(os.read(reading, 1) == b"1")
+
+    loop.add_reader(reading, look)
+    try:
+        return bool(await came)
+    finally:
+        loop.remove_reader(reading)

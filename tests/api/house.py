@@ -1,0 +1,127 @@
+"""A real API on a real socket around a real ledger, for tests: the server runs in a thread of its own."""
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+from tests.store.intervals import VirtualClock, compile_intervals
+
+from lodger.engine.api.app import Api
+from lodger.engine.api.server import Server
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine
+
+SETTINGS: dict[str, Any] = {
+    "sqlite_synchronous": "NORMAL", "min_interval_s": 1, "api_port": 0, "api_requests_per_minute": 1_000_000,
+    "concurrent_runs": 100,
+}  # fmt: skip
+ONE = "export default () => 1"
+
+
+@dataclass
+class House:
+    """An engine, its API, and tokens by role."""
+
+    engine: Engine
+    api: Api
+    url: str
+    clock: VirtualClock
+    http: httpx2.Client
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def token(self, role: str, tenant_id: str | None = None) -> str:
+        """Give a token of this role, made once."""
+        key = f"{role} {tenant_id}"
+        if key not in self.tokens:
+            self.tokens[key] = self.engine.tokens.create(key, role, tenant_id).text
+        return self.tokens[key]
+
+    def bearer(self, role: str = "admin", tenant_id: str | None = None) -> dict[str, str]:
+        """Give the header that shows such a token."""
+        return {"authorization": f"Bearer {self.token(role, tenant_id)}"}
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        role: str = "admin",
+        tenant: str | None = None,
+        headers: dict[str, str] | None = None,
+        **more: Any,
+    ) -> httpx2.Response:
+        """Ask once, below the API's root, with a token of this role."""
+        if body is not None:
+            more["json"] = body
+        shown = self.bearer(role, tenant) | (headers or {})
+        return self.http.request(method, f"{self.url}/api/v1{path}", headers=shown, **more)
+
+    def raw(self, sent: bytes, *, timeout: float = 20) -> bytes:
+        """Send bytes on a fresh connection; give all that comes back until it ends or falls silent."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout) as connection:
+            connection.sendall(sent)
+            return received(connection)
+
+    def furnish(self, tenant_id: str = "acme") -> None:
+        """Make a tenant with a script and a schedule."""
+        self.engine.tenants.create(tenant_id)
+        self.engine.scripts.put(tenant_id, "job", ONE)
+        self.engine.schedules.create(tenant_id, "s", script="job", rules="every 60")
+
+
+def received(connection: socket.socket) -> bytes:
+    """Give what comes until the other side ends."""
+    parts = []
+    try:
+        while part := connection.recv(65536):
+            parts.append(part)
+    except (TimeoutError, ConnectionResetError):
+        pass
+    return b"".join(parts)
+
+
+def body_of(answer: bytes) -> dict[str, Any]:
+    """Give the JSON body of a raw answer."""
+    return json.loads(answer.partition(b"\r\n\r\n")[2])
+
+
+@contextmanager
+def serving(app: Any, settings: Settings) -> Iterator[Server]:
+    """Serve an application in a thread for the block."""
+    server = Server(app, settings)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="test-api")
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(20)
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(20)
+        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result(20)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@contextmanager
+def house(
+    url: str, *, compile_schedule: Callable[..., Any] | None = compile_intervals, **settings: Any
+) -> Iterator[House]:
+    """Open a ledger and serve it for the block."""
+    clock = VirtualClock()
+    wanted = Settings(**(SETTINGS | settings))
+    with Engine.open(url, clock=clock, settings=wanted, compile_schedule=compile_schedule) as engine:
+        api = Api(engine)
+        with serving(api.app, wanted) as server, httpx2.Client(timeout=30, trust_env=False) as http:
+            yield House(engine, api, server.url, clock, http)

@@ -1,0 +1,10 @@
+"""What schemathesis is told about this API: how a WebAssembly module is sent."""
+
+from typing import Any
+
+import schemathesis
+
+
+@schemathesis.serializer("application/wasm")
+def as_bytes(_context: Any, value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()

@@ -1,0 +1,304 @@
+"""What requests say and are answered: bodies, problems, pages, entity tags, idempotency keys, reasons, modules."""
+
+import json
+import threading
+
+import httpx2
+import pytest
+from tests.api.house import ONE, House, house
+
+from lodger.engine.ledger import answers, pages
+from lodger.engine.routes.table import ROUTES
+
+TWO = "export default () => 2"
+
+
+def key(name: str, **more: str) -> dict[str, str]:
+    return {"idempotency-key": name} | more
+
+
+def test_every_answer_is_what_its_verb_gives(lodge: House) -> None:
+    """The shape of an answer is that of the record, whole."""
+    from lodger.engine.shapes import shaped
+
+    made = lodge.ask("PUT", "/tenants/acme/scripts/two", {"source": {"main.js": ONE, "x.js": "1"}, "why": "new"}).json()
+    assert made == shaped(lodge.engine.scripts.get("acme", "two"))
+    assert lodge.ask("GET", "/tenants/acme/schedules/s").json() == shaped(lodge.engine.schedules.get("acme", "s"))
+    asked = lodge.ask("POST", "/tenants/acme/schedules/s/run-now", {"params": {"a": [1]}}).json()
+    assert asked == shaped(lodge.engine.actions.get(asked["id"]))
+    assert lodge.ask("POST", "/preview", {"rules": ["every 60", "every 90"], "n": 2}).json()["slots"]
+    assert lodge.ask("DELETE", "/tenants/acme").status_code == 204
+    assert lodge.ask("GET", "/tenants/acme").json()["code"] == "tenant_unknown"
+
+
+def test_who_and_why_of_a_request_stand_in_the_audit_log(lodge: House) -> None:
+    answer = lodge.ask(
+        "PATCH", "/tenants/acme/schedules/s", {"rules": "every 120"}, role="editor", tenant="acme",
+        headers={"lodger-why": "r%C3%BChig", "x-request-id": "abc-1"},
+    )  # fmt: skip
+    assert answer.headers["x-request-id"] == "abc-1"
+    row = lodge.engine.audit.list("acme", verb="schedules.edit")[0]
+    assert (row.via, row.why, row.request_id) == ("http", "rühig", "abc-1")
+    assert row.actor.startswith("editor acme (lodger_")
+    assert lodge.engine.schedules.revisions("acme", "s")[0].why == "rühig"
+    long = lodge.ask("POST", "/tenants/acme/schedules/s/pause", {}, headers={"lodger-why": "x" * 2000})
+    assert (long.status_code, long.json()["code"]) == (422, "why_invalid")
+    for wild in ("a\tb", "x" * 65, "<script>", "a b"):
+        answer = lodge.http.get(f"{lodge.url}/healthz", headers={"x-request-id": wild})
+        assert answer.headers["x-request-id"] != wild
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, "json_not_json"),
+        (b'{"source": "a", "source": "b"}', 400, "json_duplicate_key"),
+        (b'{"source": NaN}', 400, "json_not_json"),
+        (b'{"source": 1e999}', 400, "json_number_out_of_range"),
+        (b"\xff\xfe", 400, "json_not_utf8"),
+        (b"[" * 100_000, 400, "json_too_deep"),
+        (b'{"source": ' + b"[" * 65 + b"]" * 65 + b"}", 400, "json_too_deep"),
+        (b'["source"]', 400, "request_invalid"),
+        (b'"source"', 400, "request_invalid"),
+        (b"null", 400, "request_invalid"),
+        (b"{}", 400, "request_invalid"),
+        (b"", 400, "request_invalid"),
+        (b'{"source": "a", "sauce": 1}', 400, "request_invalid"),
+        (b'{"source": 1}', 400, "request_invalid"),
+        (b'{"source": "a", "after_version": "1"}', 400, "request_invalid"),
+        (b'{"source": "a", "after_version": 1.5}', 400, "request_invalid"),
+        (b'{"source": "a", "after_version": true}', 400, "request_invalid"),
+        (b'{"source": "a", "after_version": 99999999999999999999}', 400, "request_invalid"),
+        (b'{"source": "\\ud800"}', 400, "request_invalid"),
+        (b'{"source": "a\\u0000"}', 422, "source_not_text"),
+        (b'{"source": ""}', 422, "script_empty"),
+        (b'{"source": "a", "why": "\\u001b[2J"}', 422, "why_invalid"),
+    ],
+)  # fmt: skip
+def test_a_body_that_is_not_taken(lodge: House, body: bytes, status: int, code: str) -> None:
+    answer = lodge.ask(
+        "PUT", "/tenants/acme/scripts/x", content=body, headers={"content-type": "application/json; charset=utf-8"}
+    )
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    told = answer.json()
+    assert told["type"] == f"urn:lodger:error:{code}"
+    assert told["status"] == status
+    assert told["detail"]
+    assert len(answer.content) < 4000
+
+
+def test_a_body_of_another_kind(lodge: House) -> None:
+    for media in ("text/plain", "application/xml", "application/wasm", ""):
+        answer = lodge.ask(
+            "PUT", "/tenants/acme/scripts/x", content=b'{"source": "a"}', headers={"content-type": media}
+        )
+        assert (answer.status_code, answer.json()["code"]) == (415, "media_type")
+    extra = lodge.ask("POST", "/tenants/acme/suspend", content=b"x")
+    assert extra.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "limti=5", "cursor=x", "state=x", "since=yesterday",
+              "since=5", "since=2026-01-01T00:00:00", "before=%00", "state=%00", "script=%ed%a0%80"],
+)  # fmt: skip
+def test_a_query_that_is_not_taken(lodge: House, query: str) -> None:
+    answer = lodge.ask("GET", f"/tenants/acme/actions?{query}")
+    if answer.status_code == 200:
+        assert answer.json()["items"] == []
+        assert query == "before=%00"
+    else:
+        assert answer.status_code in {400, 422}
+        assert answer.json()["code"] in {
+            "request_invalid", "cursor_invalid", "state_unknown", "text_unstorable", "path_invalid",
+        }  # fmt: skip
+
+
+def test_hostile_names_in_paths(lodge: House) -> None:
+    """Path tricks: what climbs, splits, or cannot be stored is a clear 4xx, and nothing comes into being."""
+    for name in ("..%2f..%2fetc%2fpasswd", "%2e%2e", "a%2fb", "a%5cb", "%00", "%0d%0aSet-Cookie:x", "%e2%80%ae", "%ff%fe",
+                 "x" * 201, "x" * 3000, "%20", "con%20", "a%00b"):  # fmt: skip
+        answer = lodge.ask("PUT", f"/tenants/acme/scripts/{name}", {"source": ONE})
+        assert 400 <= answer.status_code < 500, name
+        assert "set-cookie" not in answer.headers
+    assert [script.name for script in lodge.engine.scripts.list("acme")] == ["job"]
+    for good in ("job.js", "naïve café", "a?b#c%d", "日本", "-", "' OR 1=1", "<b>"):
+        from urllib.parse import quote
+
+        path = f"/tenants/acme/scripts/{quote(good, safe='')}"
+        assert lodge.ask("PUT", path, {"source": ONE}).status_code == 200
+        assert lodge.ask("GET", path).json()["name"] == good
+
+
+def test_lists_are_paged(lodge: House) -> None:
+    for number in range(25):
+        lodge.engine.actions.run_now("s", "acme", params=number)
+    seen, cursor = [], ""
+    while True:
+        page = lodge.ask("GET", f"/tenants/acme/actions?limit=10{cursor}").json()
+        assert len(page["items"]) <= 10
+        seen += [item["params"] for item in page["items"]]
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+    assert seen == list(range(24, -1, -1))
+    first = lodge.ask("GET", "/tenants/acme/actions?limit=10").json()["next"]
+    lodge.furnish("other")
+    crossed = lodge.ask("GET", f"/tenants/other/actions?limit=10&cursor={first}", role="viewer", tenant="other")
+    assert (crossed.status_code, crossed.json()["code"]) == (422, "cursor_invalid")
+    assert lodge.ask("GET", "/actions?tenant_id=acme&state=ready&limit=5", role="operator").json()["next"]
+
+
+def test_a_page_ends_where_it_grows_too_long(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "MOST_LETTERS", 100_000)
+    for _ in range(10):
+        lodge.engine.actions.run_now("s", "acme", params="x" * 40_000)
+    page = lodge.ask("GET", "/tenants/acme/actions?limit=10").json()
+    assert 1 < len(page["items"]) < 5
+    assert page["next"]
+
+
+def test_a_change_is_made_to_what_was_seen_or_not_at_all(lodge: House) -> None:
+    path = "/tenants/acme/schedules/s"
+    read = lodge.ask("GET", path)
+    tag = read.headers["etag"]
+    lodge.clock.advance(3600)
+    assert lodge.ask("GET", path).headers["etag"] == tag, "a tag is not moved by the clock"
+    done = lodge.ask("PATCH", path, {"rules": "every 120"}, headers={"if-match": tag})
+    assert done.status_code == 200
+    assert done.headers["etag"] not in {tag, None}
+    late = lodge.ask("PATCH", path, {"rules": "every 180"}, headers={"if-match": tag})
+    assert (late.status_code, late.json()["code"]) == (412, "precondition_failed")
+    assert lodge.engine.schedules.get("acme", "s").revision == 2
+    either = lodge.ask("PATCH", path, {"rules": "every 180"}, headers={"if-match": f"{tag}, {done.headers['etag']}"})
+    assert either.status_code == 200
+    assert lodge.ask("DELETE", path, headers={"if-match": tag}).status_code == 412
+    assert lodge.ask("DELETE", path, headers={"if-match": "*"}).status_code == 200
+
+
+def test_if_none_match_makes_only_what_is_not_there(lodge: House) -> None:
+    path = "/tenants/acme/scripts/fresh"
+    only = {"if-none-match": "*"}
+    assert lodge.ask("PUT", path, {"source": ONE}, headers=only).status_code == 200
+    assert lodge.ask("PUT", path, {"source": TWO}, headers=only).status_code == 412
+    assert (
+        lodge.ask("PUT", "/tenants/acme/scripts/none", {"source": TWO}, headers={"if-match": '"x"'}).status_code == 412
+    )
+    assert lodge.ask("PUT", path, {"source": TWO}, headers={"if-none-match": '"x"'}).json()["code"] == "header_invalid"
+    assert lodge.ask("PUT", path, {"source": TWO}, headers={"if-match": "no quotes"}).status_code == 412
+    assert lodge.ask("POST", "/tenants/acme/schedules/s/run-now", {}, headers={"if-match": "*"}).status_code == 400
+
+
+def test_of_many_who_saw_the_same_one_changes_it(lodge: House) -> None:
+    tag = lodge.ask("GET", "/tenants/acme/schedules/s").headers["etag"]
+    shown = lodge.bearer("editor", "acme")
+    said: list[int] = []
+
+    def change(number: int) -> None:
+        answer = httpx2.patch(
+            f"{lodge.url}/api/v1/tenants/acme/schedules/s", json={"params": number}, headers=shown | {"if-match": tag},
+            trust_env=False, timeout=30,
+        )  # fmt: skip
+        said.append(answer.status_code)
+
+    together(change, 6)
+    assert sorted(said) == [200] + [412] * 5
+    assert lodge.engine.schedules.get("acme", "s").revision == 2
+
+
+def together(work: object, count: int) -> None:
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]  # type: ignore[arg-type]  # any function
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_the_same_request_is_carried_out_once(lodge: House) -> None:
+    path, body = "/tenants/acme/run-in", {"script": "job", "delay": "90s"}
+    first = lodge.ask("POST", path, body, headers=key("a"))
+    again = lodge.ask("POST", path, body, headers=key("a"))
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.content == first.content
+    assert again.headers["idempotent-replayed"] == "true"
+    assert "idempotent-replayed" not in first.headers
+    assert len(lodge.engine.actions.list("acme")) == 1
+    other = lodge.ask("POST", path, body | {"delay": "91s"}, headers=key("a"))
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    assert lodge.ask("POST", path, body, headers=key("a"), role="editor", tenant="acme").json() != first.json()
+    lodge.clock.advance(24 * 3600 + 1)
+    with lodge.engine.books.database.write() as connection:
+        assert answers.forget(connection, lodge.clock.us) == 2
+    assert lodge.ask("POST", path, body, headers=key("a")).json() != first.json()
+
+
+def test_a_refused_request_is_not_remembered(lodge: House) -> None:
+    body = {"name": "t", "script": "later", "rules": "every 60"}
+    assert lodge.ask("POST", "/tenants/acme/schedules", body, headers=key("b")).status_code == 404
+    lodge.engine.scripts.put("acme", "later", ONE)
+    assert lodge.ask("POST", "/tenants/acme/schedules", body, headers=key("b")).status_code == 201
+
+
+def test_of_many_with_one_key_one_is_carried_out(url: str) -> None:
+    with house(url) as lodge:
+        lodge.furnish()
+        shown, said = lodge.bearer(), []
+
+        def ask(_number: int) -> None:
+            answer = httpx2.post(
+                f"{lodge.url}/api/v1/tenants/acme/schedules/s/run-now", json={"params": 1}, headers=shown | key("once"),
+                trust_env=False, timeout=60,
+            )  # fmt: skip
+            said.append((answer.status_code, answer.json()["id"]))
+
+        together(ask, 12)
+        assert len(set(said)) == 1
+        assert said[0][0] == 201
+        assert len(lodge.engine.actions.list("acme")) == 1
+        assert len(lodge.engine.audit.list("acme", verb="actions.run_now")) == 1
+
+
+def test_keys_that_are_none_and_answers_that_are_not_kept(lodge: House) -> None:
+    for wrong in ("", "x" * 201, "a\tb"):
+        answer = lodge.ask("POST", "/tenants/acme/suspend", headers=key(wrong))
+        assert (answer.status_code, answer.json()["code"]) == (400, "header_invalid")
+    secret = lodge.ask("POST", "/tokens", {"name": "x", "role": "admin"}, headers=key("t"))
+    assert (secret.status_code, secret.json()["code"]) == (422, "idempotency_refused")
+    made = lodge.ask("POST", "/tokens", {"name": "x", "role": "admin"}).json()
+    assert made["text"].startswith(made["token"]["prefix"])
+    assert made["text"] not in lodge.ask("GET", "/tokens").text
+
+
+def test_a_module_goes_up_and_comes_down_as_bytes(lodge: House) -> None:
+    from tests.escape.commands import HELLO
+
+    path = "/tenants/acme/scripts/wasm/module"
+    made = lodge.ask("PUT", f"{path}?why=compiled", content=HELLO, headers={"content-type": "application/wasm"})
+    assert made.status_code == 200, made.text
+    assert (made.json()["wasm_bytes"], made.json()["why"]) == (len(HELLO), "compiled")
+    back = lodge.ask("GET", path)
+    assert (back.content, back.headers["content-type"]) == (HELLO, "application/wasm")
+    wrong = lodge.ask("PUT", path, content=b"\0asm nonsense", headers={"content-type": "application/wasm"})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "module_refused")
+
+
+def test_the_audit_log_streams_as_lines(lodge: House) -> None:
+    lodge.furnish("other")
+    whole = lodge.ask("GET", "/audit/export", role="operator")
+    assert whole.headers["content-type"] == "application/x-ndjson"
+    lines = [json.loads(line) for line in whole.text.splitlines()]
+    assert [line["id"] for line in lines] == sorted(line["id"] for line in lines)
+    mine = lodge.ask("GET", "/tenants/acme/audit/export", role="viewer", tenant="acme").text
+    assert {json.loads(line)["tenant_id"] for line in mine.splitlines()} == {"acme"}
+    assert lodge.ask("GET", "/tenants/nobody/audit/export", role="operator").json()["code"] == "tenant_unknown"
+    assert lodge.ask("GET", "/audit/export?since=2027-01-01T00:00:00Z", role="operator").text == ""
+
+
+def test_the_description_is_whole(lodge: House) -> None:
+    said = lodge.ask("GET", "/openapi.json", role="viewer", tenant="acme").json()
+    assert said["openapi"].startswith("3.1")
+    described = {(method.upper(), path) for path, item in said["paths"].items() for method in item}
+    assert {(route.method, f"/api/v1{route.path}") for route in ROUTES} <= described
+    text = json.dumps(said)
+    for reference in {part.split('"')[0] for part in text.split('"$ref": "#/components/schemas/')[1:]}:
+        assert reference in said["components"]["schemas"]
+    assert ":meth:" not in text

@@ -1,0 +1,176 @@
+"""Every route × {no token, nonsense, expired, revoked, foreign tenant, low role}: 401, 404, 403, and never more than that."""
+
+import re
+
+import httpx2
+import pytest
+from fastapi.routing import APIRoute
+from tests.api.house import House
+from tests.store.test_audit import every_verb
+
+from lodger.engine.api.gate import OPEN
+from lodger.engine.clock import from_us
+from lodger.engine.roles import Role
+from lodger.engine.routes.route import ROOT
+from lodger.engine.routes.table import NOT_HERE, ROUTES
+
+NAMES = {
+    "tenant_id": "acme", "name": "job", "schedule": "s", "action_id": "019b76da-a800-7003-ab74-17aa3c0f0e2d",
+    "token": "lodger_aaaaaaaaaa",
+}  # fmt: skip
+#: Roles of the routes that are no verb; those of verbs stand in the table. None: any token.
+OTHERS = {
+    ("GET", "/api/v1/me"): None,
+    ("GET", "/api/v1/openapi.json"): None,
+    ("GET", "/api/v1/session"): None,
+    ("DELETE", "/api/v1/session"): None,
+    ("GET", "/api/v1/audit/export"): Role.OPERATOR,
+    ("GET", "/api/v1/tenants/{tenant_id}/audit/export"): Role.VIEWER,
+}
+NEEDED = {(route.method, ROOT + route.path): route.role for route in ROUTES} | OTHERS
+
+
+def routes(house: House) -> list[tuple[str, str]]:
+    found = house.api.framework.routes
+    return [
+        (method, route.path) for route in found if isinstance(route, APIRoute) for method in sorted(route.methods or ())
+    ]
+
+
+def filled(path: str, **names: str) -> str:
+    return re.sub(r"{(\w+)}", lambda found: (NAMES | names)[found[1]], path)
+
+
+def ask(house: House, method: str, path: str, token: str | None, **headers: str) -> httpx2.Response:
+    shown = {} if token is None else {"authorization": f"Bearer {token}"}
+    house.http.cookies.clear()
+    return house.http.request(method, house.url + path, headers=shown | {"x-request-id": "same"} | headers)
+
+
+@pytest.fixture
+def open_house(lodge: House) -> House:
+    lodge.furnish("other")
+    lodge.api.gate.failures.size = 10**9
+    return lodge
+
+
+def test_every_route_is_in_the_table_and_every_verb_is_a_route(open_house: House) -> None:
+    assert set(routes(open_house)) - OPEN == set(NEEDED)
+    assert {route.name for route in ROUTES} | set(NOT_HERE) == every_verb(open_house.engine)
+
+
+def test_whoever_may_not_gets_no_further(open_house: House, subtests: pytest.Subtests) -> None:
+    house = open_house
+    expired = house.engine.tokens.create("old", "admin", expires_at=from_us(house.clock.us + 1)).text
+    house.clock.advance(2)
+    gone = house.engine.tokens.create("gone", "admin")
+    house.engine.tokens.revoke(gone.token.id)
+    strangers = (
+        (None, "token_missing"),
+        ("nonsense", "token_invalid"),
+        (house.token("admin")[:-1] + "x", "token_invalid"),
+        (expired, "token_expired"),
+        (gone.text, "token_invalid"),
+    )
+    for (method, path), role in sorted(NEEDED.items()):
+        with subtests.test(method=method, path=path):
+            at = filled(path)
+            for shown, code in strangers:
+                answer = ask(house, method, at, shown)
+                assert (answer.status_code, answer.json()["code"]) == (401, code)
+                assert answer.headers["www-authenticate"].startswith("Bearer")
+            if role is None:
+                continue
+            if "{tenant_id}" in path:
+                foreign = ask(house, method, at, house.token("editor", "other"))
+                absent = ask(house, method, at.replace("/acme", "/nobody"), house.token("editor", "other"))
+                assert foreign.status_code == absent.status_code == 404
+                assert foreign.content == absent.content.replace(b"nobody", b"acme"), (
+                    "foreign is as if it were not there"
+                )
+            for low in (Role.VIEWER, Role.EDITOR, Role.OPERATOR):
+                if not low.covers(role):
+                    answer = ask(house, method, at, house.token(low, None if low.of_platform else "acme"))
+                    assert (answer.status_code, answer.json()["code"]) == (403, "role_too_low")
+
+
+def test_whoever_may_is_let_in(open_house: House, subtests: pytest.Subtests) -> None:
+    """Nothing is said here about the answer but that it is not a refusal of the caller."""
+    for (method, path), role in sorted(NEEDED.items()):
+        if role is None:
+            continue
+        with subtests.test(method=method, path=path):
+            tenant = None if role.of_platform else "acme"
+            at = filled(path, tenant_id="ghost" if role.of_platform else "acme")
+            answer = ask(open_house, method, at, open_house.token(role, tenant), **{"if-match": '"never"'})
+            assert answer.status_code not in {401, 403, 405, 500}
+            if answer.status_code >= 400:
+                assert answer.headers["content-type"] == "application/problem+json"
+                assert answer.json()["code"] != "route_unknown"
+
+
+def test_a_tenant_that_is_there_and_one_that_is_not_answer_alike_byte_for_byte(lodge: House) -> None:
+    """Asked before the tenant exists and after, with everything in it: not a byte differs, headers included."""
+    mine = lodge.token("editor", "acme")
+    lodge.engine.tenants.create("mine")
+    asked = [(method, filled(path, tenant_id="later")) for method, path in sorted(NEEDED) if "{tenant_id}" in path]
+    before = [ask(lodge, method, path, mine) for method, path in asked]
+    lodge.furnish("later")
+    after = [ask(lodge, method, path, mine) for method, path in asked]
+    for one, two in zip(before, after, strict=True):
+        assert one.content == two.content
+        assert dict(one.headers) | {"date": ""} == dict(two.headers) | {"date": ""}
+
+
+def test_things_of_other_tenants_answer_like_absent_ones(lodge: House) -> None:
+    """By id, through one's own tenant's path: an action, a schedule and a script of another tenant are not there."""
+    lodge.furnish("other")
+    action = lodge.engine.actions.run_now("s", "other")
+    schedule = lodge.engine.schedules.get("other", "s")
+    nothing = "019b76da-a800-7003-ab74-17aa3c0f0e2e"
+    mine = lodge.token("editor", "acme")
+    for form, there in (("/actions/{}", action.id), ("/actions/{}/logs", action.id), ("/schedules/{}", schedule.id)):
+        found, absent = (
+            ask(lodge, "GET", "/api/v1/tenants/acme" + form.format(each), mine) for each in (there, nothing)
+        )
+        assert found.status_code == absent.status_code == 404
+        assert found.content.replace(there.encode(), b"") == absent.content.replace(nothing.encode(), b"")
+    for verb in ("cancel", "replay"):
+        found, absent = (
+            ask(lodge, "POST", f"/api/v1/tenants/acme/actions/{each}/{verb}", mine) for each in (action.id, nothing)
+        )
+        assert found.content.replace(action.id.encode(), b"") == absent.content.replace(nothing.encode(), b"")
+    assert lodge.engine.actions.get(action.id).state == "ready"
+
+
+NO_ROUTES = ["/", "/api", "/api/v1", "/api/v1/", "/api/v2/tenants", "/docs", "/redoc", "/openapi.json", "/favicon.ico",
+     "/api/v1/tenants/", "/api/v1//tenants", "/api/v1/../v1/tenants", "/API/V1/TENANTS", "/api/v1/tenants/acme%2f..%2fother"]  # fmt: skip
+
+
+def test_what_is_no_route_is_denied_before_it_is_looked_for(open_house: House, subtests: pytest.Subtests) -> None:
+    for path in NO_ROUTES:
+        with subtests.test(path=path):
+            assert ask(open_house, "GET", path, None).status_code == 401
+            known = ask(open_house, "GET", path, open_house.token("viewer", "acme"))
+            assert known.status_code in {404, 403}
+            assert ask(open_house, "GET", path + "?token=" + open_house.token("admin"), None).status_code == 401
+
+
+def test_other_methods(open_house: House) -> None:
+    token = open_house.token("admin").encode()
+    for method in (b"TRACE", b"CONNECT", b"OPTIONS", b"PROPFIND", b"HEAD"):
+        answer = open_house.raw(
+            method
+            + b" /api/v1/tenants HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer "
+            + token
+            + b"\r\n\r\n"
+        )
+        assert answer.split()[1] in {b"405", b"404"}, method
+        assert b"access-control" not in answer.lower()
+
+
+def test_another_origin_is_allowed_nothing(open_house: House) -> None:
+    answer = ask(open_house, "GET", "/api/v1/me", open_house.token("admin"), origin="https://evil.example")
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["x-content-type-options"] == "nosniff"

@@ -1,0 +1,199 @@
+"""Who asks: tokens, brute force, rate limits, and sessions of browsers with their cookies, guards and ends."""
+
+import re
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.api.house import House, house
+
+from lodger.engine.api.buckets import KEPT, Buckets
+from lodger.engine.ledger import sessions
+
+
+def login(lodge: House, token: str, **headers: str) -> httpx2.Response:
+    lodge.http.cookies.clear()
+    return lodge.http.post(f"{lodge.url}/api/v1/session", json={"token": token}, headers=headers)
+
+
+def put(lodge: House, **headers: str) -> httpx2.Response:
+    return lodge.http.post(f"{lodge.url}/api/v1/tenants/acme/schedules/s/pause", json={}, headers=headers)
+
+
+def test_a_session_from_login_to_logout(lodge: House) -> None:
+    begun = login(lodge, lodge.token("editor", "acme"))
+    assert begun.status_code == 201
+    cookie = begun.headers["set-cookie"]
+    assert re.fullmatch(r"lodger=[\w-]{43}; HttpOnly; Max-Age=43200; Path=/; SameSite=strict", cookie)
+    csrf = begun.json()["csrf"]
+    assert put(lodge).json()["code"] == "csrf_missing"
+    assert put(lodge, **{"x-csrf-token": csrf[:-1] + "x"}).json()["code"] == "csrf_missing"
+    assert put(lodge, **{"x-csrf-token": csrf}).status_code == 200
+    assert lodge.http.get(f"{lodge.url}/api/v1/session").json()["csrf"] == csrf
+    logged = lodge.engine.audit.list("acme", limit=2)
+    assert [row.verb for row in logged] == ["schedules.pause", "sessions.begin"]
+    assert "editor acme" in logged[0].actor
+    ended = lodge.http.delete(f"{lodge.url}/api/v1/session", headers={"x-csrf-token": csrf})
+    assert ended.status_code == 204
+    value = cookie.partition("=")[2].partition(";")[0]
+    after = lodge.http.get(f"{lodge.url}/api/v1/me", headers={"cookie": f"lodger={value}"})
+    assert after.json()["code"] == "session_over"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"},
+     {"origin": "null"}],
+)  # fmt: skip
+def test_another_site_changes_nothing_and_logs_nobody_in(lodge: House, headers: dict[str, str]) -> None:
+    assert login(lodge, lodge.token("admin"), **headers).json()["code"] == "other_site"
+    csrf = login(lodge, lodge.token("editor", "acme")).json()["csrf"]
+    assert put(lodge, **({"x-csrf-token": csrf} | headers)).json()["code"] == "other_site"
+    assert lodge.engine.schedules.get("acme", "s").state == "armed"
+
+
+def test_a_form_of_another_site_logs_nobody_in(lodge: House) -> None:
+    for media in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        answer = lodge.http.post(
+            f"{lodge.url}/api/v1/session", content=b'{"token": "x"}', headers={"content-type": media}
+        )
+        assert (answer.status_code, answer.json()["code"]) == (415, "media_type")
+
+
+def test_a_session_that_somebody_planted_is_none(lodge: House) -> None:
+    """Fixation: the name is drawn at login, and the one that was there before ends."""
+    planted = "A" * 43
+    assert lodge.http.get(f"{lodge.url}/api/v1/me", headers={"cookie": f"lodger={planted}"}).status_code == 401
+    first = login(lodge, lodge.token("editor", "acme")).headers["set-cookie"].partition("=")[2].partition(";")[0]
+    again = lodge.http.post(
+        f"{lodge.url}/api/v1/session",
+        json={"token": lodge.token("editor", "acme")},
+        headers={"cookie": f"lodger={first}"},
+    )
+    second = again.headers["set-cookie"].partition("=")[2].partition(";")[0]
+    assert first != second != planted
+    lodge.http.cookies.clear()
+    assert lodge.http.get(f"{lodge.url}/api/v1/me", headers={"cookie": f"lodger={first}"}).status_code == 401
+    assert lodge.http.get(f"{lodge.url}/api/v1/me", headers={"cookie": f"lodger={second}"}).status_code == 200
+    both = {"cookie": f"lodger={second}; x=1; lodger={first}"}
+    assert lodge.http.get(f"{lodge.url}/api/v1/me", headers=both).status_code in {200, 401}
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired", "idle", "old", "tenant"])
+def test_a_session_ends_with_its_token_and_with_time(lodge: House, how: str) -> None:
+    from lodger.engine.clock import from_us
+
+    ends = from_us(lodge.clock.us + 3600 * 1_000_000) if how == "expired" else None
+    made = lodge.engine.tokens.create("x", "editor", "acme", expires_at=ends)
+    login(lodge, made.text)
+    me = f"{lodge.url}/api/v1/me"
+    assert lodge.http.get(me).status_code == 200
+    if how == "revoked":
+        lodge.engine.tokens.revoke(made.token.prefix)
+    elif how == "tenant":
+        lodge.engine.tenants.delete("acme")
+    elif how == "old":
+        for _ in range(11):
+            lodge.clock.advance(3600)
+            assert lodge.http.get(me).status_code == 200
+        lodge.clock.advance(3601)
+    else:
+        lodge.clock.advance(sessions.IDLE_US / 1e6 if how == "idle" else 3600)
+    assert lodge.http.get(me).status_code == 401
+
+
+def test_sessions_of_one_token_are_bounded(lodge: House) -> None:
+    token = lodge.token("viewer", "acme")
+    for _ in range(sessions.MOST + 5):
+        assert login(lodge, token).status_code == 201
+        lodge.clock.advance(1)
+    with lodge.engine.books.database.read() as connection:
+        count = connection.exec_driver_sql("select count(*) from lodger_sessions").scalar()
+    assert count == sessions.MOST
+
+
+def test_neither_token_nor_session_is_stored(lodge: House) -> None:
+    token = lodge.token("editor", "acme")
+    cookie = login(lodge, token).headers["set-cookie"].partition("=")[2].partition(";")[0]
+    with lodge.engine.books.database.read() as connection:
+        tables = connection.exec_driver_sql("select name from sqlite_master where type = 'table'").scalars().all()
+        everything = str([connection.exec_driver_sql(f"select * from {table}").all() for table in tables])
+    assert token not in everything
+    assert token.rpartition("_")[2] not in everything
+    assert cookie not in everything
+
+
+def test_brute_force_is_slowed_by_address(tmp_path: Path) -> None:
+    with house(f"sqlite:///{tmp_path / 'l.db'}", api_failures_per_minute=5) as lodge:
+        lodge.furnish()
+        right = lodge.token("admin")
+        wrong = right[:-4] + "AAAA"
+        answers = [
+            lodge.http.get(f"{lodge.url}/api/v1/me", headers={"authorization": f"Bearer {wrong}"}) for _ in range(7)
+        ]
+        assert [answer.status_code for answer in answers] == [401] * 5 + [429] * 2
+        assert int(answers[-1].headers["retry-after"]) > 0
+        assert lodge.ask("GET", "/me").status_code == 429, "a guess that is right would be told by its answer"
+        assert login(lodge, wrong).status_code == 429, "the login is no way around"
+        planted = lodge.http.get(f"{lodge.url}/api/v1/me", headers={"cookie": "lodger=" + "A" * 43})
+        assert planted.status_code == 429
+        lodge.clock.advance(61)
+        assert lodge.ask("GET", "/me").status_code == 200
+
+
+def test_a_token_may_ask_so_often(tmp_path: Path) -> None:
+    with house(f"sqlite:///{tmp_path / 'l.db'}", api_requests_per_minute=6) as lodge:
+        lodge.furnish()
+        answers = [lodge.ask("GET", "/me", role="viewer", tenant="acme") for _ in range(8)]
+        assert [answer.status_code for answer in answers] == [200] * 6 + [429] * 2
+        assert answers[-1].json()["code"] == "too_many_requests"
+        assert lodge.ask("GET", "/me").status_code == 200, "another token is not slowed"
+        lodge.clock.advance(10)
+        assert lodge.ask("GET", "/me", role="viewer", tenant="acme").status_code == 200
+
+
+def test_buckets_are_bounded() -> None:
+    now = [0.0]
+    buckets = Buckets(2, 60, lambda: now[0])
+    for number in range(KEPT + 1000):
+        buckets.take(str(number))
+    assert len(buckets) == KEPT
+    assert buckets.take("x") == 0
+    assert buckets.take("x") == 0
+    assert 29 < buckets.take("x") < 31
+    assert buckets.empty("x") > 0
+    now[0] += 30
+    assert buckets.empty("x") == 0
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["", "Bearer", "Basic YWRtaW46YWRtaW4=", "bearer lodger_", "Bearer null", "Bearer ' OR 1=1 --",
+     "Bearer eyJhbGciOiJub25lIn0.eyJyb2xlIjoiYWRtaW4ifQ.", "Bearer " + "a" * 5000, "Bearer \u00e9"],
+)  # fmt: skip
+def test_what_is_no_token(lodge: House, authorization: str) -> None:
+    answer = lodge.http.get(f"{lodge.url}/api/v1/me", headers={"authorization": authorization.encode("latin-1")})
+    assert answer.status_code in {400, 401}
+    assert answer.json()["code"] in {"token_invalid", "header_invalid", "token_missing"}
+
+
+def test_two_authorizations_are_none(lodge: House) -> None:
+    token = lodge.token("admin").encode()
+    answer = lodge.raw(
+        b"GET /api/v1/me HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer x\r\nAuthorization: Bearer "
+        + token
+        + b"\r\n\r\n"
+    )
+    assert answer.startswith(b"HTTP/1.1 400")
+
+
+def test_a_token_says_when_it_was_used(lodge: House) -> None:
+    lodge.ask("GET", "/me", role="viewer", tenant="acme")
+    used = lodge.engine.tokens.list("acme")[0].used_at
+    assert used is not None
+    lodge.clock.advance(30)
+    lodge.ask("GET", "/me", role="viewer", tenant="acme")
+    assert lodge.engine.tokens.list("acme")[0].used_at == used, "told to the minute"
+    lodge.clock.advance(31)
+    lodge.ask("GET", "/me", role="viewer", tenant="acme")
+    assert lodge.engine.tokens.list("acme")[0].used_at > used

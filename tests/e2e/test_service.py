@@ -1,0 +1,193 @@
+"""``lodger up`` whole: node and API in two processes, the first token, TLS, and what becomes of one when the other dies."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty, Queue
+from typing import Any
+
+import httpx2
+import pytest
+import trustme
+from tests.e2e.command import ROOT, lodger
+
+
+class Up:
+    """A running service, its lines as they come."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.lines: Queue[dict[str, Any] | None] = Queue()
+        self.seen: list[dict[str, Any]] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith("{"):
+                self.lines.put(json.loads(line))
+        self.lines.put(None)
+
+    def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Give the next line like that."""
+        while True:
+            try:
+                line = self.lines.get(timeout=60)
+            except Empty:
+                raise AssertionError(f"it never came; before it: {self.seen}") from None
+            assert line is not None, f"it ended; before that: {self.seen}"
+            self.seen.append(line)
+            if wanted(line):
+                return line
+
+    def kind(self, kind: str) -> dict[str, Any]:
+        return self.until(lambda line: line.get("kind") == kind)
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(40)
+        self._reader.join()
+        return code
+
+
+@contextmanager
+def up(folder: Path, *arguments: str, **environment: str) -> Iterator[Up]:
+    command = [sys.executable, "-m", "lodger.engine.cli", "up", "--db", str(folder / "ledger.db"), "--json", *arguments]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev"), "LODGER_API_PORT": "0", **environment}
+    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True) as process:
+        running = Up(process)
+        try:
+            yield running
+        finally:
+            if process.poll() is None:
+                running.end()
+            process.kill()
+
+
+def of_api(folder: Path) -> list[int]:
+    """Processes that serve this folder's API."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (each / "cmdline").read_bytes()
+            if b"--with-parent" in command and Path(os.readlink(each / "cwd")) == folder:
+                found.append(int(each.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
+    with up(tmp_path, LODGER_MIN_INTERVAL_S="1") as service:
+        token = service.kind("token")["text"]
+        url = service.kind("listening")["url"]
+        (child,) = of_api(tmp_path)
+        assert child != service.process.pid
+        with httpx2.Client(
+            base_url=f"{url}/api/v1", headers={"authorization": f"Bearer {token}"}, trust_env=False, timeout=30
+        ) as client:
+            assert client.get("/me").json()["role"] == "admin"
+            client.post("/tenants", json={"tenant_id": "acme"}).raise_for_status()
+            client.put("/tenants/acme/scripts/job", json={"source": "export default () => 'ran'"}).raise_for_status()
+            body = {"name": "s", "script": "job", "rules": "every 1s"}
+            client.post("/tenants/acme/schedules", json=body).raise_for_status()
+            finished = service.kind("finished")
+            assert (finished["tenant_id"], finished["outcome"]) == ("acme", "ok")
+            done = client.get("/tenants/acme/actions?state=done").json()["items"]
+            assert done[0]["result"] == "ran"
+        assert service.end() == 0
+    assert of_api(tmp_path) == []
+    with up(tmp_path) as again:
+        assert again.kind("listening")
+        assert "token" not in {line["kind"] for line in again.seen}, "shown once"
+
+
+def test_an_api_that_dies_comes_back_and_one_without_a_parent_ends(tmp_path: Path) -> None:
+    with up(tmp_path) as service:
+        service.kind("listening")
+        (child,) = of_api(tmp_path)
+        os.kill(child, signal.SIGKILL)
+        assert service.kind("api_ended")["code"] == -9
+        service.kind("listening")
+        (second,) = of_api(tmp_path)
+        service.process.kill()
+        service.process.wait(10)
+        gone = os.pidfd_open(second)
+        try:
+            import select
+
+            assert select.select([gone], [], [], 30)[0], "the API outlived its parent"
+        finally:
+            os.close(gone)
+
+
+def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
+    with up(tmp_path, "--role", "api") as api:
+        token = api.kind("token")["text"]
+        url = api.kind("listening")["url"]
+        with up(tmp_path, "--role", "node"):
+            answer = httpx2.post(
+                f"{url}/api/v1/tenants",
+                json={"tenant_id": "x"},
+                headers={"authorization": f"Bearer {token}"},
+                trust_env=False,
+            )
+            assert answer.status_code == 201
+        assert api.end() == 0
+
+
+def test_a_port_that_is_taken_is_said_and_nothing_is_left(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        for role in ("all", "api"):
+            ran = lodger("up", "--role", role, "--port", port, "--db", "l.db", "--json", cwd=tmp_path)
+            assert ran.code == 1
+            assert "address_taken" in ran.out
+    assert of_api(tmp_path) == []
+
+
+def test_tls(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    issued.private_key_pem.write_to_path(tmp_path / "key.pem")
+    for part in issued.cert_chain_pems:
+        part.write_to_path(tmp_path / "cert.pem", append=True)
+    files = {"LODGER_TLS_CERT": str(tmp_path / "cert.pem"), "LODGER_TLS_KEY": str(tmp_path / "key.pem")}
+    with up(tmp_path, "--role", "api", **files) as service:
+        token = service.kind("token")["text"]
+        url = service.kind("listening")["url"]
+        assert url.startswith("https://")
+        import ssl
+
+        trusting = ssl.create_default_context()
+        authority.configure_trust(trusting)
+        with httpx2.Client(verify=trusting, trust_env=False, timeout=30) as client:
+            me = client.get(f"{url}/api/v1/me", headers={"authorization": f"Bearer {token}"})
+            assert me.status_code == 200
+            assert "max-age" in me.headers["strict-transport-security"]
+            begun = client.post(f"{url}/api/v1/session", json={"token": token})
+            assert begun.headers["set-cookie"].startswith("__Host-lodger=")
+            assert "Secure" in begun.headers["set-cookie"]
+        with pytest.raises(httpx2.ConnectError), httpx2.Client(trust_env=False) as stranger:
+            stranger.get(f"{url}/healthz")
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as plain:
+            plain.settimeout(10)
+            plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert b"200" not in plain.recv(100)
+    for wrong in (
+        {"LODGER_TLS_CERT": files["LODGER_TLS_CERT"]},
+        files | {"LODGER_TLS_KEY": str(tmp_path / "cert.pem")},
+    ):
+        ran = lodger("up", "--role", "api", "--port", "0", "--db", "l.db", "--json", cwd=tmp_path, **wrong)
+        assert ran.code == 1
+        assert json.loads(ran.out.splitlines()[-1])["error"]["code"] in {"tls_incomplete", "tls_unreadable"}
