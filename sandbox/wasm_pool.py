@@ -36,7 +36,12 @@ class WasmPool:
         shelf: where compiled modules are kept; in memory only unless told. It is closed with the pool.
         compile_limits: of one compilation.
         now_us: microseconds since 1970, for log lines.
+
+    Attributes:
+        attempt_type: what drives a worker; the escape suite's matrix has another.
     """
+
+    attempt_type = Attempt
 
     def __init__(
         self,
@@ -73,6 +78,11 @@ class WasmPool:
     def zygote(self) -> Zygote | None:
         """The zygote at work, for reports and tests."""
         return self._zygote
+
+    @property
+    def ready(self) -> tuple[int, ...]:
+        """Pids of the compilers that wait, oldest first."""
+        return self._factory.ready
 
     async def start(self) -> None:
         """Bring up both zygotes; safe twice. Raises ZygoteFailed, WallUnavailable."""
@@ -129,7 +139,7 @@ class WasmPool:
             try:
                 worker = await self._worker(code, metered=bool(job.fuel))
                 around = Surroundings(resident_bytes(worker.pid), self.walls, self._now_us)
-                return await Attempt(worker, job, host, around).run()
+                return await self.attempt_type(worker, job, host, around).run()
             except NeverArmed:
                 if not self._open:
                     break

@@ -10,10 +10,11 @@ from lodger.engine.cli.answer import AsJson, say, table, write_json
 from lodger.engine.cli.failure import Usage
 
 if TYPE_CHECKING:
+    from lodger.sandbox.escape.bench import Finding
     from lodger.sandbox.escape.case import Case
-    from lodger.sandbox.escape.runner import Finding, Suite
+    from lodger.sandbox.escape.runner import Suite
 
-_RUNTIMES = ("quickjs",)
+_RUNTIMES = ("quickjs", "quickjs-native", "wasm", "engine")
 
 
 def escape(
@@ -54,7 +55,7 @@ def escape(
     if listed:
         _list(chosen, as_json=as_json)
         return
-    suite = _attack(chosen, matrix=matrix, quiet=as_json)
+    suite = _attack(chosen, (runtime,) if runtime else _RUNTIMES, matrix=matrix, quiet=as_json)
     _write(suite, html, junit)
     if as_json:
         from lodger.sandbox.escape.report import as_json as body
@@ -92,18 +93,23 @@ def _own(path: Path) -> "tuple[Case, ...]":
     return tuple(found)
 
 
-def _attack(cases: "Sequence[Case]", *, matrix: bool, quiet: bool) -> "Suite":
+def _attack(cases: "Sequence[Case]", runtimes: tuple[str, ...], *, matrix: bool, quiet: bool) -> "Suite":
     import asyncio
 
     from lodger.sandbox.escape.runner import Suite
 
-    progress, done = (None, _nothing) if quiet else _progress(len(cases) * (1 + matrix))
-    suite = Suite(tuple(cases), matrix=matrix, progress=progress)
+    runs = sum(runtime in case.runtimes for case in cases for runtime in runtimes)
+    progress, done = (_unheard, _nothing) if quiet else _progress(runs * (1 + matrix))
+    suite = Suite(tuple(cases), matrix=matrix, runtimes=runtimes, progress=progress)
     try:
         asyncio.run(suite.run())
     finally:
         done()
     return suite
+
+
+def _unheard(_found: "Finding") -> None:
+    """Nobody looks."""
 
 
 def _nothing() -> None:

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 from lodger.sandbox.escape.evidence import Trial, by_outcome
-from lodger.sandbox.escape.layers import Weakening
+from lodger.sandbox.escape.layers import Weakening, on_runtime
+from lodger.sandbox.job import Host, Report
+from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
 _ID = re.compile(r"([A-I])(\d{1,3})-[a-z0-9-]+")
@@ -16,6 +19,19 @@ _MODULE = re.compile(r"^\s*(export|import)\b|\bexport default\b", re.MULTILINE)
 Seen = Callable[[Trial], str]
 #: Looks at an armed worker from outside while it waits in the call ``hold``; gives facts for the evidence.
 Inspect = Callable[[int], Mapping[str, str]]
+#: Makes the parent's end of the script's calls; ``careless`` is the host of the matrix, without the checks of a real one.
+MakeHost = Callable[[Limits, bool], Host]
+
+#: Asks a part of the engine that no worker is needed for; True takes its wall away. Blocks at most a few seconds.
+Act = Callable[[bool], Report]
+
+#: Where a script runs unless it says otherwise.
+SCRIPTS = ("quickjs", "quickjs-native")
+GUEST = ("quickjs",)
+NATIVE = ("quickjs-native",)
+COMMANDS = ("wasm",)
+ENGINE = ("engine",)
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +55,34 @@ class Case:
         weaken: the layer's weakening for this case, when the layer's own does not fit.
         tries: how often the script runs in fresh workers; the trial then carries all results.
         fuel: instruction ceiling, 0 for none.
+        wasm: for runtime ``wasm`` in place of a script: the module, or what makes it.
+        guest: makes the module that runs in the engine's place, as if a script had taken the engine over.
+        host: makes the parent's end of the calls, when the suite's own harmless one does not do.
+        act: for runtime ``engine``: asks the engine itself, no script runs.
+        on: fields that are different on one runtime.
     """
 
     id: str
     wall: str
     mechanism: str
-    script: str
+    script: str = ""
     expect: tuple[Outcome, ...] = (Outcome.OK,)
     seen: Seen = by_outcome
     story: str = ""
     behind: tuple[str, ...] = ()
-    limits: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    modules: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    limits: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    modules: Mapping[str, str] = field(default_factory=lambda: _NONE)
     context: str = '{"action":{"id":"escape"}}'
     inspect: Inspect | None = None
-    runtimes: tuple[str, ...] = ("quickjs",)
+    runtimes: tuple[str, ...] = SCRIPTS
     weaken: Weakening | None = None
     tries: int = 1
     fuel: int = 0
+    wasm: bytes | Callable[[], bytes] | None = None
+    guest: Callable[[], bytes] | None = None
+    host: MakeHost | None = None
+    act: Act | None = None
+    on: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _NONE)
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
@@ -77,9 +103,25 @@ class Case:
         """What makes it a case of its own."""
         return self.number, self.wall, self.mechanism
 
+    def at(self, runtime: str) -> "Case":
+        """Give the case as it is tried on one runtime: its walls by the names that they have there, and what is different."""
+        changes = dict(self.on.get(runtime, _NONE))
+        wall = changes.pop("wall", None) or on_runtime(self.wall, runtime)
+        behind = changes.pop("behind", None)
+        if behind is None:
+            behind = tuple(dict.fromkeys(on_runtime(name, runtime) for name in self.behind))
+        behind = tuple(name for name in behind if name != wall)
+        return replace(self, wall=wall, behind=behind, on=_NONE, **changes)
+
     def sources(self) -> dict[str, str]:
-        """Give the script as modules, the entry first."""
+        """Give the script as modules, the entry first; nothing for a module of WebAssembly."""
+        if self.wasm is not None:
+            return {}
         main = self.script
         if not _MODULE.search(main):
             main = f"export default async function ({{ bridge, action }}) {{\n{main}\n}}\n"
         return {"main.js": main, **self.modules}
+
+    def module(self) -> bytes | None:
+        """Give the module of WebAssembly, if it is one."""
+        return self.wasm() if callable(self.wasm) else self.wasm

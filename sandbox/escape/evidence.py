@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lodger.sandbox import prescan
 from lodger.sandbox.job import Report
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
@@ -20,6 +21,9 @@ PARENT_SLACK_BYTES = 8 * MIB
 LEAKS = re.compile(
     r'Traceback|File "|\.py\b|site-packages|/home/|/usr/|/root/|/proc/\d|\b0x[0-9a-f]{6,}\b|[Ww]asmtime|libwasm|<class |errno'
 )
+
+
+_FAULT = re.compile(r"\(SIG(SEGV|BUS|ABRT|ILL|TRAP|FPE)\)")
 
 
 class Escaped(Exception):
@@ -40,6 +44,7 @@ class Trial:
         asked: host calls as the parent saw them: name and arguments.
         facts: what an inspection found.
         parent_bytes: by how much this process grew.
+        took_ms: from the asking to the report of the last try, compilation included.
     """
 
     reports: tuple[Report, ...]
@@ -47,6 +52,7 @@ class Trial:
     asked: tuple[tuple[str, str], ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     parent_bytes: int = 0
+    took_ms: float = 0.0
 
     @property
     def report(self) -> Report:
@@ -91,6 +97,14 @@ def within_limits(trial: Trial) -> str:
     return f"{usage.cpu_ms:.0f} ms CPU, {usage.wall_ms:.0f} ms, peak {usage.memory_peak_bytes / MIB:.1f} MiB"
 
 
+def value_of(report: Report) -> Any:  # noqa: ANN401 - any JSON value
+    """Give the result. Raises Escaped when what came back as one is no JSON that every parser reads alike."""
+    try:
+        return prescan.parse((report.result or "null").encode("utf-8", "replace"), max_bytes=1 << 30, max_depth=1 << 20)
+    except prescan.JsonRefused as refused:
+        raise Escaped(f"what came back is not one JSON value: {refused}; {(report.result or '')[:80]!r}") from None
+
+
 def _most(what: str, found: float, bound: float) -> None:
     if found > bound:
         raise Escaped(f"{found:.0f} {what}, at most {bound:.0f} allowed")
@@ -103,7 +117,7 @@ def answers(*wanted: Any) -> Check:
         measured = within_limits(trial)
         for report in trial.reports:
             if report.outcome is Outcome.OK:
-                value = json.loads(report.result or "null")
+                value = value_of(report)
                 if not any(_same(value, one) for one in wanted):
                     raise Escaped(f"answered {(report.result or '')[:200]}")
         return f"answered {(trial.report.result or '')[:120]}; {measured}"
@@ -121,9 +135,51 @@ def where(what: str, holds: Callable[[Any], bool]) -> Check:
     def check(trial: Trial) -> str:
         measured = within_limits(trial)
         for report in trial.reports:
-            if report.outcome is Outcome.OK and not holds(json.loads(report.result or "null")):
+            if report.outcome is Outcome.OK and not holds(value_of(report)):
                 raise Escaped(f"not {what}: {(report.result or '')[:200]}")
         return f"{what}; {measured}"
+
+    return check
+
+
+def in_time(trial: Trial) -> str:
+    """It held its worker no longer than the time it was given, and a second for a busy host."""
+    bound = trial.limits.wall_ms + 1000
+    if trial.report.usage.wall_ms > bound:
+        raise Escaped(f"it held its worker for {trial.report.usage.wall_ms:.0f} ms, at most {bound} allowed")
+    return within_limits(trial)
+
+
+def survives(trial: Trial) -> str:
+    """No memory of the worker itself was hit: it ended by an answer, a limit or its own decision, not by a fault."""
+    for report in trial.reports:
+        if report.outcome is Outcome.CRASHED and report.error is not None and _FAULT.search(report.error.message):
+            raise Escaped(f"the process itself was hit: {report.error.message}")
+    return by_outcome(trial)
+
+
+def both(*checks: Check) -> Check:
+    """All of these; told in the words of the last."""
+
+    def check(trial: Trial) -> str:
+        said = ""
+        for one in checks:
+            said = one(trial)
+        return said
+
+    return check
+
+
+def ends_as(*wanted: Outcome, says: str = "") -> Check:
+    """It ended by this wall's own verdict, in our words; any other end is what the attacker wanted."""
+
+    def check(trial: Trial) -> str:
+        measured = by_outcome(trial)
+        for report in trial.reports:
+            text = "" if report.error is None else f"{report.error.name}: {report.error.message}"
+            if report.outcome not in wanted or says not in text:
+                raise Escaped(f"ended as {report.outcome}: {(text or report.result or '')[:200]}")
+        return f"ended as {trial.report.outcome}; {measured}"
 
     return check
 

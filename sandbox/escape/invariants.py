@@ -4,7 +4,6 @@ import os
 import secrets
 import shutil
 import socket
-import statistics
 import tempfile
 import time
 from collections import Counter
@@ -12,71 +11,7 @@ from pathlib import Path
 
 from lodger.sandbox.escape.evidence import LEAKS, Trial
 from lodger.sandbox.escape.switchboard import SECRET_NAME
-from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.outcome import Blame, Outcome
-
-NEIGHBOUR = """
-export default async function ({ action }) {
-  const rows = [3, 1, 2].map((n) => ({ n, text: String(n) })).sort((a, b) => a.n - b.n);
-  const back = JSON.parse(JSON.stringify(rows));
-  let caught = "";
-  try { null.x; } catch (error) { caught = error.name; }
-  await Promise.all(back.map(async (row) => { row.done = true; }));
-  const odd = [Object, Array, String, Function, Promise, Error, Map, RegExp].map((c) => Reflect.ownKeys(c.prototype).length).join();
-  let own = "";
-  for (const name of Object.getOwnPropertyNames(globalThis)) {
-    const value = globalThis[name];
-    for (const holder of [value, value?.prototype]) {
-      if (holder === null || (typeof holder !== "object" && typeof holder !== "function") || holder === globalThis) continue;
-      if (Object.isFrozen(holder)) own += `${name} frozen `;
-      for (const key of Reflect.ownKeys(holder)) {
-        const found = Reflect.getOwnPropertyDescriptor(holder, key).value;
-        if (typeof found === "function" && !String(found).includes("[native code]")) own += `${name}.${String(key)} `;
-      }
-    }
-  }
-  return { id: action.id, own, rows: back, caught, odd, names: Object.getOwnPropertyNames(globalThis).sort().join() };
-}
-"""
-_NEIGHBOUR_ID = "neighbour"
-#: An attack and the next tenant's script in one realm: what a fresh process for each attempt prevents.
-SHARED_REALM = """
-import victim from "./victim.js";
-export default async function (all) {
-  const given = { ...all, action: { id: "neighbour" } };
-  try { await (await import("./attack.js")).default(all); } catch {}
-  return victim(given);
-}
-"""
-_FIRST = 5
-_TIMES, _FLOOR_MS = 20, 500.0
-
-
-def neighbour() -> Job:
-    """Give the benign run of another tenant."""
-    return Job(Bundle({"main.js": NEIGHBOUR}, f'{{"action":{{"id":"{_NEIGHBOUR_ID}"}}}}'), tag=_NEIGHBOUR_ID)
-
-
-class Neighbour:
-    """Remembers the right answer and the usual time of the benign run."""
-
-    def __init__(self) -> None:
-        self._answer: str | None = None
-        self._usual: list[float] = []
-
-    def judge(self, report: Report, ms: float) -> str:
-        """Say what is wrong with it, "" when nothing is."""
-        if report.outcome is not Outcome.OK or report.result is None:
-            return f"the next run of another tenant ended as {report.outcome}"
-        if self._answer is None:
-            self._answer = report.result
-        if report.result != self._answer:
-            return "the next run of another tenant answered something else"
-        if len(self._usual) < _FIRST:
-            self._usual.append(ms)
-        elif ms > _TIMES * statistics.median(self._usual) + _FLOOR_MS:
-            return f"the next run of another tenant took {ms:.0f} ms"
-        return ""
 
 
 class Canaries:
@@ -110,6 +45,10 @@ class Canaries:
         """The TCP port that nobody may connect to."""
         port: int = self._tcp.getsockname()[1]
         return port
+
+    def named(self, text: str) -> str:
+        """Give an attack's text with the places of the canaries in it."""
+        return text.replace("CANARY_PATH", self.path).replace("CANARY_PORT", str(self.port))
 
     def settled(self, worker_uid: int) -> None:
         """Take the present belongings of this process as the right ones, and know whose a worker's would be."""
@@ -230,6 +169,14 @@ def gone(pids: tuple[int, ...], patience_s: float = 0.5) -> str:
             return f"processes {left} are left"
         time.sleep(0.005)
     return ""
+
+
+def children(pid: int) -> tuple[int, ...]:
+    """Give the children of a process; nobody has none."""
+    try:
+        return tuple(int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    except OSError:
+        return ()
 
 
 def uid_of(pid: int) -> int:

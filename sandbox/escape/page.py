@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from lodger.sandbox.escape.bench import Finding
 from lodger.sandbox.escape.catalogue import CHAPTERS, title
 from lodger.sandbox.escape.report import by_wall, passed, xml_text
-from lodger.sandbox.escape.runner import Finding, host, sees, summary
+from lodger.sandbox.escape.runner import host, sees, summary
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #187a3c; --bad: #c4231c; --odd: #a86500; --soft: #8883; }

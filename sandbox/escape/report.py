@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from lodger.sandbox.escape.bench import Finding
 from lodger.sandbox.escape.catalogue import title
 from lodger.sandbox.escape.layers import LAYERS
-from lodger.sandbox.escape.runner import Finding, host, sees, summary
+from lodger.sandbox.escape.runner import host, sees, summary
 
 
 def passed(findings: Iterable[Finding]) -> bool:

@@ -15,7 +15,7 @@ SECRET_NAME = "LODGER_ESCAPE_CANARY"  # noqa: S105 - a name, and no real secret
 
 
 class Switchboard:
-    """Answers ``echo``, ``hold``, ``nothing``, ``late``, ``large``, ``refuse``; everything else is an unknown call.
+    """Answers ``echo``, ``hold``, ``nothing``, ``late``, ``large``, ``whoami``; everything else is an unknown call.
 
     Attributes:
         asked: every call as it came.
@@ -35,9 +35,11 @@ class Switchboard:
         self.release = asyncio.Event()
 
     def log(self, line: LogLine) -> None:
-        """Keep a bounded number of lines."""
+        """Keep a bounded number of lines; ``hold`` is how a command, which can call nobody, says that it waits."""
         if len(self.lines) < 10_000:
             self.lines.append(line)
+        if line.text == "hold":
+            self.held.set()
 
     async def call(self, name: str, arguments: str) -> Reply:
         """Answer one call."""
@@ -51,6 +53,7 @@ class Switchboard:
             "nothing": self._nothing,
             "late": self._late,
             "large": self._large,
+            "whoami": self._whoami,
         }.get(name)
         if answer is None:
             return _refusal("unknown_call", "there is no such call")
@@ -81,10 +84,15 @@ class Switchboard:
         size = value if isinstance(value, int) and 0 <= value <= 16 << 20 else 0
         return Reply(True, json.dumps("x" * size))
 
+    async def _whoami(self, _value: Any) -> Reply:  # noqa: ANN401 - any JSON value
+        return Reply(True, '"escape"')
+
     async def _careless(self, name: str, arguments: str) -> Reply:
         """Attribute by name, lenient parser, exception text in the answer: the mistakes that the real side does not make."""
         try:
             value = self._bound(json.loads(arguments))
+            if name == "whoami" and isinstance(value, dict):
+                return Reply(True, json.dumps(value.get("tenant")))
             method = getattr(self, f"_{name}", None) or getattr(self, name)
             if callable(method):
                 answer = method(value)

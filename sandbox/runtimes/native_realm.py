@@ -8,6 +8,7 @@ import os
 
 from lodger.sandbox.child.channel import Disconnected
 from lodger.sandbox.runtimes.answer import Over, Stopped
+from lodger.sandbox.runtimes.guest import Thrown
 from lodger.sandbox.runtimes.native_guest import NativeGuest, NativeHost
 from lodger.sandbox.runtimes.native_modules import NativeModules
 from lodger.sandbox.runtimes.realm import QuickRealm
@@ -58,6 +59,16 @@ class NativeRealm(QuickRealm, NativeHost):
         except BaseException:  # noqa: BLE001 - whatever it is, no script may catch it
             self._leave(72)
         return None
+
+    def _full(self) -> bool:
+        """Say whether the engine, with nothing to run now, has no room left for its next turn: then a failure may have gone unsaid."""
+        if self.guest.size() * 2 < self._limits["memory_bytes"]:
+            return False
+        try:
+            self._apply("touch", b"")
+        except Thrown:
+            return True
+        return False
 
     def _leave(self, code: int) -> None:
         if not self._rehearsal:

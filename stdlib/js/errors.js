@@ -86,8 +86,9 @@ function fault(message, name) {
 }
 
 function blame(error) {
-  // Out of memory is thrown as an InternalError, and as a bare null when there was no room for one.
-  if (error === null) return "null";
+  // Out of memory is thrown as an InternalError, and as a bare null when there was no room for one; the native engine at times throws
+  // what is no value at all, of the type "unknown".
+  if (error === null || typeof error === "unknown") return "null";
   const message = member(error, "message");
   if (member(error, "name") === "InternalError" && message === "out of memory") return "memory_limit";
   return isError(error) && message === "Maximum call stack size exceeded" ? "stack_limit" : "script_error";

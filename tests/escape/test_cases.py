@@ -1,4 +1,4 @@
-"""The attacks of ``lodger escape`` under pytest: every class, and of the slow classes every fourth case, in one pool.
+"""The attacks of ``lodger escape`` under pytest: of every class and wall on every runtime some, in one run of the suite.
 
 ``LODGER_ESCAPE=whole`` takes all of them; ``lodger escape --matrix`` is the whole with its proof that it can see.
 """
@@ -6,46 +6,61 @@
 import asyncio
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lodger.sandbox.escape.bench import Finding
+from lodger.sandbox.escape.case import Case
 from lodger.sandbox.escape.cases import all_cases
-from lodger.sandbox.escape.runner import Finding, Suite
+from lodger.sandbox.escape.runner import Suite
 
-#: Classes whose cases run into a clock: a tenth of a second and more each.
+#: Of the cases of one class and wall on one runtime every so manieth; of classes whose cases run into a clock fewer.
+EVERY, EVERY_SLOW = 5, 16
 SLOW = {15, 16, 17, 18, 20, 23, 25}
-CASES = all_cases()
+CASES = {case.id: case for case in all_cases()}
+WHOLE = os.environ.get("LODGER_ESCAPE") == "whole"
 
 
 def chosen() -> dict[str, list[str]]:
-    """Cases by class."""
-    seen: Counter[tuple[int, str]] = Counter()
+    """Cases by runtime and class."""
+    seen: Counter[tuple[str, int, str]] = Counter()
     kept: dict[str, list[str]] = {}
-    for case in CASES:
-        place = seen[case.number, case.wall]
-        seen[case.number, case.wall] += 1
-        if case.number not in SLOW or place % 4 == 0 or os.environ.get("LODGER_ESCAPE") == "whole":
-            kept.setdefault(f"{case.letter}{case.number}", []).append(case.id)
+    for case in CASES.values():
+        for runtime in case.runtimes:
+            place = seen[runtime, case.number, case.wall]
+            seen[runtime, case.number, case.wall] += 1
+            if WHOLE or place % (EVERY_SLOW if case.number in SLOW else EVERY) == 0:
+                kept.setdefault(f"{runtime}-{case.letter}{case.number}", []).append(case.id)
     return kept
 
 
 CHOSEN = chosen()
 
 
+def only(case: Case, runtimes: set[str]) -> Case:
+    """The case on some of its runtimes."""
+    return replace(case, runtimes=tuple(name for name in case.runtimes if name in runtimes))
+
+
 @pytest.fixture(scope="module")
-def findings(request: pytest.FixtureRequest) -> dict[str, Finding]:
+def findings(request: pytest.FixtureRequest) -> dict[tuple[str, str], Finding]:
     """One run of the suite over the classes that pytest has selected."""
-    mine = [item for item in request.session.items if item.path == Path(__file__)]
-    wanted = {case for item in mine for case in CHOSEN[item.callspec.params["klass"]]}  # type: ignore[attr-defined]  # all are parametrized
-    suite = Suite(tuple(case for case in CASES if case.id in wanted))
-    return {found.case.id: found for found in asyncio.run(suite.run())}
+    wanted: dict[str, set[str]] = {}
+    for item in request.session.items:
+        if item.path == Path(__file__) and hasattr(item, "callspec"):
+            group = item.callspec.params["group"]
+            for case in CHOSEN[group]:
+                wanted.setdefault(case, set()).add(group.rpartition("-")[0])
+    suite = Suite(tuple(only(CASES[case], runtimes) for case, runtimes in wanted.items()))
+    return {(found.runtime, found.case.id): found for found in asyncio.run(suite.run())}
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("klass", CHOSEN)
-def test_attacks_of_class(klass: str, findings: dict[str, Finding]) -> None:
-    found = [findings[case] for case in CHOSEN[klass]]
+@pytest.mark.timeout(900 if WHOLE else 240)
+@pytest.mark.parametrize("group", CHOSEN)
+def test_attacks_of_class(group: str, findings: dict[tuple[str, str], Finding]) -> None:
+    found = [findings[group.rpartition("-")[0], case] for case in CHOSEN[group]]
     broken = {
         one.case.id: f"{one.case.mechanism}: ended as {one.outcome}; {one.evidence}"
         for one in found

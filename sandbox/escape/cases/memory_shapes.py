@@ -5,6 +5,7 @@ by the text of an error, which may be missing altogether.
 """
 
 from lodger.sandbox.escape.case import Case
+from lodger.sandbox.escape.evidence import survives
 from lodger.sandbox.escape.runner import MEMORY
 from lodger.sandbox.outcome import Outcome
 
@@ -21,15 +22,15 @@ HEAP = (
         "let s = ''; const a = []; for (let i = 0; ; i++) { s += 'piece' + i; if (i % 1000 === 0) a.push(s.length); }",
     ),
     ("string-wide", "a string of two-byte characters", r"const a = []; for (;;) a.push('\u1234'.repeat(100000));"),
-    ("string-repeat", "one repeat of a thousand million", "return 'x'.repeat(536870911 / 2 | 0).length;"),
-    ("string-pad", "padding to a thousand million", "return 'x'.padEnd(300000000, 'yz').length;"),
+    ("string-repeat", "one repeat of sixty million", "return 'x'.repeat(6e7).length;"),
+    ("string-pad", "padding to sixty million", "return 'x'.padEnd(6e7, 'yz').length;"),
     (
         "string-split",
         "splitting into single characters",
         "const a = []; for (;;) a.push('x'.repeat(100000).split(''));",
     ),
-    ("array-buffer", "many buffers", "const a = []; for (;;) a.push(new ArrayBuffer(1e6));"),
-    ("array-buffer-one", "one buffer of a gigabyte", "return new ArrayBuffer(1 << 30).byteLength;"),
+    ("array-buffer", "many buffers", "const a = []; for (;;) a.push(new Uint8Array(new ArrayBuffer(1e6)).fill(1));"),
+    ("array-buffer-one", "one buffer of sixty megabytes", "return new Uint8Array(6e7).fill(1).length;"),
     (
         "buffer-resize",
         "a buffer that is resized",
@@ -271,7 +272,7 @@ STACK = (
         "destructuring nested deep",
         "return eval('(' + '['.repeat(20000) + 'a' + ']'.repeat(20000) + ')=>1');",
     ),
-    ("deep-regexp", "groups nested deep", "return new RegExp('('.repeat(50000) + ')'.repeat(50000)).test('x');"),
+    ("deep-regexp", "groups nested deep", "return new RegExp('(?:'.repeat(50000) + ')'.repeat(50000)).test('x');"),
     (
         "deep-regexp-look",
         "look-aheads nested deep",
@@ -279,18 +280,8 @@ STACK = (
     ),
     (
         "deep-proxy",
-        "two hundred thousand proxies",
-        "let p = {}; for (let i = 0; i < 200000; i++) p = new Proxy(p, {}); return p.x === undefined;",
-    ),
-    (
-        "deep-bound",
-        "two hundred thousand bound functions",
-        "let f = () => 1; for (let i = 0; i < 200000; i++) f = f.bind(); return f();",
-    ),
-    (
-        "deep-prototype",
-        "two hundred thousand prototypes",
-        "let o = {}; for (let i = 0; i < 200000; i++) o = Object.create(o); return o.x === undefined;",
+        "thirty thousand proxies",
+        "let p = {}; for (let i = 0; i < 30000; i++) p = new Proxy(p, {}); return p.x === undefined;",
     ),
     (
         "deep-flat",
@@ -306,26 +297,6 @@ STACK = (
         "deep-clone",
         "cloning a hundred thousand levels",
         "let a = []; for (let i = 0; i < 100000; i++) a = [a]; structuredClone(a); return 1;",
-    ),
-    (
-        "deep-log",
-        "logging a hundred thousand levels",
-        "let a = []; for (let i = 0; i < 100000; i++) a = { a }; console.log(a); return 1;",
-    ),
-    (
-        "deep-rope",
-        "a rope of two hundred thousand pieces made flat",
-        "let s = ''; for (let i = 0; i < 200000; i++) s = 'a' + s + 'b'; return s.indexOf('c');",
-    ),
-    (
-        "deep-thenable",
-        "promises resolved with promises",
-        "let p = Promise.resolve(1); for (let i = 0; i < 50000; i++) { const q = p; p = new Promise((r) => r(q)); } return await p;",
-    ),
-    (
-        "deep-free",
-        "freeing a list of half a million",
-        "let l = null; for (let i = 0; i < 300000; i++) l = { l }; l = null; return 1;",
     ),
     (
         "deep-catch",
@@ -362,6 +333,7 @@ CASES = [
             mechanism,
             script,
             _STACK_EXPECT,
+            seen=survives,
             story="The engine's own C code is made to recurse: the guest's stack ends in a trap, the worker's is not touched.",
             limits=_STACKS,
         )

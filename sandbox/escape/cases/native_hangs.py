@@ -4,7 +4,8 @@ The built-ins of the second table never poll QuickJS's interrupt hook: whatever 
 outside the engine ends them, and each of the two things that do is tried alone.
 """
 
-from lodger.sandbox.escape.case import Case
+from lodger.sandbox.escape.case import GUEST, SCRIPTS, Case
+from lodger.sandbox.escape.evidence import ends_as, survives
 from lodger.sandbox.escape.runner import CPU
 from lodger.sandbox.outcome import Outcome
 
@@ -211,9 +212,26 @@ def _others(wall: str) -> tuple[str, ...]:
     return tuple(name for name in _CLOCKS if name != wall)
 
 
-def _cases(klass: int, wall: str, rows: tuple[tuple[str, str, str], ...], story: str, mark: str = "") -> list[Case]:
+def _cases(
+    klass: int,
+    wall: str,
+    rows: tuple[tuple[str, str, str], ...],
+    story: str,
+    mark: str = "",
+    runtimes: tuple[str, ...] = SCRIPTS,
+) -> list[Case]:
     return [
-        Case(f"B{klass}-{name}{mark}", wall, mechanism, script, CPU, story=story, behind=_others(wall), limits=_LIMITS)
+        Case(
+            f"B{klass}-{name}{mark}",
+            wall,
+            mechanism,
+            script,
+            CPU,
+            story=story,
+            behind=_others(wall),
+            limits=_LIMITS,
+            runtimes=runtimes,
+        )
         for name, mechanism, script in rows
     ]
 
@@ -221,7 +239,12 @@ def _cases(klass: int, wall: str, rows: tuple[tuple[str, str, str], ...], story:
 CASES = [
     *_cases(15, "soft_stop", POLLED, "Code that never ends, in a place where the engine looks at the clock."),
     *_cases(
-        15, "cpu_timer", POLLED[:6], "The same when the engine does not look: the kernel's timer ends it.", "-by-kernel"
+        15,
+        "cpu_timer",
+        POLLED[:6],
+        "The same when the engine does not look: the kernel's timer ends it.",
+        "-by-kernel",
+        GUEST,  # the native engine has no other stop: there the cases above are these
     ),
     *_cases(
         16,
@@ -236,6 +259,23 @@ CASES = [
         "A built-in that never looks at the clock, with no timer in the worker: the parent's look ends it.",
         "-by-parent",
     ),
+    *(
+        Case(
+            f"B16-{name}-by-fuel",
+            "fuel",
+            f"{mechanism}, counted by instructions",
+            script,
+            CPU,
+            seen=ends_as(Outcome.CPU_LIMIT, says="units of fuel"),
+            story="A built-in that never looks at the clock still spends its instructions: the same verdict every time.",
+            behind=_CLOCKS,
+            limits={"cpu_ms": 400, "wall_ms": 3000, "memory_bytes": 64 << 20},
+            runtimes=GUEST,
+            tries=3,
+            fuel=50_000_000,
+        )
+        for name, mechanism, script in UNPOLLED[2:12]
+    ),
     *_cases(17, "cpu_timer", LATE, "Built-ins that look at the clock late, again and again."),
     Case(
         "B15-recursion",
@@ -243,6 +283,7 @@ CASES = [
         "plain recursion",
         "const f = () => f() + 1; return f();",
         (Outcome.STACK_LIMIT, Outcome.SCRIPT_ERROR),
+        seen=survives,
         story="Recursion without end: the guest's stack is the guest's.",
     ),
 ]

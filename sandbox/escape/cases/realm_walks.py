@@ -4,10 +4,11 @@ The realm holds no object of the host: a walk can only end in the script's own g
 """
 
 import json
+from typing import Any
 
-from lodger.sandbox.escape.case import Case
+from lodger.sandbox.escape.case import GUEST, Case
 from lodger.sandbox.escape.cases.realm_names import LANGUAGE, LIBRARY
-from lodger.sandbox.escape.evidence import answers, by_outcome
+from lodger.sandbox.escape.evidence import Escaped, Trial, answers, by_outcome, ends_as
 from lodger.sandbox.escape.runner import ERROR
 from lodger.sandbox.outcome import Outcome
 
@@ -191,12 +192,47 @@ def _walk(expression: str) -> str:
     return f"export default async function () {{\n{body}}}\n"
 
 
-_OTHER = {"other.js": "export const self = this;\n"}
+def _other(expression: str) -> dict[str, Any]:
+    """A second module, for walks by way of one: only on the runtime that has modules."""
+    used = "./other.js" in expression
+    return {"modules": {"other.js": "export const self = this;\n"}, "runtimes": GUEST} if used else {}
+
+
 _STORY = "A walk along constructors and receivers looks for a function of the host in whatever global scope it reaches."
+
+_STACKS = (
+    ("call", "a refused call", "await bridge.call('zzz', 1);"),
+    ("sync", "a refused waiting call", "bridge.callSync('zzz', 1);"),
+    ("url", "an address that is none", "new URL('::');"),
+    ("clone", "a clone that fails", "structuredClone(() => 1);"),
+    ("tojson", "an error while arguments are written", "await bridge.call('echo', { toJSON() { null.x; } });"),
+    (
+        "event",
+        "an error in a listener",
+        "const t = new EventTarget(); let e; t.addEventListener('x', () => { try { null.x; } catch (o) { e = o; } }); t.dispatchEvent(new Event('x')); throw e;",
+    ),
+)
+
+
+def _own_frames(trial: Trial) -> str:
+    error = trial.report.error
+    stack = "" if error is None else error.stack
+    if "eval_script" in stack or "$" in stack:
+        raise Escaped(f"the stack shows frames of the glue: {stack[:200]}")
+    return f"only the author's frames: {stack[:120]}"
+
 
 CASES = [
     *(
-        Case(f"A3-{name}", "host_names", mechanism, _walk(expression), seen=answers([]), story=_STORY, modules=_OTHER)
+        Case(
+            f"A3-{name}",
+            "host_names",
+            mechanism,
+            _walk(expression),
+            seen=answers([]),
+            story=_STORY,
+            **_other(expression),
+        )
         for name, mechanism, expression in WALKS
     ),
     Case(
@@ -235,7 +271,7 @@ return bad;
     ),
     Case(
         "A8-prepare-stack",
-        "host_names",
+        "hidden_frames",
         "Error.prepareStackTrace collects the frames of our glue",
         "const got = []; Error.prepareStackTrace = (e, frames) => { for (const f of frames ?? []) { try { const fn = f.getFunction?.(); if (fn) got.push(String(fn)); const t = f.getThis?.();"
         " if (t) got.push('this'); } catch {} } return ''; }; try { new URL('::'); } catch (e) { e.stack; } try { await bridge.call('zzz', 1); } catch (e) { e.stack; }"
@@ -243,12 +279,26 @@ return bad;
         seen=answers([]),
         story="A hook on stack traces is handed the functions of whoever is on the stack.",
     ),
+    *(
+        Case(
+            f"A8-frames-{name}",
+            "hidden_frames",
+            f"the stack of {what}",
+            script,
+            ERROR,
+            seen=_own_frames,
+            story="A stack tells where the author's own lines are, and nothing of the glue between.",
+            runtimes=GUEST,
+        )
+        for name, what, script in _STACKS
+    ),
     Case(
         "A7-forged-timeout",
         "parent_verdict",
         "an error that looks like the engine's own timeout",
         "const e = new Error('interrupted'); e.name = 'InternalError'; throw e;",
         ERROR,
+        seen=ends_as(Outcome.SCRIPT_ERROR),
         story="A forged timeout must be reported as what it is, the script's own error.",
     ),
     Case(

@@ -4,11 +4,14 @@ Native code inside a locked worker is the other half of the chapter; it lives wi
 carries no way to run it.
 """
 
-from lodger.sandbox.escape.case import Case
+from lodger.sandbox.escape.case import COMMANDS, GUEST, SCRIPTS, Case
 from lodger.sandbox.escape.evidence import fact, leaves_nothing
+from lodger.sandbox.escape.layers import Weakening
 from lodger.sandbox.escape.look import look
+from lodger.sandbox.escape.modules import command
 from lodger.sandbox.outcome import Outcome
 
+ALL = (*SCRIPTS, *COMMANDS)
 #: class, wall, fact, right answers, what an attack would use otherwise, other walls that hold it too
 _FACTS: tuple[tuple[int, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (73, "seccomp", "seccomp", ("filter",), "any system call", ()),
@@ -42,19 +45,15 @@ _FACTS: tuple[tuple[int, str, str, tuple[str, ...], str, tuple[str, ...]], ...] 
 #: Facts that no single wall makes: they come from how a worker is born.
 _BIRTH: tuple[tuple[int, str, tuple[str, ...], str], ...] = (
     (79, "descriptors", ("one socket",), "a descriptor that was inherited"),
-    (80, "environment", ("empty",), "a secret in the environment"),
     (80, "arguments", ("no secret",), "a secret among the arguments"),
     (80, "working folder", ("/",), "a working folder of the engine"),
     (93, "threads", ("1",), "a thread without a filter"),
     (77, "traced", ("no",), "a tracer that was let in"),
-    (76, "writable code", ("none",), "memory that is writable and executable"),
     (85, "shared memory", ("none",), "memory shared with another worker"),
-    (34, "kill", ("not caught",), "a signal that is caught"),
     (34, "terminated", ("not ignored",), "a signal that is ignored"),
-    (78, "session", ("its own",), "the engine's session and terminal"),
-    (91, "groups", ("none",), "a group that was kept"),
 )
 _HOLD = "await bridge.call('hold', null); return true;"
+_COMMAND = {"wasm": {"wasm": lambda: command("(call $hold)"), "script": ""}}
 _STORY = "While the script holds its worker, the kernel is asked from outside what an attack on it would meet."
 
 #: What a script leaves in its realm, for the next tenant to find.
@@ -109,6 +108,8 @@ CASES = [
             behind=behind,
             inspect=look,
             limits={"wall_ms": 5000},
+            runtimes=ALL,
+            on=_COMMAND,
         )
         for number, wall, name, wanted, what, behind in _FACTS
     ),
@@ -121,9 +122,38 @@ CASES = [
             seen=fact(name, *wanted),
             story=_STORY,
             inspect=look,
+            behind=("root", "namespaces"),
             limits={"wall_ms": 5000},
+            runtimes=ALL,
+            on=_COMMAND,
         )
         for number, name, wanted, what in _BIRTH
+    ),
+    Case(
+        "E91-groups",
+        "uid",
+        "a group that was kept",
+        _HOLD,
+        seen=fact("groups", "none"),
+        story=_STORY,
+        behind=("namespaces",),
+        inspect=look,
+        limits={"wall_ms": 5000},
+        weaken=Weakening(without=frozenset({"uid"}), worker=frozenset({"careless_zygote"})),
+        runtimes=ALL,
+        on=_COMMAND,
+    ),
+    Case(
+        "E76-writable-code",
+        "seccomp",
+        "memory that is writable and executable: the trampolines of our own callbacks",
+        _HOLD,
+        seen=fact("writable code", "none"),
+        story=_STORY,
+        inspect=look,
+        limits={"wall_ms": 5000},
+        runtimes=("quickjs", "wasm"),
+        on=_COMMAND,
     ),
     *(
         Case(
@@ -133,6 +163,7 @@ CASES = [
             script + " return 'left';",
             (Outcome.OK, Outcome.SCRIPT_ERROR),
             seen=leaves_nothing(),
+            runtimes=GUEST if name == "module" else SCRIPTS,
             story="What one attempt leaves behind is looked for by the next tenant's.",
         )
         for name, mechanism, script in _LEFT

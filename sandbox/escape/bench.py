@@ -1,0 +1,197 @@
+"""Tries one case in an arena and judges it: its own evidence first, then the invariants, then the verdict."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from lodger.sandbox.escape import invariants
+from lodger.sandbox.escape.arena import WHOLE, Arena, promised
+from lodger.sandbox.escape.case import Case
+from lodger.sandbox.escape.evidence import Escaped, Trial, Unseen
+from lodger.sandbox.escape.layers import Weakening
+from lodger.sandbox.escape.neighbours import Neighbour, shared_realm
+from lodger.sandbox.escape.switchboard import Switchboard
+from lodger.sandbox.job import Bundle, Host, Job, Report
+from lodger.sandbox.limits import Limits
+
+Status = Literal["contained", "escaped", "failed", "skipped"]
+
+_HOLD_S = 5.0
+_TENANT = "escape"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of one case on one runtime.
+
+    Attributes:
+        case: as it is on that runtime.
+        status: contained, escaped, failed (held, but not with the verdict that is right), skipped.
+        evidence: what was observed, in words.
+        only_its_wall: ``contained`` or ``escaped`` behind its own wall alone; None when not tried.
+        no_wall: the same behind none; ``escaped`` is right.
+        notes: why something was not tried, or what was seen in place of an escape.
+    """
+
+    case: Case
+    runtime: str
+    status: Status
+    outcome: str
+    evidence: str
+    ms: float = 0.0
+    only_its_wall: str | None = None
+    no_wall: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Bench:
+    """An arena, the canaries and, where the walls are whole, the neighbour: where one case after another is tried.
+
+    Args:
+        arena: up and running.
+        neighbour: the benign run of another tenant, None where walls were taken away on purpose.
+        home: where the neighbour runs, when not here.
+    """
+
+    def __init__(
+        self,
+        runtime: str,
+        arena: Arena,
+        canaries: invariants.Canaries,
+        neighbour: Neighbour | None,
+        home: Arena | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._arena = arena
+        self._canaries = canaries
+        self._neighbour = neighbour
+        self._home = home or arena
+
+    async def prepare(self) -> None:
+        """Let everything that is made once be made, then take stock."""
+        for _ in range(3 if self._neighbour is not None else 0):
+            await self._next_run()
+        await self._settled()
+        self._canaries.settled(self._arena.worker_uid())
+
+    async def judge(self, case: Case, weakening: Weakening = WHOLE) -> Finding:
+        """Try one case and say what came of it."""
+        started = time.perf_counter()
+        if not self._arena.walls.get(case.wall, True) and weakening is WHOLE:
+            why = f"the wall {case.wall} does not stand on this host: see lodger doctor"
+            return Finding(case, self._runtime, "skipped", "", why)
+        trial = await self._try(case, weakening)
+        status, evidence = self._weigh(case, trial)
+        broken = [] if self._neighbour is None else await self._after(trial)
+        if broken:
+            status, evidence = "escaped", "; ".join((*broken, evidence))
+        ms = (time.perf_counter() - started) * 1000
+        return Finding(case, self._runtime, status, str(trial.report.outcome), evidence, round(ms, 1))
+
+    @staticmethod
+    def _weigh(case: Case, trial: Trial) -> tuple[Status, str]:
+        try:
+            evidence = case.seen(trial)
+        except Escaped as what:
+            return "escaped", str(what)
+        except Unseen as why:
+            return "skipped", str(why)
+        for report in trial.reports:
+            if report.outcome not in case.expect:
+                error = report.error
+                told = f" ({error.name}: {error.message[:160]})" if error else f" {(report.result or '')[:160]}"
+                return "failed", f"ended as {report.outcome}, right would be {' or '.join(case.expect)}{told}"
+        return "contained", evidence
+
+    # -- the invariants --
+
+    async def _after(self, trial: Trial) -> list[str]:
+        await self._settled()
+        broken = invariants.leaks(trial, self._canaries.secret) + invariants.verdict(trial) + self._canaries.touched()
+        if trial.facts.get("left"):
+            broken.append(trial.facts["left"])
+        return [*broken, *filter(None, [await self._next_run()])]
+
+    async def _next_run(self) -> str:
+        assert self._neighbour is not None
+        job = self._neighbour.job()
+        if job is None:
+            return ""
+        started = time.perf_counter()
+        report = await self._home.run(job, Switchboard(job.limits))
+        return self._neighbour.judge(report, (time.perf_counter() - started) * 1000)
+
+    async def _settled(self) -> None:
+        await self._arena.settled()
+        if self._home is not self._arena:
+            await self._home.settled()
+
+    # -- the attack --
+
+    async def _try(self, case: Case, weakening: Weakening) -> Trial:
+        limits = promised(case)
+        if case.act is not None:
+            started = time.perf_counter()
+            report = case.act(weakening.host == "weak")
+            return Trial((report,), limits, took_ms=(time.perf_counter() - started) * 1000)
+        if weakening.host == "same_realm":
+            return await self._shared(case, limits)
+        return await self._alone(case, weakening, limits)
+
+    def _job(self, case: Case, limits: Limits) -> Job:
+        bundle = Bundle(
+            {name: self._canaries.named(source) for name, source in case.sources().items()},
+            self._canaries.named(case.context),
+            wasm=case.module(),
+        )
+        return Job(bundle, limits, tag=case.id, fuel=case.fuel, tenant=_TENANT)
+
+    async def _alone(self, case: Case, weakening: Weakening, limits: Limits) -> Trial:
+        held = replace(limits, **weakening.parent)
+        job = self._job(case, held)
+        careless = weakening.host in ("naive", "weak")
+        reports: list[Report] = []
+        asked: list[tuple[str, str]] = []
+        facts: Mapping[str, str] = {}
+        took_ms = 0.0
+        before = invariants.resident_bytes()
+        for _ in range(case.tries):
+            await self._arena.settled()
+            pid = next(iter(self._arena.waiting()), 0)
+            host = Switchboard(held, naive=careless) if case.host is None else case.host(held, careless)
+            started = time.perf_counter()
+            running = asyncio.ensure_future(self._arena.run(job, host))
+            if case.inspect is not None:
+                facts = await self._inspect(case, host, pid, running)
+            reports.append(await running)
+            took_ms = (time.perf_counter() - started) * 1000
+            asked += getattr(host, "asked", ())
+            used = self._arena.busy() if not pid else () if pid in self._arena.waiting() else (pid,)
+            if left := invariants.gone(used):
+                facts = {**facts, "left": left}
+        grown = invariants.resident_bytes() - before
+        return Trial(tuple(reports), limits, tuple(asked), facts, max(0, grown), took_ms)
+
+    async def _inspect(self, case: Case, host: Host, pid: int, running: "asyncio.Future[Report]") -> Mapping[str, str]:
+        assert case.inspect is not None
+        assert isinstance(host, Switchboard)
+        held: asyncio.Future[Any] = asyncio.ensure_future(host.held.wait())
+        try:
+            await asyncio.wait([held, running], timeout=_HOLD_S, return_when=asyncio.FIRST_COMPLETED)
+            pid = pid or next(iter(self._arena.busy()), 0)
+            return case.inspect(pid) if host.held.is_set() and pid else {}
+        finally:
+            held.cancel()
+            host.release.set()
+
+    async def _shared(self, case: Case, limits: Limits) -> Trial:
+        """Run the attack and then the next tenant's script in one realm."""
+        victim = Neighbour(self._runtime).job()
+        assert victim is not None
+        alone = await self._arena.run(victim, Switchboard(limits))
+        job = Job(Bundle(shared_realm(case.sources(), self._runtime), case.context), limits)
+        report = await self._arena.run(job, Switchboard(limits))
+        facts = {"victim": report.result or str(report.outcome), "victim alone": alone.result or ""}
+        return Trial((report,), limits, facts=facts)
