@@ -147,11 +147,11 @@ class Runtime(quickjs.Runtime):
         WeakRealm.header = {name: int(value) for name, _, value in pairs}
         WeakRealm.excess = int(settings.get("escape_excess", "0"))
         # names that these modules do not export; this process exists for the matrix
-        setattr(quickjs, "QuickRealm", WeakRealm)  # noqa: B010
+        setattr(quickjs, "QuickRealm", WeakRealm)  # noqa: B010 - this process exists for the matrix
         if "unchecked_pointers" in WeakRealm.switches:
             from lodger.sandbox.runtimes import machine
 
-            setattr(machine, "Guest", Unchecked)  # noqa: B010
+            setattr(machine, "Guest", Unchecked)  # noqa: B010 - this process exists for the matrix
         super().prepare(settings)
         if WeakRealm.switches & {"careless_birth", "careless_zygote"}:
             careless_birth.in_zygote()

@@ -79,7 +79,7 @@ class Runtime(quickjs_native.Runtime):
         WeakNativeRealm.header = {name: int(value) for name, _, value in pairs}
         WeakNativeRealm.excess = int(settings.get("escape_excess", "0"))
         # a name that the module does not export; this process exists for the matrix
-        setattr(quickjs_native, "NativeRealm", WeakNativeRealm)  # noqa: B010
+        setattr(quickjs_native, "NativeRealm", WeakNativeRealm)  # noqa: B010 - this process exists for the matrix
         super().prepare(settings)
         if WeakNativeRealm.switches & {"careless_birth", "careless_zygote"}:
             careless_birth.in_zygote()

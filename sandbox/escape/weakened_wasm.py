@@ -63,10 +63,10 @@ class Weak:
             on = ()
         setattr(module_machine, "COMMANDS", Switches(off, on))  # noqa: B010 - this process exists for the matrix
         if "any_import" in cls.switches:
-            setattr(module_machine.ModuleMachine, "examine", lambda _machine, _module: None)  # noqa: B010
-            setattr(module_machine.ModuleMachine, "joined", _joined)  # noqa: B010
+            setattr(module_machine.ModuleMachine, "examine", lambda _machine, _module: None)  # noqa: B010 - this process exists for the matrix
+            setattr(module_machine.ModuleMachine, "joined", _joined)  # noqa: B010 - this process exists for the matrix
         if "takes_binaries" in cls.switches:
-            setattr(wasm_compiler.CompilerRealm, "run", _passed_on)  # noqa: B010
+            setattr(wasm_compiler.CompilerRealm, "run", _passed_on)  # noqa: B010 - this process exists for the matrix
 
 
 def _joined(machine: "module_machine.ModuleMachine", module: c_void_p) -> c_void_p:
@@ -226,7 +226,7 @@ class Runtime:
             self._real = wasm_compiler.Runtime()
         else:
             setattr(wasm, "ModuleRealm", WeakModuleRealm)  # noqa: B010 - this process exists for the matrix
-            setattr(module_machine, "Wasi", WeakWasi)  # noqa: B010
+            setattr(module_machine, "Wasi", WeakWasi)  # noqa: B010 - this process exists for the matrix
             self._real = wasm.Runtime()
         self._real.prepare(settings)
         if Weak.switches & {"careless_birth", "careless_zygote"}:
