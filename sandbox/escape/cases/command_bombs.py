@@ -165,7 +165,8 @@ CASES = [
             f"I130-{name}",
             "compile_limits",
             mechanism,
-            expect=(Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT),
+            # where the compiler finds no memory for one large block it gives up by the instruction that ends a program
+            expect=(Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.CRASHED),
             seen=_compiled_in_time,
             story=_STORY,
             limits={"wasm_bytes": 8 * MIB, "wall_ms": 5000},
