@@ -40,17 +40,18 @@ def test_matrix_and_files(tmp_path: Path) -> None:
     page, xml = tmp_path / "r.html", tmp_path / "r.xml"
     said = lodger("escape", "--case", "A3-array-constructor", "--matrix", "--json", "--html", page, "--junit", xml)
     assert said.code == 0, said
-    (case,) = said.json["cases"]
-    assert (case["only_its_wall"], case["no_wall"]) == ("contained", "escaped")
-    assert said.json["matrix"] == {"tried": 1, "held_behind_only_its_wall": 1, "escaped_behind_none": 1}
+    assert [case["runtime"] for case in said.json["cases"]] == ["quickjs", "quickjs-native"]
+    for case in said.json["cases"]:
+        assert (case["only_its_wall"], case["no_wall"]) == ("contained", "escaped")
+    assert said.json["matrix"] == {"tried": 2, "held_behind_only_its_wall": 2, "escaped_behind_none": 2}
     assert page.read_text().startswith("<!doctype html>")
-    assert ElementTree.fromstring(xml.read_text().encode()).get("tests") == "1"
+    assert ElementTree.fromstring(xml.read_text().encode()).get("tests") == "2"
 
 
 def test_an_attack_of_ones_own_that_escapes_is_told(tmp_path: Path) -> None:
     own = tmp_path / "my_attacks.py"
     own.write_text(OWN)
-    said = lodger("escape", "--with", own, "--case", "A3-my-")
+    said = lodger("escape", "--with", own, "--case", "A3-my-", "--runtime", "quickjs")
     assert said.code == 1
     assert "1 contained, 1 escaped of 2 attacks" in said.out
     assert "again: lodger escape --case A3-my-wish" in said.out
