@@ -15,7 +15,8 @@ class Event:
             their way into a platform's own database), ``finished``, ``lost`` (a commit that came too late),
             ``rescued``, ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``, ``lease_lost``, ``retimed`` (new
             zone data moved a next slot), ``forgotten`` (history that
-            retention let go), ``fault``.
+            retention let go), ``killed`` (logs and usage of a cancelled attempt were written), ``slow`` (a run takes longer than is
+            usual for its schedule), ``overdue``, ``blocked`` (sessions of the database wait for each other), ``fault``.
         at_us: the engine's clock, microseconds since 1970.
         details: what belongs to the kind: ``state``, ``outcome``, ``slot_us``, ``slot_to_us``, ``reason``, ``lateness_ms``,
             ``next_us``, ``attempt``, and for ``finished`` the executor's ``finished`` itself.

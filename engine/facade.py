@@ -18,7 +18,7 @@ from lodger.engine.ledger.migrations.upgrade import Progress, silent
 from lodger.engine.ledger.records import AuditEntry
 from lodger.engine.ledger.rulebook import Compile
 from lodger.engine.settings import Settings
-from lodger.engine.verbs import actions, audit, grants, schedules, scripts, secrets, tenants, tokens
+from lodger.engine.verbs import actions, audit, grants, metrics, nodes, schedules, scripts, secrets, tenants, tokens
 
 if TYPE_CHECKING:
     from lodger.engine.ledger.commits import ApplyEffects
@@ -143,6 +143,10 @@ class Actions(Shell[actions.Actions]):
     backfill = Verb(actions.Actions.backfill)
     replay = Verb(actions.Actions.replay)
     cancel = Verb(actions.Actions.cancel)
+    retry = Verb(actions.Actions.retry)
+    running = Verb(actions.Actions.running)
+    overdue = Verb(actions.Actions.overdue)
+    compared = Verb(actions.Actions.compared)
 
 
 class Tokens(Shell[tokens.Tokens]):
@@ -174,6 +178,20 @@ class Audit(Shell[audit.Audit]):
             await loop.run_in_executor(self.threads, entries.close)
 
 
+class Nodes(Shell[nodes.Nodes]):
+    """The engine's processes at work."""
+
+    list = Verb(nodes.Nodes.list)
+
+
+class Metrics(Shell[metrics.Metrics]):
+    """Numbers for operators."""
+
+    read = Verb(metrics.Metrics.read)
+    text = Verb(metrics.Metrics.text)
+    blocked = Verb(metrics.Metrics.blocked)
+
+
 class Engine(Shell[sync.Engine]):
     """An open ledger, for asyncio. ``async with Engine.open(path) as engine``, or :meth:`open` and :meth:`close`."""
 
@@ -188,6 +206,9 @@ class Engine(Shell[sync.Engine]):
         self.actions = Actions(inner.actions, self.threads)
         self.tokens = Tokens(inner.tokens, self.threads)
         self.audit = Audit(inner.audit, self.threads)
+        self.nodes = Nodes(inner.nodes, self.threads)
+        self.metrics = Metrics(inner.metrics, self.threads)
+        self.meters = inner.meters
         self.datasets = inner.datasets
         self.expose = inner.expose
         self.attach = inner.attach

@@ -21,13 +21,16 @@ from lodger.engine.ledger.migrations.upgrade import Progress, silent
 from lodger.engine.ledger.records import Action, Json
 from lodger.engine.ledger.rulebook import Compile, Rulebook
 from lodger.engine.ledger.sources import Sources
+from lodger.engine.meters import Meters
 from lodger.engine.settings import Settings
 from lodger.engine.vault.keyring import Keyring
 from lodger.engine.vault.vault import Vault
 from lodger.engine.verbs.actions import Actions
 from lodger.engine.verbs.audit import Audit
 from lodger.engine.verbs.grants import Grants
+from lodger.engine.verbs.metrics import Metrics
 from lodger.engine.verbs.module_check import ModuleCheck
+from lodger.engine.verbs.nodes import Nodes
 from lodger.engine.verbs.schedules import Schedules
 from lodger.engine.verbs.scripts import Scripts
 from lodger.engine.verbs.secrets import Secrets
@@ -61,6 +64,10 @@ class Engine:
         self.is_own: Callable[[str, str], bool] | None = None
         self.tokens = Tokens(books, self.changed)
         self.audit = Audit(books, self.changed)
+        self.nodes = Nodes(books, self.changed)
+        #: What nodes of this process count; ``metrics`` gives it with the ledger's numbers.
+        self.meters = Meters()
+        self.metrics = Metrics(books, self.changed, self.meters)
         #: Python functions that actions of kind host call; nodes of this process carry a label for each.
         self.handlers = Handlers()
         #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.

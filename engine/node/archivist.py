@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from lodger.engine.ledger import retention
+from lodger.engine.ledger import node_rows, retention
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.node.service import Service
 
@@ -36,6 +36,7 @@ class Archivist(Service):
             self._waiting = await node.pen.read(partial(retention.tenants_after, tenant_id=self._last))
             if not self._waiting:
                 self._last = ""
+                await node.pen.write(partial(node_rows.forget, node.books, now_us=self.clock.now_us()))
                 return ROUND_S
         tenant, now = self._waiting[0], self.clock.now_us()
         # A thread of its own: the node's reader may not wait for a look at history.

@@ -11,7 +11,6 @@ from lodger.engine.node.executor import Claim, Finished, Stopped
 from lodger.engine.node.service import Service
 from lodger.engine.policy.placement import Room, long_slots
 from lodger.sandbox.job import ScriptError
-from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ class Dispatcher(Service):
         super().__init__(node.clock, node.failed)
         self._node = node
         self.running: dict[tuple[str, int], asyncio.Task[None]] = {}
-        self._limits: dict[tuple[str, int], Limits] = {}
+        self._claims: dict[tuple[str, int], Claim] = {}
         self._vain = 0
         self._empty = asyncio.Event()
         self._empty.set()
@@ -58,15 +57,19 @@ class Dispatcher(Service):
         """Give what of this node is free."""
         settings = self._node.settings
         room = Room(settings.slots, long_slots(settings.slots), settings.memory_reserved_bytes)
-        for limits in self._limits.values():
-            room = room.without(1, limits)
+        for claim in self._claims.values():
+            room = room.without(1, claim.limits)
         return room
+
+    def claims(self) -> list[Claim]:
+        """Give what runs here or waits to be written."""
+        return list(self._claims.values())
 
     def begin(self, claim: Claim) -> None:
         """Start an attempt that this node has claimed."""
         key = (claim.action_id, claim.attempt)
         self._empty.clear()
-        self._limits[key] = claim.limits
+        self._claims[key] = claim
         self.running[key] = asyncio.create_task(self._attempt(claim), name=f"lodger-attempt-{claim.action_id}")
 
     async def _attempt(self, claim: Claim) -> None:
@@ -85,7 +88,7 @@ class Dispatcher(Service):
     def forget(self, claim: Claim) -> None:
         """Free the slot of an attempt that is over."""
         self.running.pop((claim.action_id, claim.attempt), None)
-        self._limits.pop((claim.action_id, claim.attempt), None)
+        self._claims.pop((claim.action_id, claim.attempt), None)
         if not self.running:
             self._empty.set()
         self.nudge()

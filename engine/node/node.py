@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import socket
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -26,6 +27,7 @@ from lodger.engine.node.executor import Claim, Executor, Finished
 from lodger.engine.node.finisher import Finisher
 from lodger.engine.node.host_executor import HostExecutor
 from lodger.engine.node.kinds import Kinds
+from lodger.engine.node.monitor import Monitor
 from lodger.engine.node.pen import Pen
 from lodger.engine.node.remains import Remains
 from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
@@ -102,10 +104,10 @@ class Node:
         self._started = True
         self.pen = Pen(self.books.database)
         self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
-        self.finisher, self.remains = Finisher(self), Remains(self)
+        self.finisher, self.remains, self.monitor = Finisher(self), Remains(self), Monitor(self)
         self._services: list[Service] = [
             self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.finisher, self.remains,
-            self.dispatcher, self.ticker,
+            self.monitor, self.dispatcher, self.ticker,
         ]  # fmt: skip
         self._loop = asyncio.get_running_loop()
         self._forget = self.engine.watch(self._changed)
@@ -184,6 +186,7 @@ class Node:
         """Stop being a node until registered anew: its workers die, what they did is dropped."""
         self.lease = None
         self.dispatcher.kill()
+        self.engine.meters.count("lodger_leases_lost_total")
         self.tell("lease_lost", reason=why)
 
     async def claim(self, lease: Lease, room: Room) -> list[Claim]:
@@ -194,6 +197,8 @@ class Node:
         claimed = await self.pen.write(
             partial(claims.claim, self.books, lease=lease, free=room.slots, now_us=now, room=room)
         )
+        late_s = [max(0, now - claim.due_us) / 1_000_000 for claim in claimed if claim.origin == "slot"]
+        self.engine.meters.observe("lodger_lateness_seconds", late_s)
         if self.engine.events.heard:
             for claim in claimed:
                 self._told_start(claim)
@@ -204,6 +209,7 @@ class Node:
         # What the host lacks explains itself; only a fault of ours needs its traceback.
         trace = None if isinstance(error, Unavailable) else error
         _log.error("%s: %s: %s", service, type(error).__name__, error, exc_info=trace)
+        self.engine.meters.count("lodger_faults_total", service)
         self.tell("fault", service=service, error=error)
 
     def tell(self, kind: str, action: tuple[str, str | None, str] | None = None, **details: object) -> None:
@@ -228,6 +234,8 @@ class Node:
         """Tell what a tick wrote, and let the dispatcher look."""
         if any(each.runs for each in ticked):
             self.dispatcher.nudge()
+        self.engine.meters.count("lodger_slots_total", "run", by=sum(len(each.runs) for each in ticked))
+        self.engine.meters.count("lodger_slots_total", "skipped", by=sum(len(each.skipped) for each in ticked))
         if not self.engine.events.heard:
             return
         for each in ticked:
@@ -246,8 +254,10 @@ class Node:
 
     def told_commit(self, batch: list[tuple[Claim, Finished]], committed: Committed) -> None:
         """Free the slots of a batch and tell how its attempts ended."""
-        for claim, _finished in batch:
+        for claim, finished in batch:
             self.dispatcher.forget(claim)
+            self.monitor.ended(claim, finished)
+        self._counted(batch, committed)
         self.finisher.put(committed.sealed)
         if not self.engine.events.heard:
             return
@@ -280,9 +290,18 @@ class Node:
         if each.paused:
             self.tell("paused", whose, reason="failures")
 
+    def _counted(self, batch: list[tuple[Claim, Finished]], committed: Committed) -> None:
+        meters = self.engine.meters
+        meters.observe("lodger_attempt_seconds", [finished.usage.wall_ms / 1000 for _claim, finished in batch])
+        for outcome, number in Counter(each.outcome for each in committed.settled).items():
+            meters.count("lodger_attempts_total", outcome.value, by=number)
+        if committed.lost:
+            meters.count("lodger_lost_commits_total", by=len(committed.lost))
+
     def told_rescue(self, rescued: Rescued) -> None:
         """Tell what was taken from lost nodes, and let the dispatcher look."""
         self.dispatcher.nudge()
+        self.engine.meters.count("lodger_rescued_total", by=len(rescued.actions))
         for name in rescued.nodes:
             self.tell("node_lost", node=name)
         for each in rescued.actions:
@@ -295,6 +314,7 @@ class Node:
 
     def told_expiry(self, rows: Sequence[Any]) -> None:
         """Tell what has waited too long."""
+        self.engine.meters.count("lodger_expired_total", by=len(rows))
         for row in rows:
             self.tell("expired", (row.tenant_id, row.schedule_id, row.id))
 

@@ -8,6 +8,8 @@ from lodger.engine.routes.route import Route
 from lodger.engine.verbs.actions import Actions
 from lodger.engine.verbs.audit import Audit
 from lodger.engine.verbs.grants import Grants
+from lodger.engine.verbs.metrics import Metrics
+from lodger.engine.verbs.nodes import Nodes
 from lodger.engine.verbs.schedules import Schedules
 from lodger.engine.verbs.scripts import Scripts
 from lodger.engine.verbs.secrets import Secrets
@@ -23,6 +25,8 @@ NOUNS: dict[str, type] = {
     "actions": Actions,
     "tokens": Tokens,
     "audit": Audit,
+    "nodes": Nodes,
+    "metrics": Metrics,
 }
 
 _T = "/tenants/{tenant_id}"
@@ -91,11 +95,22 @@ ROUTES: tuple[Route, ...] = (
     _route(f"GET {_ACTION}/logs", "actions.logs", VIEWER),
     _route(f"POST {_ACTION}/cancel", "actions.cancel", EDITOR),
     _route(f"POST {_ACTION}/replay", "actions.replay", EDITOR, status=201),
+    _route(f"POST {_ACTION}/retry", "actions.retry", EDITOR),
+    _route(f"GET {_ACTION}/compared", "actions.compared", VIEWER),
+    _route(f"GET {_T}/running", "actions.running", VIEWER),
+    _route(f"GET {_T}/overdue", "actions.overdue", VIEWER),
+    _route("GET /running", "actions.running", OPERATOR),
+    _route("GET /overdue", "actions.overdue", OPERATOR),
     _route("GET /actions/{action_id}", "actions.get", OPERATOR),
     _route("GET /actions/{action_id}/attempts", "actions.attempts", OPERATOR),
     _route("GET /actions/{action_id}/logs", "actions.logs", OPERATOR),
     _route("POST /actions/{action_id}/cancel", "actions.cancel", OPERATOR),
     _route("POST /actions/{action_id}/replay", "actions.replay", OPERATOR, status=201),
+    _route("POST /actions/{action_id}/retry", "actions.retry", OPERATOR),
+    _route("GET /actions/{action_id}/compared", "actions.compared", OPERATOR),
+    _route("GET /nodes", "nodes.list", OPERATOR),
+    _route("GET /metrics", "metrics.read", OPERATOR),
+    _route("GET /metrics/blocked", "metrics.blocked", OPERATOR),
     _route("POST /tokens", "tokens.create", ADMIN, status=201, secret=True),
     _route("GET /tokens", "tokens.list", ADMIN),
     _route("GET /tokens/{token}", "tokens.get", ADMIN),
@@ -108,6 +123,7 @@ ROUTES: tuple[Route, ...] = (
 NOT_HERE = {
     "tokens.first": "who makes the first token has none to show: lodger up, and lodger token first",
     "scripts.put_handler": "a function of the platform's own Python cannot be sent",
+    "metrics.text": "is no JSON: for a route of its own, where Prometheus looks",
     "audit.export": "streams lines: GET /audit/export and /tenants/{tenant_id}/audit/export",
 }
 

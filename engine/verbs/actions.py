@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 
 from lodger.engine.clock import to_us
 from lodger.engine.errors import InputError
-from lodger.engine.ledger import actions, backfills, keys, pages, tenants
+from lodger.engine.ledger import actions, backfills, keys, pages, retries, tenants, watching
 from lodger.engine.ledger.actions import Request
 from lodger.engine.ledger.backfills import Backfilled
 from lodger.engine.ledger.records import Action, Attempt, Json, Page, Schedule
+from lodger.engine.ledger.watching import Compared, Overdue, RunningNow
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.verbs.noun import Verbs, aware
 from lodger.sandbox.job import LogLine
@@ -17,6 +18,9 @@ from lodger.sandbox.job import LogLine
 ActionPage = Page[Action]
 AttemptList = list[Attempt]
 LineList = list[LogLine]
+RunningList = list[RunningNow]
+OverdueList = list[Overdue]
+ComparedList = list[Compared]
 
 
 class Actions(Verbs):
@@ -169,6 +173,37 @@ class Actions(Verbs):
                 self.books, change.connection, whose, action_id, self._now_us, newer=newest, request_key=request_key
             )
             return change.made(made, changed=before is None)
+
+    def retry(self, action_id: str, tenant_id: str | None = None) -> Action:
+        """Let a failed action go on at the step that failed, with the versions, params and results that it had.
+
+        Its tries are counted anew. What has already been done by its earlier steps is not done again.
+
+        Raises:
+            Conflict: action_not_failed.
+        """
+        whose = self.get(action_id, tenant_id).tenant_id
+        with self._changing("actions.retry", whose, action_id) as change:
+            change.before(actions.get(change.connection, action_id, whose))
+            return change.made(retries.retry(self.books, change.connection, whose, action_id, self._now_us))
+
+    def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
+        """Give what runs right now, longest first, beside what earlier runs of the same schedule and step took."""
+        with self.books.database.read() as connection:
+            return watching.running(connection, self._now_us, tenant_id, max(1, min(limit, 10_000)))
+
+    def overdue(self, tenant_id: str | None = None, *, grace_s: float = 10.0, limit: int = 100) -> OverdueList:
+        """Give what should have started more than ``grace_s`` ago and has not, longest first, each with why."""
+        grace_us = int(max(0.0, grace_s) * 1_000_000)
+        with self.books.database.read() as connection:
+            return watching.overdue(
+                self.books, connection, self._now_us, tenant_id, grace_us, max(1, min(limit, 10_000))
+            )
+
+    def compared(self, action_id: str, tenant_id: str | None = None) -> ComparedList:
+        """Give what each attempt of an action took beside earlier runs of the same schedule and step, and whether it was slow."""
+        with self.books.database.read() as connection:
+            return watching.compared(connection, actions.get(connection, action_id, tenant_id), self._now_us)
 
     def cancel(self, action_id: str, tenant_id: str | None = None) -> Action:
         """Cancel an action that is not over: queued, waiting or running; raises Conflict when it is over."""

@@ -18,7 +18,15 @@ from lodger.engine.ledger import audit
 from lodger.engine.sync import Engine
 from lodger.engine.verbs.noun import Verbs
 
+
 #: How each verb that changes something is called, on a ledger where tenant acme has script job and schedule s.
+def failed(engine: Engine) -> str:
+    asked = engine.actions.run_now("s", "acme")
+    with engine.books.database.write() as connection:
+        connection.exec_driver_sql("UPDATE lodger_actions SET state = 'failed'")
+    return asked.id
+
+
 CHANGES: dict[str, Callable[[Engine], object]] = {
     "tenants.create": lambda engine: engine.tenants.create("new"),
     "tenants.edit": lambda engine: engine.tenants.edit("acme", name="Acme"),
@@ -53,6 +61,7 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     "actions.replay": lambda engine: engine.actions.replay(
         engine.actions.cancel(engine.actions.run_now("s", "acme").id).id
     ),
+    "actions.retry": lambda engine: engine.actions.retry(failed(engine)),
     "actions.cancel": lambda engine: engine.actions.cancel(engine.actions.run_now("s", "acme").id),
     "secrets.put": lambda engine: engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"]),
     "secrets.delete": lambda engine: (
@@ -69,7 +78,8 @@ LOGGED = {"tokens.first": "tokens.create"}
 #: Verbs that only read.
 READS = {
     "tenants.get", "tenants.list", "scripts.get", "scripts.versions", "scripts.diff", "scripts.list", "scripts.module",
-    "scripts.offered",
+    "scripts.offered", "actions.running", "actions.overdue", "actions.compared", "nodes.list", "metrics.read", "metrics.text",
+    "metrics.blocked",
     "schedules.get", "schedules.list", "schedules.revisions", "schedules.diff", "schedules.counters", "schedules.last_run",
     "schedules.preview", "actions.list", "actions.get", "actions.attempts", "actions.logs", "tokens.get", "tokens.list",
     "audit.list", "audit.export", "grants.list", "secrets.list",

@@ -1,0 +1,121 @@
+"""The monitor: slow runs are told once, while they run and when they have ended; what is overdue; the process's numbers."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from tests.node.harness import Script, working
+
+from lodger.engine import Engine
+from lodger.engine.ledger import watching
+from lodger.engine.node import monitor
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.policy.pace import pace
+from lodger.sandbox.job import Usage
+from lodger.sandbox.outcome import Outcome
+
+
+@pytest.fixture(autouse=True)
+def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "ROUND_S", 0.02)
+    monkeypatch.setattr(monitor, "LEDGER_ROUNDS", 2)
+
+
+def _usually(monkeypatch: pytest.MonkeyPatch, ms: float) -> None:
+    monkeypatch.setattr(watching, "paces", lambda _connection, tracks: {track: pace([ms] * 9) for track in tracks})
+
+
+def test_a_run_that_ended_late_is_told_once_with_what_is_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _usually(monkeypatch, 500)
+
+    def answer(_claim: Claim) -> Finished:
+        return Finished(Outcome.OK, result="1", usage=Usage(1.0, 4000.0))
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script(answer=answer)) as (engine, _node, signals):
+            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600")
+            asked = await engine.actions.run_now(schedule)
+            (slow,) = await signals.wait("slow")
+            assert (slow.action_id, slow.details["took_ms"], slow.details["median_ms"]) == (asked.id, 4000.0, 500.0)
+            assert slow.details["running"] is False
+            again = await engine.actions.run_now(schedule)
+            await signals.wait("slow", 2)
+            told = [event.action_id for event in signals.events if event.kind == "slow"]
+            assert told == [asked.id, again.id]
+            assert _value(engine, "lodger_slow_total") == 2
+
+    asyncio.run(scenario())
+
+
+def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _usually(monkeypatch, 10)
+    monkeypatch.setattr(monitor, "LEAST_MORE_MS", 50.0)
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script(hang=True)) as (engine, node, signals):
+            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600")
+            asked = await engine.actions.run_now(schedule)
+            await signals.wait("started")
+            with engine.books.database.write() as connection:
+                connection.execute(text("UPDATE lodger_actions SET started_us = started_us - 60000000"))
+            node.dispatcher._claims = {key: _earlier(claim) for key, claim in node.dispatcher._claims.items()}
+            (slow,) = await signals.wait("slow")
+            assert (slow.action_id, slow.details["running"]) == (asked.id, True)
+            (now,) = await engine.actions.running("acme")
+            assert now.slow
+            rounds = node.monitor._rounds
+            await signals.until(lambda: _further(node.monitor, rounds))
+            assert len([event for event in signals.events if event.kind == "slow"]) == 1
+
+    asyncio.run(scenario())
+
+
+def _earlier(claim: Claim) -> Claim:
+    from dataclasses import replace
+
+    return replace(claim, started_us=claim.started_us - 60_000_000)
+
+
+async def _further(watch: monitor.Monitor, rounds: int) -> bool:
+    await watch.stop()
+    while watch._rounds < rounds + 3:
+        await watch.round()
+    return True
+
+
+def test_what_is_overdue_is_told(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, _node, signals):
+            await engine.tenants.edit("acme", labels="nobody-carries")
+            asked = await engine.run_in("acme", "job", 0)
+            with engine.books.database.write() as connection:
+                connection.execute(text("UPDATE lodger_turns SET startable_at = startable_at - 60000000"))
+                connection.execute(text("UPDATE lodger_actions SET due_at = due_at - 60000000"))
+            (event, *_more) = await signals.wait("overdue")
+            assert event.details["number"] == 1
+            assert event.details["oldest_ms"] >= 60_000
+            (late,) = await engine.actions.overdue()
+            assert (late.action_id, late.why) == (asked.id, "no_node")
+
+    asyncio.run(scenario())
+
+
+def test_a_node_counts_what_it_does(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, _node, signals):
+            await engine.schedules.create("acme", "s", script="job", rules="every 1")
+            await signals.wait("finished", 2)
+            assert _value(engine, "lodger_slots_total", "run") >= 2
+            assert _value(engine, "lodger_attempts_total", "ok") >= 2
+            (late,) = [each for each in engine.meters.read() if each.name == "lodger_lateness_seconds"]
+            assert late.samples[-1].value >= 2
+            assert "lodger_attempts_total" in await engine.metrics.text()
+
+    asyncio.run(scenario())
+
+
+def _value(engine: Engine, name: str, *labels: str) -> float:
+    (metric,) = [each for each in engine.meters.read() if each.name == name]
+    wanted = [sample for sample in metric.samples if tuple(value for _name, value in sample.labels) == labels]
+    return wanted[0].value

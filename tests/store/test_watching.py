@@ -1,0 +1,200 @@
+"""What runs, what is overdue and why, nodes by their heartbeats, and the numbers made of it."""
+
+import threading
+
+import pytest
+from sqlalchemy import text
+from tests.store.bench import Bench
+
+from lodger.engine.clock import SystemClock
+from lodger.engine.ledger import blocking, node_rows
+from lodger.engine.meters import METERS, Meters
+from lodger.engine.node.executor import Finished
+from lodger.sandbox.job import Usage
+from lodger.sandbox.outcome import Outcome
+
+
+def _took(ms: float) -> Finished:
+    return Finished(Outcome.OK, result="1", usage=Usage(1.0, ms))
+
+
+def _history(bench: Bench, walls: list[float]) -> None:
+    for wall in walls:
+        bench.clock.advance(60)
+        bench.renew()
+        bench.tick()
+        bench.run(_took(wall))
+
+
+def test_what_runs_is_shown_with_what_it_used_to_take(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    bench.lease()
+    _history(bench, [2000.0] * 6)
+    bench.clock.advance(60)
+    bench.tick()
+    (claim,) = bench.claim()
+    (now,) = bench.engine.actions.running("acme")
+    assert (now.action_id, now.schedule, now.script, now.node, now.slow) == (claim.action_id, "s", "job", "n1", False)
+    assert (now.pace.runs, now.pace.median_ms) == (6, 2000.0)
+    bench.clock.advance(3.1)
+    (now,) = bench.engine.actions.running()
+    assert (now.elapsed_ms, now.slow) == (3100.0, True)
+    (same,) = bench.engine.actions.compared(claim.action_id)
+    assert (same.took_ms, same.times, same.slow) == (3100.0, 1.55, True)
+    assert bench.engine.actions.running("nobody") == []
+    bench.commit(claim, finished=_took(2500.0))
+    assert bench.engine.actions.running() == []
+    (ended,) = bench.engine.actions.compared(claim.action_id)
+    assert (ended.times, ended.slow, ended.pace.runs) == (1.25, False, 6), "a run is not compared with itself"
+    assert schedule.id == now.schedule_id
+
+
+@pytest.mark.parametrize(
+    ("why", "prepare"),
+    [
+        ("unticked", lambda bench: None),
+        ("slots", lambda bench: bench.tick()),
+        ("no_node", lambda bench: (bench.engine.tenants.edit("acme", labels="gpu"), bench.tick())),
+        ("predecessor", lambda bench: (bench.tick(), bench.claim(), bench.clock.advance(60), bench.tick())),
+        ("concurrent_runs", lambda bench: (bench.engine.run_in("acme", "job", 0), bench.claim(), bench.tick())),
+        ("node_memory", lambda bench: (bench.tick(), bench.scalar("SELECT 1"), _reason(bench, "node_memory"))),
+    ],
+)  # fmt: skip
+def test_what_is_overdue_says_why(bench: Bench, why: str, prepare) -> None:  # type: ignore[no-untyped-def]  # a lambda
+    bench.tenant(concurrent_runs=1)
+    bench.schedule(overlap="queue_all")
+    bench.lease()
+    bench.clock.advance(60)
+    prepare(bench)
+    bench.clock.advance(3)
+    bench.renew()
+    assert bench.engine.actions.overdue(grace_s=4) == [] or why == "predecessor"
+    bench.clock.advance(2)
+    late = bench.engine.actions.overdue("acme", grace_s=4)
+    assert why in {each.why for each in late}
+    assert all(each.waits_ms >= 5000 and each.schedule == "s" for each in late)
+
+
+def _reason(bench: Bench, why: str) -> None:
+    with bench.engine.books.database.write() as connection:
+        connection.execute(text("UPDATE lodger_actions SET reason = :why"), {"why": why})
+
+
+def test_nodes_are_listed_by_their_heartbeats_and_forgotten_in_the_end(bench: Bench) -> None:
+    bench.tenant()
+    bench.lease("a")
+    bench.lease("b")
+    bench.engine.run_in("acme", "job", 0)
+    bench.claim(node="a")
+    bench.clock.advance(2)
+    bench.renew("a")
+    one, two = bench.engine.nodes.list()
+    assert (one.name, one.state, one.running, one.silent_s, one.labels) == ("a", "alive", 1, 0.0, ("node:a",))
+    assert (two.name, two.state, two.running, two.silent_s) == ("b", "alive", 0, 2.0)
+    bench.clock.advance(5)
+    assert [node.state for node in bench.engine.nodes.list()] == ["alive", "silent"]
+    bench.rescue()
+    assert [node.name for node in bench.engine.nodes.list()] == ["a"]
+    assert [node.state for node in bench.engine.nodes.list(gone=True)] == ["alive", "lost"]
+    with bench.engine.books.database.write() as connection:
+        assert node_rows.forget(bench.engine.books, connection, bench.clock.us) == 0
+        assert node_rows.forget(bench.engine.books, connection, bench.clock.us + node_rows.KEPT_US + 10_000_000) == 1
+
+
+def test_the_ledgers_numbers_are_what_stands_in_it(bench: Bench) -> None:
+    bench.tenant(concurrent_runs=1)
+    bench.schedule()
+    bench.engine.run_in("acme", "job", 0)
+    bench.engine.run_in("acme", "job", 0)
+    bench.claim()
+    found = {
+        (sample.name, sample.labels): sample.value for each in bench.engine.metrics.read() for sample in each.samples
+    }
+    assert found["lodger_actions", (("state", "startable"),)] == 1
+    assert found["lodger_actions", (("state", "running"),)] == 1
+    assert found["lodger_nodes", (("state", "alive"),)] == 1
+    assert found["lodger_overdue", ()] == 0
+    bench.clock.advance(90)
+    found = {sample.name: sample.value for each in bench.engine.metrics.read() for sample in each.samples}
+    assert (found["lodger_overdue"], found["lodger_overdue_seconds"]) == (1, 30)
+
+
+def test_every_meter_of_the_table_is_given_and_written_as_prometheus_reads_it(bench: Bench) -> None:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    bench.engine.meters.count("lodger_attempts_total", "ok", by=3)
+    bench.engine.meters.observe("lodger_lateness_seconds", [0.002, 0.03, 400])
+    bench.engine.meters.count("lodger_faults_total", 'a "b"\n\\')
+    assert [each.name for each in bench.engine.metrics.read()] == [spec.name for spec in METERS]
+    families = {each.name: each for each in text_string_to_metric_families(bench.engine.metrics.text())}
+    assert {spec.name.removesuffix("_total") for spec in METERS} == set(families)
+    values = {(s.name, tuple(sorted(s.labels.items()))): s.value for f in families.values() for s in f.samples}
+    assert values["lodger_attempts_total", (("outcome", "ok"),)] == 3
+    assert values["lodger_faults_total", (("service", 'a "b"\n\\'),)] == 1
+    assert values["lodger_lateness_seconds_count", ()] == 3
+    assert values["lodger_lateness_seconds_bucket", (("le", "0.0025"),)] == 1
+    assert values["lodger_lateness_seconds_bucket", (("le", "+Inf"),)] == 3
+    assert values["lodger_lateness_seconds_sum", ()] == pytest.approx(400.032)
+
+
+def test_meters_lose_nothing_between_threads() -> None:
+    meters = Meters()
+    threads = [
+        threading.Thread(target=lambda: [meters.count("lodger_slow_total") for _ in range(2000)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (slow,) = [each for each in meters.read() if each.name == "lodger_slow_total"]
+    assert slow.samples[0].value == 8000
+
+
+def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> None:
+    database = bench.engine.books.database
+    if database.dialect == "sqlite":
+        assert bench.engine.metrics.blocked() == []
+        return
+    for tenant in ("a", "b"):
+        bench.tenant(tenant)
+
+    def wait(first: str, second: str) -> None:
+        with database.write() as connection:
+            connection.execute(_LOCK, {"tenant": first})
+            connection.execute(_LOCK, {"tenant": second})
+
+    with database.write() as holder:
+        holder.execute(_LOCK, {"tenant": "a"})
+        holder_pid = holder.scalar(text("SELECT pg_backend_pid()"))
+        one = threading.Thread(target=wait, args=("b", "a"))
+        one.start()
+        _until(bench, 1)
+        two = threading.Thread(target=wait, args=("b", "b"))
+        two.start()
+        _until(bench, 2)
+        with database.read() as connection:
+            assert blocking.chains(connection, least_s=1000) == []
+            chains = blocking.chains(connection, least_s=0)
+    one.join()
+    two.join()
+    longest, other = chains
+    assert [session.pid for session in longest.blockers] == [holder_pid]
+    assert [session.pid for session in other.blockers] == [longest.waits.pid, holder_pid]
+    assert longest.waited_s >= other.waited_s >= 0
+    assert "FOR UPDATE" in longest.waits.query
+    with database.read() as connection:
+        assert blocking.chains(connection, least_s=0) == []
+
+
+_LOCK = text("SELECT 1 FROM lodger_turns WHERE tenant_id = :tenant AND requires = '' FOR UPDATE")
+
+
+def _until(bench: Bench, number: int) -> None:
+    clock = SystemClock()
+    end = clock.elapsed_s() + 20
+    while True:
+        with bench.engine.books.database.read() as connection:
+            if len(blocking.chains(connection, least_s=0)) >= number:
+                return
+        assert clock.elapsed_s() < end
