@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from lodger.engine.recurrence import timeset
 from lodger.engine.recurrence.civil import DAY_S, MAX_DAY, MAX_LOCAL, MIN_DAY, MIN_LOCAL
 from lodger.engine.recurrence.dial import Dial
 from lodger.engine.recurrence.rule import LocalSeconds
+from lodger.engine.recurrence.year_kinds import KindMasks
 from lodger.engine.recurrence.yeardays import LONGEST_WAIT_YEARS, YearDays
 
 
@@ -50,6 +52,11 @@ class Grid:
             return day * DAY_S + time
         day = self.days.at_or_before(day - 1)
         return None if day is None else day * DAY_S + self.dial.last()
+
+    def without_times(self, days: KindMasks, times: int) -> "Grid | None":
+        """The same without days all of whose times are among those given; None when it has other times too."""
+        mine = timeset.product(self.dial.hours, self.dial.minutes, self.dial.seconds)
+        return None if mine & ~times else Grid(self.days.without(days.mask), self.dial)
 
     def has_days(self) -> bool:
         """Whether any day before year 10000 belongs to it."""

@@ -13,6 +13,7 @@ from lodger.engine.recurrence.cron.rule import CronRule
 from lodger.engine.recurrence.grid import Grid
 from lodger.engine.recurrence.once import OnceLocal
 from lodger.engine.recurrence.rrule.clock_steps import ClockSteps
+from lodger.engine.recurrence.rrule.days import Days
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq
 from lodger.engine.recurrence.rrule.rule_set import SetSequence
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
@@ -76,8 +77,7 @@ def of_rules(rules: Iterable[RuleSequence]) -> list[Pattern]:
     for rule in rules:
         pattern = _of_rule(rule)
         if pattern is not None:
-            last = rule.until if rule.rule.count is None else rule.start - 1
-            found.append(replace(pattern, first=rule.start, last=last))
+            found.append(replace(pattern, first=rule.start, last=rule.until))
     return found
 
 
@@ -103,6 +103,8 @@ def _of_rule(rule: RuleSequence) -> Pattern | None:
         # A day of UTC touches two days of the wall clock, and so two periods at most.
         most = min(times.bit_count(), 2 * len(filled.bysetpos))
         return Pattern(base.days.allowed.mask, times, 1, most, chosen=True)
+    days = base.days
+    assert isinstance(days, Days)
     inside = base.times.bits()
     between = base.times.last - base.times.first
     if isinstance(base.steps, ClockSteps):
@@ -114,24 +116,24 @@ def _of_rule(rule: RuleSequence) -> Pattern | None:
         if unit_s == 1:
             times = base.steps.reachable()
         if steady:
-            return Pattern(base.days.allowed.mask, times, 1, times.bit_count())
+            return Pattern(days.allowed.mask, times, 1, times.bit_count())
         apart = min(timeset.smallest_gap(inside) or DAY_S * n, n * unit_s - between)
         most = min(times.bit_count(), (units // n + 1) * base.times.size)
-        return Pattern(base.days.allowed.mask, times, apart, most, unit_s=unit_s, stretch_s=n * unit_s)
+        return Pattern(days.allowed.mask, times, apart, most, unit_s=unit_s, stretch_s=n * unit_s)
     step_days = n if filled.freq is Freq.DAILY else 1
     if filled.freq is Freq.WEEKLY and n > 1 and len(filled.byday) == 1:
         step_days = 7 * n
     apart = 1
     if step_days > 1:
         apart = min(timeset.smallest_gap(inside) or DAY_S * step_days, step_days * DAY_S - between)
-    phase = base.days.phase
+    phase = days.phase
     if phase is None:
-        return Pattern(base.days.allowed.mask, inside, apart, inside.bit_count())
+        return Pattern(days.allowed.mask, inside, apart, inside.bit_count())
     return Pattern(
-        base.days.allowed.mask,
+        days.allowed.mask,
         inside,
         apart,
         inside.bit_count(),
-        selected=base.days.mask,
+        selected=days.mask,
         cycle_years=phase.years,
     )

@@ -29,6 +29,12 @@ def of_flags(flags: bytes) -> int:
     return int(flags[::-1].translate(_DIGITS), 2)
 
 
+def flags_of(bits: int, size: int) -> bytes:
+    """One byte per position, 1 for members."""
+    return f"{bits:0{size}b}".encode().translate(_VALUES)[::-1]
+
+
+_VALUES = bytes(value & 1 for value in range(256))
 _DIGITS = bytes(48 + min(value, 1) for value in range(256))
 
 

@@ -75,6 +75,12 @@ class YearDays:
             days = self._by_kind[kind] = self._build(kind)
         return days
 
+    def without(self, days: Callable[[int], int]) -> "YearDays":
+        """The same set without the days that a function gives for a year, by its kind."""
+        like = {kind: year for year, kind in enumerate(KINDS, CYCLE_YEARS)}
+        named = {year: own & ~days(year) for year, own in self._named.items()}
+        return YearDays(lambda kind: self._build(kind) & ~days(like[kind]), named)
+
     def warm(self) -> None:
         """Make the sets of all kinds of year now."""
         for kind in set(KINDS):

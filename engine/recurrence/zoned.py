@@ -5,7 +5,7 @@ local times that exist in it, and those that the gap at its beginning swallowed.
 transitions lie at least 90 times their own jump apart, so a local time is concerned by one transition at most.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, MIN_LOCAL, instant_of, utc_floor
@@ -14,10 +14,21 @@ from lodger.engine.recurrence.zones import FAR, Segment, Zone
 
 
 class Zoned:
-    """Recurrence of a LocalSequence in a zone; ``last`` is the UTC second after which it has no slot."""
+    """Recurrence of a LocalSequence in a zone.
+
+    Args:
+        last: UTC second after which it has no slot.
+        without: UTC seconds that are no slots, few of them.
+    """
 
     def __init__(
-        self, local: LocalSequence, zone: Zone, dst: DstPolicy | None = None, *, last: int | None = None
+        self,
+        local: LocalSequence,
+        zone: Zone,
+        dst: DstPolicy | None = None,
+        *,
+        last: int | None = None,
+        without: Iterable[int] = (),
     ) -> None:
         default = local.default_dst()
         dst = dst or DstPolicy()
@@ -31,6 +42,17 @@ class Zoned:
         self._none_from = MAX_LOCAL + 1 if last is None else last + 1
         self._none_to = MIN_LOCAL - 1
         self._known = (1, 0)
+        self._far: Zoned | None = None
+        #: Excluded instants, and the slot after and before each row of them.
+        self._without = frozenset(without)
+        self._over: dict[int, int | None] = {}
+        self._under: dict[int, int | None] = {}
+        for utc in sorted(self._without, reverse=True):
+            after = self._search_next(utc + 1)
+            self._over[utc] = after if after is None else self._over.get(after, after)
+        for utc in sorted(self._without):
+            before = self._search_previous(utc - 1)
+            self._under[utc] = before if before is None else self._under.get(before, before)
 
     # -- the interface
 
@@ -59,8 +81,6 @@ class Zoned:
         words = self.local.text()
         if self.zone.key != "UTC":
             words += f" ({self.zone.key})"
-        if self._ends_at is not None:
-            words += f", none after {instant_of(self._ends_at):%Y-%m-%dT%H:%M:%SZ}"
         if self.gap is not default.gap:
             words += f", times skipped by DST: {_GAP_WORDS[self.gap]}"
         if self.fold is not default.fold:
@@ -102,6 +122,8 @@ class Zoned:
         if asked <= utc <= answer:
             return answer
         found = self._search_next(utc)
+        if found in self._without:
+            found = self._over[found]
         if found is None or (self._ends_at is not None and found > self._ends_at):
             found = None
             self._none_from = utc
@@ -113,7 +135,11 @@ class Zoned:
         here = self._here
         if not here.start <= utc < here.end:
             self._here = here = self.zone.segment(utc)
+        looked = 0
         while utc <= MAX_LOCAL:
+            looked += 1
+            if looked > _PATIENCE and utc >= self.zone.stored_to and (far := self._gapless()) is not None:
+                return far._search_next(utc)
             best, later = self._first(here, utc)
             if best is not None and best < here.end:
                 return best if best <= MAX_LOCAL else None
@@ -139,6 +165,8 @@ class Zoned:
         if utc <= self._none_to:
             return None
         found = self._search_previous(utc)
+        if found in self._without:
+            found = self._under[found]
         if found is None:
             self._none_to = utc
         return found
@@ -147,7 +175,11 @@ class Zoned:
         here = self._here
         if not here.start <= utc < here.end:
             self._here = here = self.zone.segment(utc)
+        looked = 0
         while utc >= MIN_LOCAL:
+            looked += 1
+            if looked == _PATIENCE and utc >= self.zone.stored_to and (far := self._gapless()) is not None:
+                return far._search_previous(utc)
             best, earlier = self._last(here, utc)
             if best is not None and best >= here.start:
                 return best if best >= MIN_LOCAL else None
@@ -157,6 +189,20 @@ class Zoned:
             utc = min(here.start - 1, earlier - here.offset + 2 * DAY_S)
             here = self.zone.segment(utc)
         return None
+
+    def _gapless(self) -> "Zoned | None":
+        """The same rule without the times that later years skip, for rules of which no other time may be left."""
+        without = getattr(self.local, "without_times", None)
+        gap = self.zone.yearly_gap()
+        if self.gap is not Gap.SKIP or without is None or gap is None or self._far is self:
+            return None
+        if self._far is None:
+            days, times = gap
+            self._far = Zoned(
+                without(days, times, self.zone.stored_to + 2 * DAY_S), self.zone, DstPolicy(self.gap, self.fold)
+            )
+            self._far._far = self._far
+        return self._far
 
     # -- one stretch of constant offset
 
@@ -217,6 +263,8 @@ class Zoned:
         return member - here.before if member is not None and member >= opens else None
 
 
+#: Stretches of one offset that are looked at before a rule is freed of the times that each year skips.
+_PATIENCE = 10
 _GAP_WORDS = {
     Gap.SHIFT: "read with the offset before the change",
     Gap.NEXT: "at the change",

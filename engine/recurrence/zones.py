@@ -12,9 +12,10 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, civil
+from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, civil, year_start
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.posix_tz import PosixRule, parse_posix
+from lodger.engine.recurrence.year_kinds import YEAR_OF, KindMasks
 
 FAR = 1 << 62
 _CYCLE_S = CYCLE_DAYS * DAY_S
@@ -47,6 +48,7 @@ class Zone:
         self._next_year = last  # first year whose tail transitions are not in the lists yet
         self._full_year = last + CYCLE_YEARS + 2
         self._known = stored_to
+        self._gap: _GapDays | None = None
         if self._tail is not None:
             self._extend(last + 1)
 
@@ -83,6 +85,17 @@ class Zone:
             offsets[i + 1] if i < len(starts) else offsets[i],
         )
 
+    def yearly_gap(self) -> tuple[KindMasks, int] | None:
+        """Days and seconds of the day (bits) that every year after :attr:`stored_to` skips; None when none does.
+
+        None too when the gap reaches over midnight, which no zone of the database has for ever.
+        """
+        if self._tail is None:
+            return None
+        if self._gap is None:
+            self._gap = _GapDays(self._tail)
+        return (self._gap, self._gap.times) if self._gap.times else None
+
     def changes(self) -> bool:
         """Whether its clocks change after 1970."""
         return self.segment(0).end < FAR
@@ -94,6 +107,13 @@ class Zone:
     def local(self, utc: int) -> int:
         """Local second that the wall clock shows at a UTC second."""
         return utc + self.segment(utc).offset
+
+    def plain(self, utc: int) -> bool:
+        """Whether the wall clock names the second once only, and no time that a jump skips is moved to it."""
+        here = self.segment(utc)
+        if utc < here.start + abs(here.offset - here.before):
+            return False
+        return utc < here.end - max(0, here.offset - here.after)
 
     def instants(self, local: int) -> list[int]:
         """UTC seconds at which the wall clock shows the local second: none in a gap, two in a fold."""
@@ -108,6 +128,26 @@ class Zone:
                     break
                 here = self.segment(here.end)
         return sorted(found)
+
+
+class _GapDays(KindMasks):
+    """The day of every year on which the clocks jump ahead, and the seconds of that day which they skip."""
+
+    def __init__(self, tail: PosixRule) -> None:
+        super().__init__()
+        self._tail = tail
+        begins = [self._gap(year) for year in YEAR_OF]
+        at, length = begins[0][0] % DAY_S, begins[0][1]
+        steady = all((begin % DAY_S, size) == (at, length) for begin, size in begins) and at + length <= DAY_S
+        self.times = (1 << length) - 1 << at if steady else 0
+
+    def _gap(self, year: int) -> tuple[int, int]:
+        """Local second at which the gap begins, and its length."""
+        (one, first), (two, second) = self._tail.transitions(year)
+        return (one + second, first - second) if first > second else (two + first, second - first)
+
+    def _compute(self, year: int) -> int:
+        return 1 << self._gap(year)[0] // DAY_S - year_start(year)
 
 
 def zone_names() -> frozenset[str]:

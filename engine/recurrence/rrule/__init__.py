@@ -1,17 +1,20 @@
 """RFC 5545 recurrence sets as wall-clock sequences that seek; it must never walk from DTSTART to answer."""
 
-from dataclasses import replace
-
+from lodger.engine.recurrence.civil import instant_of
+from lodger.engine.recurrence.instants import Instants
+from lodger.engine.recurrence.mixed import Mixed
 from lodger.engine.recurrence.rrule.dateutil_input import from_dateutil
-from lodger.engine.recurrence.rrule.parser import RuleSet, parse_set
+from lodger.engine.recurrence.rrule.parser import Entry, parse_set
 from lodger.engine.recurrence.rrule.rule_set import SetSequence
-from lodger.engine.recurrence.rule import DstPolicy
+from lodger.engine.recurrence.rule import DstPolicy, Recurrence
 from lodger.engine.recurrence.zoned import Zoned
 
 __all__ = ["from_dateutil", "parse"]
 
 
-def parse(text: str, *, dtstart: str | None = None, tz: str | None = None, dst: DstPolicy | None = None) -> Zoned:
+def parse(
+    text: str, *, dtstart: str | None = None, tz: str | None = None, dst: DstPolicy | None = None
+) -> Zoned | Mixed:
     """Read a recurrence set and put it under its zone.
 
     Args:
@@ -24,30 +27,21 @@ def parse(text: str, *, dtstart: str | None = None, tz: str | None = None, dst: 
         RuleInvalid: with code, reason, cure and position.
     """
     rules = parse_set(text, dtstart, tz)
-    rules, last = _exact_until(rules)
-    sequence = SetSequence(rules)
-    if rules.exrules:
-        from lodger.engine.recurrence.rrule.openness import demand_open
-
-        demand_open(sequence)
-    return Zoned(sequence, rules.zone, dst, last=last)
-
-
-def _exact_until(rules: RuleSet) -> tuple[RuleSet, int | None]:
-    """A UTC UNTIL inside a fold, where the wall clock cannot tell the two passes apart: the UTC second that ends the set.
-
-    Only for a set of one rule and no RDATE; in others UNTIL is what the wall clock shows at that instant.
-    """
-    if len(rules.rules) != 1 or rules.rdates:
-        return rules, None
-    rule, _ = rules.rules[0]
-    if rule.until is None or not rule.until.utc:
-        return rules, None
-    last = rule.until.second
-    here = rules.zone.segment(last)
-    if len(rules.zone.instants(last + here.offset)) < 2:
-        return rules, None
-    shown = last + here.offset
-    if here.before > here.offset and last < here.start + here.before - here.offset:
-        shown = here.start + here.before - 1  # in the second pass all of the first is over
-    return replace(rules, rules=((rule, shown),)), last
+    lasts = {entry.last for entry in rules.rules}
+    if lasts <= {None} and not rules.also:
+        return Zoned(SetSequence(rules), rules.zone, dst, without=rules.without)
+    # A moment in UTC that the wall clock shows twice: it ends its own rule, and is one slot, on the pass that it names.
+    whole = SetSequence(rules)
+    default, asked = whole.default_dst(), dst or DstPolicy()
+    policy = DstPolicy(asked.gap or default.gap, asked.fold or default.fold)
+    parts: list[Recurrence] = []
+    for last in sorted(lasts, key=lambda last: (last is not None, last or 0)) or [None]:
+        entries: list[Entry] = [entry for entry in rules.rules if entry.last == last]
+        there = SetSequence(rules, entries) if last is None else SetSequence(rules.without_dates(), entries)
+        parts.append(Zoned(there, rules.zone, policy, last=last, without=rules.without))
+    if lasts and None not in lasts and rules.rdates:
+        parts.append(Zoned(SetSequence(rules, ()), rules.zone, policy, without=rules.without))
+    also = [instant_of(utc) for utc in rules.also if utc not in rules.without]
+    if also:
+        parts.append(Instants(also))
+    return Mixed(Zoned(whole, rules.zone, dst), parts)

@@ -1,21 +1,28 @@
 """Every n-th hour, minute or second of a sub-daily rule, limited by BYHOUR, BYMINUTE and BYSECOND.
 
-Units are counted from 1970; a unit belongs to the rule when its number is DTSTART's modulo INTERVAL, its position in
-the day is allowed and its day is allowed. The positions that one day offers are a residue class modulo INTERVAL that
-moves from day to day: ``bytes`` with a stride answer it, and the days on which a sparse class meets an allowed position
-are residues modulo INTERVAL / gcd(INTERVAL, units per day), found by modular inversion instead of by walking.
+Steps are numbered: step k is the unit origin + k × INTERVAL, counted in units since 1970. Which steps have an allowed
+position in the day repeats after units-per-day / gcd steps, so the next such step is one search in a byte string (or in a
+short list). It belongs to the rule when its day is allowed too; days and steps take turns to jump ahead of each other.
+Where few positions can be met at all, the days on which one is met are residues, found by modular inversion.
 """
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from itertools import accumulate
 from math import gcd
 
 from lodger.engine.recurrence import civil, timeset
-from lodger.engine.recurrence.rrule.days import Allowed, Days
-from lodger.engine.recurrence.rrule.phase import Phase, Residues
+from lodger.engine.recurrence.rrule.days import Days, DaySet
+from lodger.engine.recurrence.rrule.phase import Phase
+from lodger.engine.recurrence.rrule.residues import LongSteps, Residues, Turning
+from lodger.engine.recurrence.year_kinds import KindMasks
 
-#: Up to so many allowed positions the days that can meet one are computed; with more nearly every day meets one.
+#: Up to so many positions that can be met, the days on which one is met are computed; with more nearly every day has one.
 _SPARSE = 2048
-#: Up to this modulus days are grouped by their number of members.
-_GROUPED = 1024
+#: Steps of so many days and more are few enough to list the days that have one.
+_LONG_DAYS = 28
+#: Up to so many steps before they repeat, hits are kept as bytes whatever their number.
+_SHORT = 4096
 
 
 class ClockSteps:
@@ -26,179 +33,205 @@ class ClockSteps:
         table: one byte per unit of a day, 1 when its position is allowed.
         interval: INTERVAL, in units.
         origin: DTSTART's unit number.
+        days_of: makes the candidate days of the phase in which steps meet an allowed position; allowed days when left out.
     """
 
-    def __init__(self, allowed: Allowed, table: bytes, interval: int, origin: int) -> None:
-        self._table = table
-        self._units = len(table)
-        self._n = interval
-        self._origin = origin
-        self._full = 0 not in table
-        self._rows: dict[int, bytes] = {}
-        self._never = False
-        self._grouped: list[tuple[int, Residues]] | None = None
-        self._candidates = Days(allowed, self._day_phase())
+    def __init__(
+        self,
+        allowed: KindMasks | None,
+        table: bytes,
+        interval: int,
+        origin: int,
+        days_of: Callable[[Phase | None], DaySet] | None = None,
+    ) -> None:
+        self.table = table
+        self.units = units = len(table)
+        self.n = interval
+        self.origin = origin
+        common = gcd(interval, units)
+        meeting = table[origin % common :: common]
+        self._size = meeting.count(1)
+        #: Days after which the positions of the day repeat; 1 when every day has the same.
+        self.turn_days = interval // common
+        self.turn = units // common  # steps after which positions repeat
+        self._full = self._size == len(meeting)
+        self._hits: bytes | list[int] = b""
+        self._ranks: list[int] | None = None
+        if self._size and not self._full:
+            sparse = self._size <= _SPARSE and self.turn > _SHORT
+            self._hits = self._listed(meeting, common) if sparse else self._flagged()
+        phase = self._day_phase(meeting, common)
+        if days_of is None:
+            assert allowed is not None
+            self.days: DaySet = Days(allowed, phase)
+        else:
+            self.days = days_of(phase)
 
-    def _day_phase(self) -> Phase | None:
-        n, units = self._n, self._units
-        common = gcd(n, units)
-        meeting = self._table[self._origin % common :: common]
-        size = meeting.count(1)
-        if not size:
-            self._never = True
+    def _day_phase(self, meeting: bytes, common: int) -> Phase | None:
+        """The days on which a step meets an allowed position; None when all or, for certain, no day has one."""
+        modulus = self.turn_days
+        if not self._size or modulus == 1 or (self._full and self.n <= self.units):
             return None
-        modulus = n // common
-        if modulus == 1 or (self._full and n <= units) or size > _SPARSE:
+        if self._size <= _SPARSE:
+            inverse = pow(self.units // common, -1, modulus)
+            base = self.origin // common
+            residues, at = set(), meeting.find(1)
+            while at >= 0:
+                residues.add((base - at) * inverse % modulus)
+                at = meeting.find(1, at + 1)
+            return Residues(modulus, list(residues))
+        if self.n >= _LONG_DAYS * self.units:
+            return LongSteps(self.table, self.n, self.origin)
+        if self.n < self.units and max(map(len, self.table.split(b"\0"))) >= self.n:
             return None
-        inverse = pow(units // common, -1, modulus)
-        base = self._origin // common
-        residues, at = set(), meeting.find(1)
+        flags = bytearray(modulus)
+        step = self.hit_from(0)
+        while step < self.turn:
+            flags[(self.origin + step * self.n) // self.units % modulus] = 1
+            step = self.hit_from(step + 1)
+        return Turning(modulus, flags)
+
+    def _listed(self, meeting: bytes, common: int) -> list[int]:
+        inverse = pow(self.n // common, -1, self.turn)
+        base = self.origin // common
+        found, at = [], meeting.find(1)
         while at >= 0:
-            residues.add((base - at) * inverse % modulus)
+            found.append((at - base) * inverse % self.turn)
             at = meeting.find(1, at + 1)
-        return Residues(modulus, list(residues))
+        return sorted(found)
 
-    def reachable(self) -> int:
-        """Positions of the day that some day can have, a bit each."""
-        common = gcd(self._n, self._units)
-        kept, first = bytearray(self._units), self._origin % common
-        kept[first::common] = self._table[first::common]
-        return timeset.of_flags(bytes(kept))
+    def _flagged(self) -> bytes:
+        """One byte per step, by going around the day's table in slices, forwards or backwards, whichever are fewer."""
+        step, at = self.n % self.units, self.origin % self.units
+        if step == 0:
+            return self.table[at : at + 1]
+        rows: list[bytes] = []
+        have = 0
+        while have < self.turn:
+            if 2 * step <= self.units:
+                row = self.table[at::step]
+                at += len(row) * step - self.units
+            else:
+                row = self.table[at :: step - self.units]
+                at += len(row) * (step - self.units) + self.units
+            rows.append(row)
+            have += len(row)
+        return b"".join(rows)[: self.turn]
 
     @property
     def never(self) -> bool:
         """Whether INTERVAL never meets an allowed position of the day."""
-        return self._never
+        return not self._size
 
-    def _row(self, day: int) -> tuple[int, bytes]:
-        """First position of the day's residue class, and the table along the class."""
-        first = (self._origin - day * self._units) % self._n
-        if self._n == 1:
-            return 0, self._table
-        if first >= self._units:
-            return first, b""
-        if self._n >= 256:
-            return first, self._table[first :: self._n]
-        row = self._rows.get(first)
-        if row is None:
-            row = self._rows[first] = self._table[first :: self._n]
-        return first, row
+    def reachable(self) -> int:
+        """Positions of the day that some day can have, a bit each."""
+        common = gcd(self.n, self.units)
+        kept, first = bytearray(self.units), self.origin % common
+        kept[first::common] = self.table[first::common]
+        return timeset.of_flags(bytes(kept))
 
-    def in_day(self, day: int, position: int) -> int | None:
-        """Smallest allowed position of the day from there on."""
-        first, row = self._row(day)
-        at = row.find(1, max(0, -((first - position) // self._n)))
-        return first + at * self._n if at >= 0 else None
+    # -- steps
 
-    def in_day_back(self, day: int, position: int) -> int | None:
-        """Greatest allowed position of the day up to there."""
-        first, row = self._row(day)
-        if position < first:
-            return None
-        at = row.rfind(1, 0, (position - first) // self._n + 1)
-        return first + at * self._n if at >= 0 else None
+    def step_from(self, unit: int) -> int:
+        """Number of the first step from this unit on."""
+        return -((self.origin - unit) // self.n)
 
-    def count_in_day(self, day: int, position: int) -> int:
-        """How many allowed positions the day has up to there."""
-        first, row = self._row(day)
-        if position < first:
-            return 0
-        return row.count(1, 0, (position - first) // self._n + 1)
+    def hit_from(self, step: int) -> int:
+        """First step from this one on whose position is allowed."""
+        hits = self._hits
+        if not hits:
+            return step
+        turns, at = divmod(step, self.turn)
+        if isinstance(hits, bytes):
+            found = hits.find(1, at)
+            return turns * self.turn + found if found >= 0 else (turns + 1) * self.turn + hits.find(1)
+        i = bisect_left(hits, at)
+        return turns * self.turn + (hits[i] if i < len(hits) else hits[0] + self.turn)
 
-    def count_days(self, year: int, days: int) -> int:
-        """How many members the first so many days of a year have."""
-        start = civil.year_start(year)
-        bits = self._candidates.allowed.mask(year) & (1 << days) - 1
-        if not bits or self._never:
-            return 0
-        if self._units % self._n == 0:
-            return bits.bit_count() * self.count_in_day(start, self._units - 1)
-        if self._full:
-            return self._count_runs(bits, start)
-        modulus = self._n // gcd(self._n, self._units)
-        if modulus <= _GROUPED:
-            return sum(count * (bits & residues.mask(year)).bit_count() for count, residues in self._groups(modulus))
-        counted, bits = 0, self._candidates.mask(year) & (1 << days) - 1
-        while bits:
-            low = bits & -bits
-            counted += self.count_in_day(start + low.bit_length() - 1, self._units - 1)
-            bits ^= low
-        return counted
-
-    def _groups(self, modulus: int) -> list[tuple[int, Residues]]:
-        """Days by how many members they have."""
-        if self._grouped is None:
-            by_count: dict[int, list[int]] = {}
-            for residue in range(modulus):
-                count = self.count_in_day(residue, self._units - 1)
-                if count:
-                    by_count.setdefault(count, []).append(residue)
-            self._grouped = [(count, Residues(modulus, days)) for count, days in by_count.items()]
-        return self._grouped
-
-    def _count_runs(self, bits: int, start: int) -> int:
-        """Members on runs of neighbouring days when every position is allowed."""
-        counted = at = 0
-        while bits:
-            skip = (bits & -bits).bit_length() - 1
-            bits >>= skip
-            length = (~bits & bits + 1).bit_length() - 1
-            first = (start + at + skip) * self._units
-            end = first + length * self._units
-            counted += (end - 1 - self._origin) // self._n - (first - 1 - self._origin) // self._n
-            bits >>= length
-            at += skip + length
-        return counted
-
-    @property
-    def days(self) -> Days:
-        """The days that can hold a member."""
-        return self._candidates
+    def hit_to(self, step: int) -> int:
+        """Last step up to this one whose position is allowed."""
+        hits = self._hits
+        if not hits:
+            return step
+        turns, at = divmod(step, self.turn)
+        if isinstance(hits, bytes):
+            found = hits.rfind(1, 0, at + 1)
+            return turns * self.turn + found if found >= 0 else (turns - 1) * self.turn + hits.rfind(1)
+        i = bisect_right(hits, at)
+        return turns * self.turn + (hits[i - 1] if i else hits[-1] - self.turn)
 
     def next(self, unit: int) -> int | None:
         """First member from this unit on."""
-        if self._never:
+        if not self._size:
             return None
-        day, position = divmod(unit, self._units)
-        if self._candidates.contains(day):
-            found = self.in_day(day, position)
-            if found is not None:
-                return day * self._units + found
-        at: int | None = day + 1
-        while at is not None and (at := self._candidates.next(at)) is not None:
-            found = self.in_day(at, 0)
-            if found is not None:
-                return at * self._units + found
-            at = self._leap(at)
-        return None
-
-    def _leap(self, day: int) -> int:
-        """After a day without member: the day of the next step when steps are longer than a day."""
-        if self._n <= self._units:
-            return day + 1
-        end = (day + 1) * self._units
-        return (end + (self._origin - end) % self._n) // self._units
+        step = self.step_from(unit)
+        while True:
+            step = self.hit_from(step)
+            found = self.origin + step * self.n
+            day: int | None = found // self.units
+            assert day is not None
+            if day > civil.MAX_DAY:
+                return None
+            if self.days.contains(day):
+                return found
+            day = self.days.next(day + 1)
+            if day is None:
+                return None
+            step = self.step_from(day * self.units)
 
     def previous(self, unit: int) -> int | None:
         """Last member up to this unit."""
-        if self._never:
+        if not self._size:
             return None
-        day, position = divmod(unit, self._units)
-        if self._candidates.contains(day):
-            found = self.in_day_back(day, position)
-            if found is not None:
-                return day * self._units + found
-        at: int | None = day - 1
-        while at is not None and (at := self._candidates.previous(at)) is not None:
-            found = self.in_day_back(at, self._units - 1)
-            if found is not None:
-                return at * self._units + found
-            at = at - 1 if self._n <= self._units else self._leap_back(at)
-        return None
+        step = (unit - self.origin) // self.n
+        while True:
+            step = self.hit_to(step)
+            found = self.origin + step * self.n
+            day: int | None = found // self.units
+            assert day is not None
+            if day < civil.MIN_DAY:
+                return None
+            if self.days.contains(day):
+                return found
+            day = self.days.previous(day - 1)
+            if day is None:
+                return None
+            step = ((day + 1) * self.units - 1 - self.origin) // self.n
 
-    def _leap_back(self, day: int) -> int:
-        before = day * self._units - 1
-        return (before - (before - self._origin) % self._n) // self._units
+    # -- counting
+
+    def rank(self, unit: int) -> int:
+        """How many steps with an allowed position lie before this unit, counted from the origin, days aside."""
+        step = self.step_from(unit)
+        if not self._hits:
+            return step
+        turns, at = divmod(step, self.turn)
+        if isinstance(self._hits, list):
+            return turns * self._size + bisect_left(self._hits, at)
+        if self._ranks is None:
+            self._ranks = list(accumulate(self._hits, initial=0))
+        return turns * self._size + self._ranks[at]
+
+    def forget(self) -> None:
+        """Let go of what only counting needs."""
+        self._ranks = None
+
+    def at(self, unit: int) -> bool:
+        """Whether the unit is a step with an allowed position, its day aside."""
+        return (unit - self.origin) % self.n == 0 and bool(self.table[unit % self.units])
+
+    def in_days(self, first: int, days: int) -> int:
+        """How many members days have that are given as bits from a first day on, all of them allowed."""
+        counted = at = 0
+        while days:
+            skip = (days & -days).bit_length() - 1
+            days >>= skip
+            length = (~days & days + 1).bit_length() - 1
+            begin = (first + at + skip) * self.units
+            counted += self.rank(begin + length * self.units) - self.rank(begin)
+            days >>= length
+            at += skip + length
+        return counted
 
 
 def position_table(hours: tuple[int, ...], minutes: tuple[int, ...], seconds: tuple[int, ...], unit_s: int) -> bytes:

@@ -1,11 +1,10 @@
 """python-dateutil ``rrule`` and ``rruleset`` objects as input: read into the text that has the same slots.
 
-dateutil fills in what a rule lacks when the object is made, and those filled values are what is read; so an object
-keeps its own meaning where dateutil and the RFC differ. Two faults of dateutil are not copied: BYSETPOS over the rest
-of a first week, and week 53 that reaches into January. dateutil itself is never imported.
+dateutil fills in what a rule lacks when the object is made, and those filled values are what is read. Where it means
+something else than the RFC, its faults included, the line says ``X-LODGER-READING=DATEUTIL`` and is read as dateutil reads
+it (:mod:`dateutil_reading`): an object keeps its own slots, because it has fired by them. dateutil itself is never imported.
 """
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -19,9 +18,13 @@ from lodger.engine.recurrence.zones import zone_names
 def from_dateutil(rule: object) -> RuleSpec:
     """Read an ``rrule`` or ``rruleset`` object.
 
+    Local times are wall-clock times of the object's zone, as dateutil counts them; one that DST skips is read with the
+    offset before the gap.
+
     Raises:
         RuleInvalid: ``dateutil_unreadable`` for what has no text: BYEASTER, a zone without IANA name, rules of one
-            set with different starts; ``TypeError`` is never raised for foreign objects.
+            set in different zones, a rule that never fires because no value of a part exists; ``TypeError`` is never
+            raised for foreign objects.
     """
     if hasattr(rule, "_freq") and hasattr(rule, "_dtstart"):
         return RuleSpec(_set_text(rule._dtstart, [rule], [], [], []), Kind.RRULE)
@@ -29,12 +32,12 @@ def from_dateutil(rule: object) -> RuleSpec:
     if not all(isinstance(getattr(rule, name, None), list) for name in names):
         raise _unreadable(f"{type(rule).__name__} is neither an rrule nor an rruleset")
     rules, rdates, exrules, exdates = (getattr(rule, name) for name in names)
-    starts = {each._dtstart for each in [*rules, *exrules]}
-    if len(starts) > 1:
-        raise _unreadable("the rules of the set have different starts", "give each rule as its own RuleSpec")
+    starts = [each._dtstart for each in [*rules, *exrules]]
+    if len({_zone_of(start) for start in starts}) > 1:
+        raise _unreadable("the rules of the set are in different zones", "give each rule as its own RuleSpec")
     if not starts and not rdates:
         raise _unreadable("the set is empty", "add a rule or a date")
-    start = starts.pop() if starts else min(rdates)
+    start = starts[0] if starts else min(rdates)
     return RuleSpec(_set_text(start, rules, rdates, exrules, exdates), Kind.RRULE)
 
 
@@ -46,19 +49,28 @@ def _set_text(
     start: datetime, rules: list[Any], rdates: list[datetime], exrules: list[Any], exdates: list[datetime]
 ) -> str:
     lines = [f"DTSTART{_moment(start)}"]
-    lines += [f"RRULE:{_parts(each)}" for each in rules]
+    lines += [f"RRULE{_line(each, start)}" for each in rules]
     lines += [f"RDATE{_moment(each)}" for each in rdates]
-    lines += [f"EXRULE:{_parts(each)}" for each in exrules]
+    lines += [f"EXRULE{_line(each, start)}" for each in exrules]
     lines += [f"EXDATE{_moment(each)}" for each in exdates]
+    if not rules and not rdates:  # EXRULE and EXDATE alone: the set has no slot, and DTSTART is none either
+        raise _unreadable("the set never fires: it has exceptions only")
     return "\n".join(lines)
 
 
+def _written(moment: datetime) -> str:
+    return f"{moment.year:04}{moment:%m%dT%H%M%S}"
+
+
 def _moment(moment: datetime) -> str:
-    local = moment.strftime("%m%dT%H%M%S")
-    if moment.tzinfo is None:
-        return f":{moment.year:04}{local}"
-    name = _zone_name(moment.tzinfo, moment)
-    return f":{moment.year:04}{local}Z" if name == "UTC" else f";TZID={name}:{moment.year:04}{local}"
+    name = _zone_of(moment)
+    if name is None:
+        return f":{_written(moment)}"
+    return f":{_written(moment)}Z" if name == "UTC" else f";TZID={name}:{_written(moment)}"
+
+
+def _zone_of(moment: datetime) -> str | None:
+    return None if moment.tzinfo is None else _zone_name(moment.tzinfo, moment)
 
 
 def _zone_name(zone: tzinfo, moment: datetime) -> str:
@@ -76,47 +88,74 @@ def _zone_name(zone: tzinfo, moment: datetime) -> str:
     raise _unreadable(f"{zone!r} has no IANA name", "use zoneinfo.ZoneInfo or UTC")
 
 
-def _parts(rule: Any) -> str:  # noqa: ANN401 - an object of a library that has no types
+def _line(rule: Any, start: datetime) -> str:  # noqa: ANN401 - an object of a library that has no types
+    """Parameters and value of one rule."""
     if rule._byeaster:
         raise _unreadable("BYEASTER is not supported", "list the dates with RDATE")
     freq = Freq(rule._freq)
+    if not isinstance(rule._interval, int) or rule._interval < 1 or (rule._count is not None and rule._count < 1):
+        raise _unreadable("INTERVAL or COUNT of the rule is less than 1")
     parts = [f"FREQ={freq.name}", f"INTERVAL={rule._interval}", f"WKST={WEEKDAYS[rule._wkst]}"]
     if rule._count is not None:
         parts.append(f"COUNT={rule._count}")
     if rule._until is not None:
-        until: datetime = rule._until
-        if until.tzinfo is not None:
-            until = until.astimezone(UTC)
-        parts.append(f"UNTIL={until.year:04}{until:%m%dT%H%M%S}{'Z' if until.tzinfo else ''}")
-    plain, numbered = set(rule._byweekday or ()), sorted(rule._bynweekday or ())
-    if plain and numbered:  # dateutil keeps the days that are in both lists, the RFC those in either
-        numbered = [(day, number) for day, number in numbered if day in plain]
-        plain = set()
-        if not numbered:
-            raise _unreadable("no weekday of the rule is both plain and numbered, so it never fires")
-    days = [WEEKDAYS[day] for day in sorted(plain)]
-    days += [f"{number}{WEEKDAYS[day]}" for day, number in numbered]
-    if not days and freq is Freq.YEARLY and rule._byweekno and not _any(rule._bymonthday, rule._bynmonthday):
-        days = list(WEEKDAYS)  # dateutil means the whole week where the RFC derives the day from DTSTART
-    month_days = [*(rule._bymonthday or ()), *(rule._bynmonthday or ())]
-    lists: list[tuple[str, Iterable[Any]]] = [
-        ("BYMONTH", rule._bymonth or ()),
-        ("BYWEEKNO", rule._byweekno or ()),
-        ("BYYEARDAY", rule._byyearday or ()),
-        ("BYMONTHDAY", month_days),
+        parts.append(f"UNTIL={_until(rule._until, rule._dtstart)}")
+    days = _weekdays(rule)
+    lists: list[tuple[str, list[Any]]] = [
+        ("BYMONTH", _existing(rule, "_bymonth", 1, 12)),
+        ("BYWEEKNO", _existing(rule, "_byweekno", 1, 53, signed=True)),
+        ("BYYEARDAY", _existing(rule, "_byyearday", 1, 366, signed=True)),
+        ("BYMONTHDAY", _month_days(rule)),
         ("BYDAY", days),
-        ("BYHOUR", _sorted(rule._byhour)),
-        ("BYMINUTE", _sorted(rule._byminute)),
-        ("BYSECOND", _sorted(rule._bysecond)),
-        ("BYSETPOS", rule._bysetpos or ()),
+        ("BYHOUR", _existing(rule, "_byhour", 0, 23)),
+        ("BYMINUTE", _existing(rule, "_byminute", 0, 59)),
+        ("BYSECOND", _existing(rule, "_bysecond", 0, 59)),
+        ("BYSETPOS", _existing(rule, "_bysetpos", 1, 366, signed=True)),
     ]
-    parts += [f"{name}={text}" for name, values in lists if (text := ",".join(str(each) for each in values))]
-    return ";".join(parts)
+    chooses = any(values for name, values in lists if name in ("BYYEARDAY", "BYMONTHDAY", "BYDAY"))
+    parts += [f"{name}={','.join(str(each) for each in values)}" for name, values in lists if values]
+    zoned = _zone_of(rule._dtstart) not in (None, "UTC")
+    own = (
+        bool(rule._byweekno or rule._bysetpos)
+        or (rule._count is not None and rule._until is not None)
+        or (freq >= Freq.HOURLY and zoned)
+        or (freq < Freq.DAILY and not chooses)
+    )
+    parameters = ";X-LODGER-READING=DATEUTIL" if own else ""
+    if rule._dtstart.replace(microsecond=0) != start.replace(microsecond=0):
+        parameters += f";X-LODGER-START={_written(rule._dtstart)}"
+    return f"{parameters}:{';'.join(parts)}"
 
 
-def _any(*values: Iterable[int] | None) -> bool:
-    return any(tuple(each or ()) for each in values)
+def _until(until: datetime, start: datetime) -> str:
+    if until.tzinfo is None or until.tzinfo is start.tzinfo:  # the wall clocks are compared
+        return f"{_written(until)}{'Z' if _zone_of(until) == 'UTC' else ''}"
+    return f"{_written(until.astimezone(UTC))}Z"
 
 
-def _sorted(values: Iterable[int] | None) -> list[int]:
-    return sorted(values or ())
+def _existing(rule: Any, name: str, low: int, high: int, *, signed: bool = False) -> list[int]:  # noqa: ANN401 - the same
+    """Values of a part that can happen; dateutil keeps the others and never meets them."""
+    given = sorted(getattr(rule, name) or ())
+    found = [each for each in given if low <= (abs(each) if signed else each) <= high]
+    if given and not found:
+        raise _unreadable(f"the rule never fires: no value of {name[1:].upper()} exists")
+    return found
+
+
+def _month_days(rule: Any) -> list[int]:  # noqa: ANN401 - the same
+    given = [*(rule._bymonthday or ()), *(rule._bynmonthday or ())]
+    found = [each for each in given if 1 <= abs(each) <= 31]
+    if given and not found:
+        raise _unreadable("the rule never fires: no value of BYMONTHDAY exists")
+    return found
+
+
+def _weekdays(rule: Any) -> list[str]:  # noqa: ANN401 - the same
+    plain, numbered = set(rule._byweekday or ()), sorted(rule._bynweekday or ())
+    if numbered:
+        # dateutil keeps the days that are in both lists, the RFC those in either.
+        kept = [(day, number) for day, number in numbered if (not plain or day in plain) and 1 <= abs(number) <= 53]
+        if not kept:
+            raise _unreadable("the rule never fires: no weekday of it is both plain and numbered, or exists")
+        return [f"{number}{WEEKDAYS[day]}" for day, number in kept]
+    return [WEEKDAYS[day] for day in sorted(plain)]

@@ -1,7 +1,7 @@
 """The strict parser of a recurrence set: DTSTART, RRULE, RDATE, EXDATE, EXRULE lines, or one bare rule."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.faults import DATES, RULES, TEXT_BYTES, fault
@@ -13,19 +13,38 @@ from lodger.engine.recurrence.zones import Zone, zone
 #: The anchor of a rule without DTSTART: midnight of a Monday that begins a month and a year.
 UNANCHORED = civil.local_at(1900, 1, 1)
 
+#: Parameters of RRULE and EXRULE that RFC 5545 leaves to its users: a start of its own, and whose reading it has.
+START, READING = "X-LODGER-START", "X-LODGER-READING"
+
 _PROPERTY = re.compile(r"([A-Za-z-]+)([;:])")
 _KNOWN = ("DTSTART", "RRULE", "EXRULE", "RDATE", "EXDATE", "DURATION")
 _PART = re.compile(r"[A-Za-z]+=")
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """One RRULE or EXRULE line.
+
+    Attributes:
+        start: local second that it counts from; the set's unless the line says otherwise.
+        until: last local second that may be a member.
+        last: the UTC second that its UNTIL names, when the wall clock shows that moment twice or reached it by a jump.
+    """
+
+    rule: Rule
+    start: int
+    until: int | None = None
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RuleSet:
-    """What a text says; every second is local to ``zone``.
+    """What a text says; every second is local to ``zone`` unless named otherwise.
 
     Attributes:
         anchored: whether DTSTART was given; without it the rules count from :data:`UNANCHORED`.
         date_only: DTSTART is a DATE, so a slot stands for its whole day.
-        rules, exrules: each with its UNTIL as a local second.
+        also, without: UTC seconds that RDATE and EXDATE name and that the wall clock does not tell from others.
         exdays: day numbers that EXDATE;VALUE=DATE leaves out whole.
         duration_s: DURATION, or None.
     """
@@ -34,12 +53,18 @@ class RuleSet:
     zone: Zone
     anchored: bool = True
     date_only: bool = False
-    rules: tuple[tuple[Rule, int | None], ...] = ()
-    exrules: tuple[tuple[Rule, int | None], ...] = ()
+    rules: tuple[Entry, ...] = ()
+    exrules: tuple[Entry, ...] = ()
     rdates: tuple[int, ...] = ()
     exdates: frozenset[int] = frozenset()
     exdays: frozenset[int] = frozenset()
+    also: tuple[int, ...] = ()
+    without: frozenset[int] = frozenset()
     duration_s: int | None = None
+
+    def without_dates(self) -> "RuleSet":
+        """The same set with its rules and exceptions only."""
+        return replace(self, rdates=(), also=())
 
 
 @dataclass(slots=True)
@@ -70,21 +95,20 @@ def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> R
         if any(line.name == earlier.name for earlier in named[:i]):
             raise fault("property_repeated", f"{line.name} stands twice", line.name_at)
     start, home, anchored = _start(lines, dtstart, tz)
-    rules: list[tuple[Rule, int | None]] = []
-    exrules: list[tuple[Rule, int | None]] = []
+    rules: list[Entry] = []
+    exrules: list[Entry] = []
     rdates: set[int] = set()
     exdates: set[int] = set()
     exdays: set[int] = set()
+    also: set[int] = set()
+    without: set[int] = set()
     duration = None
     left = DATES
     for line in lines:
         if line.name in ("RRULE", "EXRULE"):
-            if line.parameters:
-                raise fault("parameter_unknown", f"{line.name} has no parameters", line.parameters[0][2])
             if len(rules) + len(exrules) >= RULES:
                 raise fault("too_many_rules", f"the set has more than {RULES} rules", line.name_at)
-            rule = _fitted(parse_parts(line.value, line.value_at), start, anchored, line)
-            (rules if line.name == "RRULE" else exrules).append((rule, _until(rule, home)))
+            (rules if line.name == "RRULE" else exrules).append(_entry(line, start, home, anchored))
         elif line.name in ("RDATE", "EXDATE"):
             if not anchored:
                 raise fault("start_missing", f"{line.name} stands without DTSTART", line.name_at)
@@ -92,7 +116,9 @@ def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> R
             if left < 0:
                 raise fault("too_many_dates", f"the set lists more than {DATES} dates", line.value_at)
             for moment in _dates(line, home):
-                if line.name == "RDATE":
+                if moment.utc:
+                    (also if line.name == "RDATE" else without).add(moment.second)
+                elif line.name == "RDATE":
                     rdates.add(moment.second)
                 elif moment.date and not start.date:
                     exdays.add(moment.second // civil.DAY_S)
@@ -100,7 +126,7 @@ def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> R
                     exdates.add(moment.second)
         elif line.name == "DURATION":
             duration = read_duration(line.value, line.value_at)
-    if not rules and not rdates:
+    if not rules and not rdates and not also:
         if not any(line.name == "DTSTART" for line in lines):
             raise fault("rule_empty", "the text names no rule and no date", 0)
         rdates.add(start.second)  # DTSTART alone is one occurrence
@@ -114,32 +140,48 @@ def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> R
         rdates=tuple(sorted(rdates)),
         exdates=frozenset(exdates),
         exdays=frozenset(exdays),
+        also=tuple(sorted(also)),
+        without=frozenset(without),
         duration_s=duration,
     )
 
 
-def _fitted(rule: Rule, start: Moment, anchored: bool, line: _Line) -> Rule:
+def _entry(line: _Line, start: Moment, home: Zone, anchored: bool) -> Entry:
+    """One rule; a line may say where it counts from and how it is read, as objects of python-dateutil need it."""
+    first, dateutil = start, False
+    for name, value, at in line.parameters:
+        if name == START and anchored:
+            first = read_moment(value, at)
+            if first.utc or first.date:
+                raise fault("date_malformed", f"{START} takes a local date and time", at)
+        elif name == READING and value.upper() == "DATEUTIL":
+            dateutil = True
+        else:
+            raise fault("parameter_unknown", f"{name[:40]!r} is not a parameter of {line.name}", at)
+    rule = parse_parts(line.value, line.value_at, dateutil=dateutil)
     if rule.count is not None and not anchored:
         raise fault("count_without_start", "COUNT stands without DTSTART", line.value_at)
-    if start.date:  # BYHOUR, BYMINUTE and BYSECOND "MUST be ignored" beside a DATE (RFC 5545 §3.3.10)
-        clock = rule.freq < Freq.HOURLY
-        return Rule(
-            **{
-                name: getattr(rule, name)
-                for name in Rule.__slots__
-                if not (clock and name in ("byhour", "byminute", "bysecond"))
-            }
-        )
-    return rule
+    if start.date and rule.freq < Freq.HOURLY:
+        # BYHOUR, BYMINUTE and BYSECOND "MUST be ignored" beside a DATE (RFC 5545 §3.3.10)
+        rule = replace(rule, byhour=(), byminute=(), bysecond=())
+    until, last = _until(rule, home)
+    return Entry(rule, first.second, until, last)
 
 
-def _until(rule: Rule, home: Zone) -> int | None:
+def _until(rule: Rule, home: Zone) -> tuple[int | None, int | None]:
     until: Until | None = rule.until
     if until is None:
-        return None
-    if until.utc:
-        return home.local(until.second)
-    return until.second + civil.DAY_S - 1 if until.date else until.second
+        return None, None
+    if not until.utc:
+        return until.second + civil.DAY_S - 1 if until.date else until.second, None
+    shown = home.local(until.second)
+    if home.plain(until.second):
+        return shown, None
+    here = home.segment(until.second)
+    jump = here.offset - here.before
+    if jump < 0 and until.second < here.start - jump:
+        shown = here.start + here.before - 1  # in the second pass all of the first is over
+    return shown, until.second
 
 
 def _start(lines: list[_Line], dtstart: str | None, tz: str | None) -> tuple[Moment, Zone, bool]:
@@ -187,6 +229,7 @@ def _moment(line: _Line, text: str, at: int) -> tuple[Moment, Zone | None]:
 
 
 def _dates(line: _Line, home: Zone) -> list[Moment]:
+    """Local times; UTC ones only where the wall clock of the set does not tell them from others."""
     found, at = [], line.value_at
     for piece in line.value.split(","):
         moment, named = _moment(line, piece, at)
@@ -196,7 +239,9 @@ def _dates(line: _Line, home: Zone) -> list[Moment]:
             instants = named.instants(moment.second)
             # A local time that DST skips is read with the offset before the gap (RFC 5545 §3.3.5).
             utc = instants[0] if instants else moment.second - named.offset(moment.second - civil.DAY_S)
-        found.append(Moment(home.local(utc)) if utc is not None else moment)
+        if utc is not None:
+            moment = Moment(home.local(utc)) if home.plain(utc) else Moment(utc, utc=True)
+        found.append(moment)
     return found
 
 

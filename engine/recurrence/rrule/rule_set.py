@@ -1,136 +1,193 @@
 """A recurrence set as one sequence: the union of its rules and dates, minus its exceptions."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Protocol
 
 from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.rrule.exceptions import ExceptionRule, Shape
-from lodger.engine.recurrence.rrule.parser import RuleSet
-from lodger.engine.recurrence.rrule.parts import Freq, Rule
+from lodger.engine.recurrence.rrule.blocks import Block
+from lodger.engine.recurrence.rrule.faults import fault
+from lodger.engine.recurrence.rrule.leftover import TooMany
+from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
+from lodger.engine.recurrence.rrule.parts import UNIT_S
+from lodger.engine.recurrence.rrule.remainder import Remainder
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
+from lodger.engine.recurrence.year_kinds import KindMasks
 
-#: The shape of a single date: no run can be left in one step.
-_NO_SHAPE = Shape(Rule(freq=Freq.SECONDLY))
+
+class _Source(Protocol):
+    def next_local(self, local: int, *, inclusive: bool = False) -> int | None: ...
+
+    def previous_local(self, local: int, *, inclusive: bool = False) -> int | None: ...
 
 
 class SetSequence:
-    """LocalSequence of a :class:`RuleSet`."""
+    """LocalSequence of a :class:`RuleSet`, or of some of its rules.
 
-    def __init__(self, rules: RuleSet) -> None:
+    Raises:
+        RuleInvalid: ``exceptions_too_dense``.
+    """
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        entries: Sequence[Entry] | None = None,
+        later: Sequence[Block] = (),
+        later_from: int = 0,
+    ) -> None:
+        """Read a set; ``later`` are blocks that its rules lack from some local second on."""
         self.rules = rules
-        self._out = [ExceptionRule(RuleSequence(rule, rules.start, until)) for rule, until in rules.exrules]
-        self._in = [self._included(rule, until) for rule, until in rules.rules]
-        self._shapes = [Shape(rule.filled) for rule in self._in]
-        self._dates = [local for local in rules.rdates if self._run(local, _NO_SHAPE) is None]
-        excepts = self._out or rules.exdates or rules.exdays
-        #: Whether it is proved that exceptions leave no member; no question walks through them then.
-        self.closed = False
-        self._sole = self._in[0] if len(self._in) == 1 and not (self._dates or excepts) else None
-
-    def _included(self, rule: Rule, until: int | None) -> RuleSequence:
-        if rule.count is None and not rule.bysetpos:
-            shape = Shape(rule.filled(self.rules.start))
-            removed = (each.removed_from(shape) for each in self._out)
-            without = tuple(masks for masks in removed if masks is not None)
-            return RuleSequence(rule, self.rules.start, until, without)
-        return RuleSequence(rule, self.rules.start, until)
+        self._entries = entries
+        self.included = tuple(_sequence(entry) for entry in (rules.rules if entries is None else entries))
+        excepted = [_sequence(entry) for entry in rules.exrules]
+        few = [each for each in excepted if _is_few(each)]
+        #: EXRULEs with more than a few members.
+        self.excepted = tuple(each for each in excepted if each not in few)
+        dates = set(rules.rdates)
+        self._sources: list[_Source] = list(self.included)
+        if self.excepted or later:
+            dates |= {local for rule in self.included for local in rule.head}
+            dates = {local for local in dates if not self._excepted(local)}
+            try:
+                self._sources = [
+                    Remainder(rule, self.excepted, later, later_from) for rule in self.included if rule.base is not None
+                ]
+            except TooMany:
+                raise fault(
+                    "exceptions_too_dense", "what the EXRULEs leave of the rules cannot be said in few enough parts", 0
+                ) from None
+        without = {(day * civil.DAY_S, day * civil.DAY_S + civil.DAY_S - 1) for day in rules.exdays}
+        without |= {(local, local) for local in rules.exdates}
+        without |= {(local, local) for rule in self.excepted for local in rule.head}
+        without |= {(local, local) for rule in few for local in _members(rule)}
+        #: Ranges of seconds without members, ascending, and for each the member before and after its row.
+        self._firsts, self._lasts = _joined(without)
+        #: RDATEs, and members of first weeks, that no exception removes.
+        self.dates = tuple(sorted(local for local in dates if self._range(local) < 0))
+        self._after: list[int | None] = [None] * len(self._firsts)
+        self._before: list[int | None] = [None] * len(self._firsts)
+        for i in range(len(self._firsts) - 1, -1, -1):
+            found = self._first(self._lasts[i] + 1)
+            j = -1 if found is None else self._range(found)
+            self._after[i] = found if j < 0 else self._after[j]
+        for i in range(len(self._firsts)):
+            found = self._last(self._firsts[i] - 1)
+            j = -1 if found is None else self._range(found)
+            self._before[i] = found if j < 0 else self._before[j]
+        bare = not (self.dates or self._firsts)
+        self._sole = self._sources[0] if len(self._sources) == 1 and bare else None
 
     @property
-    def included(self) -> tuple[RuleSequence, ...]:
-        """Its rules, exceptions aside."""
-        return tuple(self._in)
+    def remainders(self) -> tuple[Remainder, ...]:
+        """Its rules after EXRULEs are taken away; nothing when there are none."""
+        return tuple(each for each in self._sources if isinstance(each, Remainder))
 
-    @property
-    def excepted(self) -> tuple[RuleSequence, ...]:
-        """Its EXRULEs."""
-        return tuple(each.sequence for each in self._out)
+    def _excepted(self, local: int) -> bool:
+        return any(rule.next_local(local, inclusive=True) == local for rule in self.excepted)
 
-    @property
-    def dates(self) -> tuple[int, ...]:
-        """Its RDATEs that no exception removes, ascending local seconds."""
-        return tuple(self._dates)
+    def _range(self, local: int) -> int:
+        """Index of the range without members that holds a second; -1 when none does."""
+        i = bisect_right(self._firsts, local) - 1
+        return i if i >= 0 and local <= self._lasts[i] else -1
 
     def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """First member after (or at) the local second."""
         if self._sole is not None:
             return self._sole.next_local(local, inclusive=inclusive)
-        if self.closed:
-            return None
-        i = bisect_left(self._dates, local) if inclusive else bisect_right(self._dates, local)
-        best = self._dates[i] if i < len(self._dates) else None
-        # The earliest candidate of all rules is looked at first: what a later one meets may never matter.
-        waiting = [
-            (found, at)
-            for at, rule in enumerate(self._in)
-            if (found := rule.next_local(local, inclusive=inclusive)) is not None
-        ]
-        while True:
-            if not waiting or (best is not None and min(waiting)[0] >= best):
-                return best
-            found, at = min(waiting)
-            run = self._run(found, self._shapes[at])
-            if run is None:
-                return found
-            waiting.remove((found, at))
-            if (later := self._in[at].next_local(run[1])) is not None:
-                waiting.append((later, at))
+        found = self._first(local if inclusive else local + 1)
+        if found is None or not self._firsts:
+            return found
+        i = self._range(found)
+        return found if i < 0 else self._after[i]
+
+    def _first(self, local: int) -> int | None:
+        i = bisect_left(self.dates, local)
+        best = self.dates[i] if i < len(self.dates) else None
+        for source in self._sources:
+            found = source.next_local(local, inclusive=True)
+            if found is not None and (best is None or found < best):
+                best = found
+        return best
 
     def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """Last member before (or at) the local second."""
         if self._sole is not None:
             return self._sole.previous_local(local, inclusive=inclusive)
-        if self.closed:
-            return None
-        i = bisect_right(self._dates, local) if inclusive else bisect_left(self._dates, local)
-        best = self._dates[i - 1] if i else None
-        waiting = [
-            (found, at)
-            for at, rule in enumerate(self._in)
-            if (found := rule.previous_local(local, inclusive=inclusive)) is not None
-        ]
-        while True:
-            if not waiting or (best is not None and max(waiting)[0] <= best):
-                return best
-            found, at = max(waiting)
-            run = self._run(found, self._shapes[at])
-            if run is None:
-                return found
-            waiting.remove((found, at))
-            if (earlier := self._in[at].previous_local(run[0])) is not None:
-                waiting.append((earlier, at))
+        found = self._last(local if inclusive else local - 1)
+        if found is None or not self._firsts:
+            return found
+        i = self._range(found)
+        return found if i < 0 else self._before[i]
 
-    def _run(self, local: int, shape: Shape) -> tuple[int, int] | None:
-        """First and last second of the excluded stretch around a candidate; None when it is not excluded."""
-        day = local // civil.DAY_S
-        if day in self.rules.exdays:
-            return day * civil.DAY_S, (day + 1) * civil.DAY_S - 1
-        if local in self.rules.exdates:
-            return local, local
-        for each in self._out:
-            if each.covers(local):
-                return each.run(local, shape)
-        return None
+    def _last(self, local: int) -> int | None:
+        i = bisect_right(self.dates, local)
+        best = self.dates[i - 1] if i else None
+        for source in self._sources:
+            found = source.previous_local(local, inclusive=True)
+            if found is not None and (best is None or found > best):
+                best = found
+        return best
+
+    def without_times(self, days: KindMasks, times: int, first: int) -> "SetSequence":
+        """The same set, its single dates aside, without some times of some days from a local second on."""
+        return SetSequence(self.rules, self._entries, (Block(days, None, times),), first)
 
     def never_reason(self) -> str | None:
         """Say why there is no member, when there is none."""
         if self.next_local(civil.MIN_LOCAL, inclusive=True) is not None:
             return None
-        reasons = [rule.never_reason() for rule in self._in]
+        reasons = [rule.never_reason() for rule in self.included]
         if self.rules.rdates or None in reasons:
             return "its exceptions remove every slot"
         return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
 
     def ends(self) -> bool:
         """Whether the members are finite."""
-        return all(rule.ends() for rule in self._in)
+        return all(rule.ends() for rule in self.included)
 
     def default_dst(self) -> DstPolicy:
         """Follow the rule that repeats most often."""
-        policies = [rule.default_dst() for rule in self._in]
+        policies = [rule.default_dst() for rule in self.included]
         both = any(policy.fold is Fold.BOTH for policy in policies)
         return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
 
     def text(self) -> str:
         """One exact English sentence."""
         return set_text(self.rules)
+
+
+def _sequence(entry: Entry) -> RuleSequence:
+    return RuleSequence(entry.rule, entry.start, entry.until)
+
+
+#: An EXRULE with so few members in all is a list of dates.
+_FEW, _FEW_STEPS = 32, 400
+
+
+def _is_few(rule: RuleSequence) -> bool:
+    unit_s = UNIT_S.get(rule.rule.freq, 7 * civil.DAY_S)
+    steps = (rule.until - rule.start) // (rule.rule.interval * unit_s)
+    most = _FEW_STEPS if steps <= _FEW_STEPS else _FEW if rule.ends() else 0
+    return len(list(islice(_members(rule), most + 1))) <= most
+
+
+def _members(rule: RuleSequence) -> Iterator[int]:
+    local = rule.next_local(civil.MIN_LOCAL, inclusive=True)
+    while local is not None:
+        yield local
+        local = rule.next_local(local)
+
+
+def _joined(ranges: set[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    firsts: list[int] = []
+    lasts: list[int] = []
+    for first, last in sorted(ranges):
+        if lasts and first <= lasts[-1] + 1:
+            lasts[-1] = max(lasts[-1], last)
+        else:
+            firsts.append(first)
+            lasts.append(last)
+    return firsts, lasts

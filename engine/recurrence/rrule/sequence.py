@@ -1,16 +1,20 @@
 """One RRULE from one DTSTART as a sequence of local seconds: seek, bounds and COUNT."""
 
+from bisect import bisect_left, bisect_right
+
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.clock_set import ClockSet, TimeList, Times, positions
 from lodger.engine.recurrence.rrule.clock_steps import ClockSteps, position_table
-from lodger.engine.recurrence.rrule.count_bound import CountBound
+from lodger.engine.recurrence.rrule.dateutil_reading import DateutilMasks, first_week
 from lodger.engine.recurrence.rrule.days import Days
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
-from lodger.engine.recurrence.rrule.phase import Months, Phase, Residues, WeekYears, Years
+from lodger.engine.recurrence.rrule.phase import Months, Phase, WeekYears, Years
+from lodger.engine.recurrence.rrule.residues import Residues
 from lodger.engine.recurrence.rrule.set_positions import SetPositions, period_bounds
+from lodger.engine.recurrence.rrule.tally import last_member
 from lodger.engine.recurrence.rrule.text import rule_text
 from lodger.engine.recurrence.rrule.unit_times import UnitTimes
-from lodger.engine.recurrence.rrule.year_masks import Without, YearMasks, week_year
+from lodger.engine.recurrence.rrule.year_masks import YearMasks, week_year
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
 
 
@@ -21,7 +25,7 @@ def phase_of(rule: Rule, start_day: int) -> Phase | None:
         return None
     year, month, _ = civil.civil(start_day)
     if rule.freq is Freq.YEARLY:
-        if rule.byweekno:
+        if rule.byweekno and not rule.dateutil:
             return WeekYears(n, week_year(start_day, rule.wkst), rule.wkst)
         return Years(n, year)
     if rule.freq is Freq.MONTHLY:
@@ -39,37 +43,44 @@ class RuleSequence:
         rule: as written; what it lacks is derived from ``start``.
         start: DTSTART, local seconds. It is a member only when it fulfils the rule.
         until: last local second that may be a member.
-        without: days on which it has no member; only for a rule without COUNT and BYSETPOS, which count them.
+
+    Attributes:
+        start, until: first and last second that its pattern may have a member at; COUNT is in ``until``.
+        head: members before ``start`` that the pattern does not have (a first week as python-dateutil reads it).
     """
 
-    def __init__(self, rule: Rule, start: int, until: int | None = None, without: tuple[YearMasks, ...] = ()) -> None:
+    def __init__(self, rule: Rule, start: int, until: int | None = None) -> None:
         self.rule = rule
-        self.start = start
+        self.start = self.origin = start
         self.until = min(civil.MAX_LOCAL, until) if until is not None else civil.MAX_LOCAL
+        self._bounded = rule.count is not None or self.until < civil.MAX_LOCAL
         self.filled = filled = rule.filled(start)
+        self.head: tuple[int, ...] = ()
         self._why: str | None = None
-        self._without = without
         self.base = self._build(filled)
-        self._count = None
-        if rule.count is not None and self.base is not None:
-            self._count = CountBound(self.base, start, rule.count)
+        count = rule.count
+        if rule.dateutil and rule.freq is Freq.WEEKLY and (rule.bysetpos or rule.byweekno):
+            week = first_week(filled, start)
+            if week is not None:
+                members, self.start = week
+                self.head = tuple(each for each in members if each <= self.until)[:count]
+                count = None if count is None else count - len(self.head)
+        if count is not None and self.base is not None:
+            last = last_member(self.base, self.start, count) if count else self.start - 1
+            if last is not None:
+                self.until = min(self.until, last)
 
     def _build(self, rule: Rule) -> UnitTimes | SetPositions | None:
         day = self.start // civil.DAY_S
-        masks: YearMasks | Without = YearMasks(rule)
+        masks: YearMasks = DateutilMasks(rule) if rule.dateutil and rule.byweekno else YearMasks(rule)
         if masks.empty():
             self._why = "no day of the 400-year calendar cycle fulfils its day parts"
             return None
-        if self._without:
-            masks = Without(masks, self._without)
-            if masks.empty():
-                self._why = "its exceptions remove every day of the 400-year calendar cycle"
-                return None
         if rule.freq <= Freq.DAILY:
             times: Times = ClockSet(rule.byhour, rule.byminute, rule.bysecond)
             phase = phase_of(rule, day)
             if rule.bysetpos and rule.freq < Freq.DAILY:
-                bounds = period_bounds(rule.freq, rule.wkst, bool(rule.byweekno))
+                bounds = period_bounds(rule.freq, rule.wkst, bool(rule.byweekno) and not rule.dateutil)
                 chosen = SetPositions(masks, phase, times, rule.bysetpos, bounds)
                 if chosen.never:
                     self._why = "no period has as many times as BYSETPOS counts"
@@ -104,15 +115,13 @@ class RuleSequence:
         if not inclusive:
             local += 1
         if local < self.start:
+            if self.head and local <= self.head[-1]:
+                return self.head[bisect_left(self.head, local)]
             local = self.start
         if local > self.until:
             return None
         found = self.base.next(local)
-        if found is None or found > self.until:
-            return None
-        if self._count is not None and not self._count.allows(found):
-            return None
-        return found
+        return None if found is None or found > self.until else found
 
     def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """Last member before (or at) the local second."""
@@ -120,16 +129,11 @@ class RuleSequence:
             return None
         if not inclusive:
             local -= 1
-        if local > self.until:
-            local = self.until
-        if local < self.start:
-            return None
-        found = self.base.previous(local)
-        if found is None or found < self.start:
-            return None
-        if self._count is not None and not self._count.allows(found):
-            return self._count.end()
-        return found
+        found = self.base.previous(min(local, self.until)) if local >= self.start <= self.until else None
+        if found is not None and found >= self.start:
+            return found
+        i = bisect_right(self.head, local)
+        return self.head[i - 1] if i else None
 
     def never_reason(self) -> str | None:
         """Say why there is no member, when there is none."""
@@ -145,13 +149,14 @@ class RuleSequence:
 
     def ends(self) -> bool:
         """Whether COUNT or UNTIL bounds it, or it has no member."""
-        return self.base is None or self.rule.count is not None or self.until < civil.MAX_LOCAL
+        return self.base is None or self._bounded
 
     def default_dst(self) -> DstPolicy:
         """RFC 5545 for skipped times; a rule that repeats within the day runs through both hours of a fold."""
-        return DstPolicy(Gap.SHIFT, Fold.BOTH if self.rule.freq >= Freq.HOURLY else Fold.FIRST)
+        both = self.rule.freq >= Freq.HOURLY and not self.rule.dateutil
+        return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
 
     def text(self) -> str:
         """One exact English sentence."""
-        until = self.until if self.until < civil.MAX_LOCAL else None
-        return rule_text(self.rule, self.start, until)
+        until = self.until if self.rule.until is not None else None
+        return rule_text(self.rule, self.origin, until)

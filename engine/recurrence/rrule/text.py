@@ -5,7 +5,7 @@ sentence. What is derived from DTSTART is said too, because a person reads "on T
 """
 
 from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.rrule.parser import RuleSet
+from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
 
 _UNIT = ("year", "month", "week", "day", "hour", "minute", "second")
@@ -144,8 +144,10 @@ def _times(rule: Rule, filled: Rule, *, anchored: bool) -> str:
     return words
 
 
-def rule_text(rule: Rule, start: int, until: int | None = None, *, anchored: bool = True) -> str:
-    """One rule, without its start; ``until`` is its UNTIL as a local second."""
+def rule_text(
+    rule: Rule, start: int, until: int | None = None, *, anchored: bool = True, last: int | None = None
+) -> str:
+    """One rule, without its start; ``until`` is its UNTIL as a local second, or ``last`` as one in UTC."""
     filled = rule.filled(start)
     shown = filled if anchored else rule
     unit = _UNIT[rule.freq]
@@ -158,25 +160,41 @@ def rule_text(rule: Rule, start: int, until: int | None = None, *, anchored: boo
         text += f", only the {joined(_ordinals(rule.bysetpos))} of each {unit}"
     if rule.wkst and (rule.freq is Freq.WEEKLY or rule.byweekno):
         text += f", weeks beginning on {_WEEKDAY[rule.wkst]}"
+    if rule.dateutil:
+        text += ", as python-dateutil reads it"
     if rule.count is not None:
         text += f" for {rule.count} time{'s' if rule.count > 1 else ''}"
-    if until is not None:
+    if last is not None:
+        text += f" until {_utc(last)}"
+    elif until is not None:
         whole_day = rule.until is not None and rule.until.date
         text += f" through {_date(until // civil.DAY_S)}" if whole_day else f" until {moment_text(until)}"
     return text
 
 
+def _utc(second: int) -> str:
+    return f"{moment_text(second, midnight=True)} UTC"
+
+
+def _entry_text(entry: Entry, rules: RuleSet) -> str:
+    text = rule_text(entry.rule, entry.start, entry.until, anchored=rules.anchored, last=entry.last)
+    if entry.start != rules.start:
+        text += f", starting {moment_text(entry.start)}"
+    return text
+
+
 def set_text(rules: RuleSet) -> str:
     """Say the whole set, without the zone."""
-    parts = [rule_text(rule, rules.start, until, anchored=rules.anchored) for rule, until in rules.rules]
-    text = "; and ".join(parts)
-    if rules.rdates:
-        dates = joined([moment_text(local) for local in rules.rdates])
+    text = "; and ".join(_entry_text(entry, rules) for entry in rules.rules)
+    if rules.rdates or rules.also:
+        dates = joined([moment_text(local) for local in rules.rdates] + [_utc(instant) for instant in rules.also])
         text = f"{text}; and once on {dates}" if text else f"once on {dates}"
-    for rule, until in rules.exrules:
-        text += f"; but not {rule_text(rule, rules.start, until, anchored=rules.anchored)}"
-    if rules.exdates:
-        text += f"; but not on {joined([moment_text(local, midnight=True) for local in sorted(rules.exdates)])}"
+    for entry in rules.exrules:
+        text += f"; but not {_entry_text(entry, rules)}"
+    if rules.exdates or rules.without:
+        without = [moment_text(local, midnight=True) for local in sorted(rules.exdates)]
+        without += [_utc(instant) for instant in sorted(rules.without)]
+        text += f"; but not on {joined(without)}"
     if rules.exdays:
         text += f"; but not on the whole of {joined([_date(day) for day in sorted(rules.exdays)])}"
     if rules.anchored and rules.rules:

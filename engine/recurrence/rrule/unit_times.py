@@ -3,21 +3,21 @@
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.clock_set import Times
 from lodger.engine.recurrence.rrule.clock_steps import ClockSteps
-from lodger.engine.recurrence.rrule.days import Days
+from lodger.engine.recurrence.rrule.days import DaySet
 
 
 class UnitTimes:
     """The same times in each member unit; members are local seconds."""
 
-    def __init__(self, steps: Days | ClockSteps, unit_s: int, times: Times) -> None:
-        self.steps: Days | ClockSteps = steps
+    def __init__(self, steps: DaySet | ClockSteps, unit_s: int, times: Times) -> None:
+        self.steps: DaySet | ClockSteps = steps
         self.unit_s = unit_s
         self.times = times
 
     @property
-    def days(self) -> Days:
+    def days(self) -> DaySet:
         """The days that can hold a member."""
-        return self.steps if isinstance(self.steps, Days) else self.steps.days
+        return self.steps.days if isinstance(self.steps, ClockSteps) else self.steps
 
     def next(self, local: int) -> int | None:
         """First member from this local second on."""
@@ -47,27 +47,48 @@ class UnitTimes:
         assert inside is not None
         return found * self.unit_s + inside
 
-    def count_in_year(self, year: int, local: int) -> int:
-        """How many members the year has up to this local second, which lies in it or just before it."""
+    # -- counting, by calendar year
+
+    def bucket(self, local: int) -> int:
+        """Year of a local second."""
+        return civil.civil(local // civil.DAY_S)[0]
+
+    def in_bucket(self, year: int) -> int:
+        """How many members a year has."""
+        return self.in_days(civil.year_start(year), self.days.mask(year)) if 1 <= year <= civil.MAX_YEAR else 0
+
+    def in_days(self, first: int, days: int) -> int:
+        """How many members days have that are given as bits from a first day on, all of them allowed."""
+        if not isinstance(self.steps, ClockSteps):
+            return days.bit_count() * self.times.size
+        if self.steps.turn_days == 1:
+            per_day = self.steps.rank((first + 1) * self.steps.units) - self.steps.rank(first * self.steps.units)
+            return days.bit_count() * per_day * self.times.size
+        return self.steps.in_days(first, days) * self.times.size
+
+    def before(self, year: int, local: int) -> int:
+        """How many members of a year lie before a local second of it."""
         start = civil.year_start(year)
-        unit, offset = divmod(local, self.unit_s)
-        if isinstance(self.steps, ClockSteps):
-            per_day = civil.DAY_S // self.unit_s
-            day, position = divmod(unit, per_day)
-            if day < start:
-                return 0
-            whole = self.steps.count_days(year, day - start)
-            if not self.steps.days.allowed.mask(year) >> (day - start) & 1:
-                return whole * self.times.size
-            whole += self.steps.count_in_day(day, position - 1)
-            counted = whole * self.times.size
-            if self.steps.in_day(day, position) == position:
-                counted += self.times.up_to(offset)
+        day, second = divmod(local, civil.DAY_S)
+        mask = self.days.mask(year)
+        counted = self.in_days(start, mask & (1 << day - start) - 1)
+        if not mask >> (day - start) & 1:
             return counted
-        if unit < start:
-            return 0
-        mask = self.steps.mask(year)
-        counted = (mask & (1 << (unit - start)) - 1).bit_count() * self.times.size
-        if mask >> (unit - start) & 1:
-            counted += self.times.up_to(offset)
+        if not isinstance(self.steps, ClockSteps):
+            return counted + (self.times.up_to(second - 1) if second else 0)
+        unit, offset = divmod(local, self.unit_s)
+        counted += (self.steps.rank(unit) - self.steps.rank(day * self.steps.units)) * self.times.size
+        if offset and self.steps.at(unit):
+            counted += self.times.up_to(offset - 1)
         return counted
+
+    def nth(self, year: int, index: int) -> int:
+        """Give a member of a year by its 0-based number."""
+        low, high = civil.year_start(year) * civil.DAY_S, civil.year_start(year + 1) * civil.DAY_S - 1
+        while low < high:  # greatest second before which no more than so many members lie
+            middle = (low + high + 1) // 2
+            if self.before(year, middle) <= index:
+                low = middle
+            else:
+                high = middle - 1
+        return low

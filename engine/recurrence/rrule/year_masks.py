@@ -1,42 +1,9 @@
-"""Which days of a year a rule's day parts allow, as one integer of 366 bits per kind of year.
-
-The Gregorian calendar repeats after 400 years, and within them a year's days are decided by the weekday of January 1
-and by which of the neighbouring years are leap years (weeks cross the year's edge). So a rule has at most
-:data:`KINDS` different years, each computed once, when first asked for.
-"""
+"""Which days of a year a rule's day parts allow, as one integer of 366 bits per kind of year."""
 
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
+from lodger.engine.recurrence.year_kinds import EVERY_DAY, FULL, MONTH, KindMasks
 
-FULL = ((1 << 365) - 1, (1 << 366) - 1)
-EVERY_DAY = (1 << 366) - 1
-
-
-def _kinds() -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    seen: dict[tuple[int, ...], int] = {}
-    kinds: list[int] = []
-    years: list[int] = []
-    counts: list[int] = []
-    for year in range(2000, 2400):
-        leaps = (civil.is_leap(each) for each in range(year - 2, year + 3))
-        key = (civil.weekday(civil.year_start(year)), *leaps)
-        if key not in seen:
-            seen[key] = len(years)
-            years.append(year)
-            counts.append(0)
-        kinds.append(seen[key])
-        counts[seen[key]] += 1
-    return tuple(kinds), tuple(years), tuple(counts)
-
-
-#: Kind of each year of the cycle (index: year modulo 400), a year of each kind, and how many the cycle has of it.
-KIND_OF, YEAR_OF, COUNT_OF = _kinds()
-KINDS = len(YEAR_OF)
-
-#: MONTH[leap][month]: the days of a month.
-MONTH = tuple(
-    (0, *(((1 << table[m + 1] - table[m]) - 1) << table[m] for m in range(1, 13))) for table in civil.DAYS_BEFORE_MONTH
-)
 _WEEKLY = sum(1 << day for day in range(0, 373, 7))
 
 
@@ -65,54 +32,6 @@ def week_year(day: int, wkst: int) -> int:
     return year if day >= week_one(year, wkst) else year - 1
 
 
-class KindMasks:
-    """Days allowed in each kind of year, computed when first asked for."""
-
-    def __init__(self) -> None:
-        self._cache: list[int | None] = [None] * KINDS
-        self._total: int | None = None
-
-    def mask(self, year: int) -> int:
-        """Bit n is set when day n of the year (January 1 is 0) is allowed."""
-        kind = KIND_OF[year % 400]
-        found = self._cache[kind]
-        if found is None:
-            found = self._cache[kind] = self._compute(YEAR_OF[kind])
-        return found
-
-    def total(self) -> int:
-        """Allowed days in 400 years."""
-        if self._total is None:
-            self._total = sum(self.mask(year).bit_count() * n for year, n in zip(YEAR_OF, COUNT_OF, strict=True))
-        return self._total
-
-    def empty(self) -> bool:
-        """Whether no day of any year is allowed."""
-        return not any(self.mask(year) for year in YEAR_OF)
-
-    def contains(self, day: int) -> bool:
-        """Whether the day is allowed."""
-        year = civil.civil(day)[0]
-        return bool(self.mask(year) >> (day - civil.year_start(year)) & 1)
-
-    def _compute(self, year: int) -> int:
-        raise NotImplementedError
-
-
-class Without(KindMasks):
-    """Allowed days minus the days of others."""
-
-    def __init__(self, allowed: KindMasks, others: tuple[KindMasks, ...]) -> None:
-        super().__init__()
-        self._allowed, self._others = allowed, others
-
-    def _compute(self, year: int) -> int:
-        days = self._allowed.mask(year)
-        for other in self._others:
-            days &= ~other.mask(year)
-        return days
-
-
 class YearMasks(KindMasks):
     """The day parts of a filled rule."""
 
@@ -121,6 +40,11 @@ class YearMasks(KindMasks):
         self._rule = rule
 
     def _compute(self, year: int) -> int:
+        allowed = self.without_weeks(year)
+        return allowed & self._weeks(year) if self._rule.byweekno and allowed else allowed
+
+    def without_weeks(self, year: int) -> int:
+        """The year's days by all parts but BYWEEKNO."""
         rule = self._rule
         leap = civil.is_leap(year)
         start = civil.year_start(year)
@@ -136,8 +60,6 @@ class YearMasks(KindMasks):
             allowed &= days
         if rule.bymonthday and allowed:
             allowed &= self._month_days(leap)
-        if rule.byweekno and allowed:
-            allowed &= self._weeks(year)
         if rule.byday and allowed:
             allowed &= self._weekdays(civil.weekday(start), leap)
         return allowed

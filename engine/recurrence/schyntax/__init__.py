@@ -4,14 +4,30 @@ Lexer → parser → validator give the model; compiling folds it into sets of t
 answers.
 """
 
-from lodger.engine.recurrence.schyntax.mixed import zoned
+from lodger.engine.recurrence.mixed import Mixed
+from lodger.engine.recurrence.rule import DstPolicy
 from lodger.engine.recurrence.schyntax.parser import read
 from lodger.engine.recurrence.schyntax.rule import SchyntaxRule, compiled
+from lodger.engine.recurrence.zoned import Zoned
+from lodger.engine.recurrence.zones import Zone
 
 
 def parse(text: str) -> SchyntaxRule:
     """Read a Schyntax schedule; RuleInvalid carries the 0-based index of the mistake."""
     return compiled(read(text))
+
+
+def zoned(rule: SchyntaxRule, zone: Zone, dst: DstPolicy) -> Zoned | Mixed:
+    """Put a schedule under its zone, each group with the DST default of its own granularity.
+
+    ``{h(9)} {m(*%5)}`` has a group that fires once a day at a fixed hour and one that runs by the clock: in the repeated
+    hour the second goes on and the first does not, so they are two wall-clock rules and one sentence. A policy that leaves
+    nothing open makes the split pointless.
+    """
+    parts = rule.by_granularity()
+    if len(parts) < 2 or (dst.gap is not None and dst.fold is not None):
+        return Zoned(rule, zone, dst)
+    return Mixed(Zoned(rule, zone, dst), tuple(Zoned(part, zone, dst) for part in parts))
 
 
 __all__ = ["SchyntaxRule", "parse", "zoned"]
