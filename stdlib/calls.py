@@ -81,6 +81,8 @@ _CALLS = (
           "Adds amounts to columns of a row, whatever they hold when the run is committed.", effect=True),
     _call("db.delete", "set:name id:id", "boolean", "db", "queries rows_written", "Removes a row; false when there is none.",
           effect=True),
+    _call("db.changes", "set:name limit?:limit from?:text line?:line", "{changes: Change[], more: boolean}", "db:read",
+          "queries rows_read", "What changed of a set since this schedule's last run that succeeded."),
     _call("kv.get", "key:key own?:flag", "Json | null", "kv:read", "queries", "The value kept under a key, or null."),
     _call("kv.list", "prefix?:text after?:text limit?:limit own?:flag", "{key: string, value: Json}[]", "kv:read",
           "queries rows_read", "Keys and values, in the order of the keys."),

@@ -75,6 +75,7 @@ class Session:
         people: which of some addresses are the tenant's own people's.
         fetching: its requests.
         opens: gives values of secrets; redactor: knows those that the script was given.
+        consumer: whose place in a feed this run moves on: its schedule's, or its script's when it has none.
         numbers: takes keys that a database makes from it.
     """
 
@@ -92,6 +93,7 @@ class Session:
     fetching: Fetching
     opens: Opens
     redactor: Redactor
+    consumer: str = ""
     numbers: Numbers | None = None
     stock: dict[TableDataset, list[int]] = field(default_factory=dict)
 

@@ -30,6 +30,9 @@ def _one(effect: dict[str, Any]) -> list[str]:
             return [f"~ {place}", *(f"    {name}: {_signed(amount)}" for name, amount in _pairs(effect, "amounts"))]
         case "delete":
             return [f"- {place}"]
+        case "changes":
+            more = ", more wait" if effect.get("more") else ""
+            return [f"< {effect.get('count')} changes of {effect.get('set')}{more}"]
         case "kv.set":
             return [f"~ kv {effect.get('key')}", f"    = {_value(effect.get('value'))}"]
         case "kv.delete":

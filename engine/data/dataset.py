@@ -45,6 +45,7 @@ class TableDataset:
         origin: the platform's table.
         database: where it is; None is the ledger's own database.
         referred: columns that other exposed sets refer to.
+        feed: whether its changes are written down: ``reported``, ``trigger`` or ``off``.
     """
 
     name: str
@@ -63,6 +64,7 @@ class TableDataset:
     references: dict[str, Reference] = field(default_factory=dict)
     database: "ForeignDatabase | None" = None
     referred: frozenset[Column[Any]] = frozenset()
+    feed: str = "reported"
 
     def lookup(self, name: str) -> Field:
         """Give the field that a filter or an order names.

@@ -16,7 +16,7 @@ from lodger.engine.data import kinds
 from lodger.engine.data.dataset import KeySource, Reference, TableDataset
 from lodger.engine.data.fields import ColumnField
 from lodger.engine.data.foreign import ForeignDatabase
-from lodger.engine.data.kinds import Kind
+from lodger.engine.data.kinds import KEYED, Kind
 from lodger.engine.data.refusal import CallRefused, denied
 from lodger.engine.errors import InputError
 
@@ -24,6 +24,9 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 _NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 #: Names that mean something to JavaScript or to the filter language.
 TAKEN = frozenset({"then", "constructor", "prototype", "toJSON", "toString", "valueOf", "and", "or", "not"})
+
+#: Which changes of a table are written down.
+FEEDS = ("reported", "trigger", "off")
 
 _KINDS: tuple[tuple[type[Any], Kind], ...] = (
     (sa.Boolean, Kind.BOOL),
@@ -52,6 +55,7 @@ def expose(
     allow_unique: Iterable[str] = (),
     tenant_value: Callable[[str], Any] | None = None,
     database: ForeignDatabase | None = None,
+    feed: str | None = None,
 ) -> TableDataset:
     """Describe a table as scripts may see it.
 
@@ -67,6 +71,8 @@ def expose(
             their violations tell a tenant what others have.
         tenant_value: makes the column's value of Lodger's tenant id; None reads it by the column's type.
         database: where the table is; None is the ledger's own database.
+        feed: which changes scripts can follow. ``reported``: those made through Lodger and those that the platform reports;
+            ``trigger``: all, by triggers that ``prepare`` makes; ``off``: none. None is ``reported`` where the key allows it.
 
     Raises:
         InputError: with ``code`` beginning with ``expose_``.
@@ -115,6 +121,22 @@ def expose(
         required=frozenset(by_column[c] for c in writes if not c.nullable and not _defaulted(c)),
         references=_references(writes, by_column),
         database=database,
+        feed=_feed(table, key, feed),
+    )
+
+
+def _feed(table: Table, key: ColumnField, wish: str | None) -> str:
+    if wish not in (None, *FEEDS):
+        raise _refused("feed", f"feed cannot be {wish!r}", "one of: " + ", ".join(FEEDS))
+    if key.kind in KEYED:
+        return wish or "reported"
+    if wish in (None, "off"):
+        return "off"
+    raise _refused(
+        "feed",
+        f"changes of {table.name} cannot be kept",
+        "leave feed= out",
+        f"its key holds {key.kind}, which has several texts",
     )
 
 

@@ -19,6 +19,7 @@ from lodger.engine.data.reads import ThreadReads
 from lodger.engine.data.stored import DIALECTS, SQLITE
 from lodger.engine.errors import InputError
 from lodger.engine.ledger import postgres
+from lodger.engine.ledger.schema.feeds import changes_table, forgotten_table
 
 T = TypeVar("T")
 #: Of tables that Lodger has in a platform's own database; no migrations, each is made once and read by every version.
@@ -35,6 +36,9 @@ receipts = sa.Table(
     sa.Column("detail", sa.Text),
     sa.Column("made_us", sa.BigInteger, nullable=False),
 )
+
+changes_table(outside)
+forgotten_table(outside)
 
 #: A transaction here may wait so long for a row that somebody holds, and any statement may take so long.
 _PATIENCE = "SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
@@ -106,9 +110,10 @@ class ForeignDatabase:
         return await self._reads(work)
 
     def receives(self, connection: Connection) -> bool:
-        """Whether the table of receipts is there, so that what is in this database may be written."""
-        if not self._receipts:  # once there, it stays: a commit without it fails and is tried again
-            self._receipts = sa.inspect(connection).has_table(receipts.name)
+        """Whether Lodger's tables are there, so that what is in this database may be written and its changes be read."""
+        if not self._receipts:  # once there, they stay: a commit without them fails and is tried again
+            inspector = sa.inspect(connection)
+            self._receipts = all(inspector.has_table(table.name) for table in outside.sorted_tables)
         return self._receipts
 
     def close(self) -> None:

@@ -57,9 +57,11 @@ _TRIGGERED = text(
 
 
 _OWN = text(
-    "SELECT bool_and(has_table_privilege(:role, to_regclass(name), privilege)) "
-    "FROM unnest(ARRAY['lodger_documents', 'lodger_kv']) name, "
-    "unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) privilege"
+    "SELECT bool_and(has_table_privilege(:role, to_regclass(name), privilege)) FROM (VALUES "
+    "('lodger_documents', 'SELECT'), ('lodger_documents', 'INSERT'), ('lodger_documents', 'UPDATE'), "
+    "('lodger_documents', 'DELETE'), ('lodger_kv', 'SELECT'), ('lodger_kv', 'INSERT'), ('lodger_kv', 'UPDATE'), "
+    "('lodger_kv', 'DELETE'), ('lodger_cursors', 'SELECT'), ('lodger_changes', 'SELECT'), "
+    "('lodger_changes_forgotten', 'SELECT')) needs (name, privilege)"
 )
 
 
@@ -135,6 +137,8 @@ def guarded(
 
     def inside(connection: Connection) -> T:
         named = _tenant(tenant_id, datasets, () if rows is None else (rows,))
+        if rows is not None:
+            named["lodger.owner"] = str(_value(rows, tenant_id) or "")
         _set(connection, named | {"role": ROLE})
         with noticing(datasets, None if rows is None else database_of(rows)):
             return work(connection)
@@ -185,7 +189,7 @@ def _tenant(tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> di
     return named
 
 
-def _value(rows: TableDataset | None, tenant_id: str) -> Any:
+def _value(rows: Dataset | None, tenant_id: str) -> Any:
     try:
         return None if rows is None else rows.tenant_value(tenant_id)
     except CallRefused:  # has no part in it: its view shows nothing

@@ -34,6 +34,8 @@ class Kind(StrEnum):
 #: Kinds with an order; JSON has none, and of bytes only equality is asked.
 ORDERED = frozenset(Kind) - {Kind.JSON, Kind.BYTES}
 NUMERIC = frozenset({Kind.INT, Kind.BIGINT, Kind.FLOAT, Kind.DECIMAL})
+#: Kinds of keys whose text is the same whoever writes it: Lodger, a platform, a trigger.
+KEYED = frozenset({Kind.INT, Kind.BIGINT, Kind.TEXT, Kind.UUID, Kind.DATE})
 INT64 = 2**63
 #: Decimals are worked on with so many digits that nothing a column holds is ever rounded.
 EXACT = Context(prec=160)

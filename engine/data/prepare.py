@@ -9,13 +9,30 @@ from typing import Protocol
 
 from sqlalchemy import Connection, Dialect
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.sql.ddl import ExecutableDDLElement
 
-from lodger.engine.data import views
+from lodger.engine.data import triggers, views
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.foreign import ForeignDatabase, outside
 from lodger.engine.data.stored import SQLITE
 from lodger.engine.errors import Unavailable
+
+#: The feed of changes as the ledger's database has it by its migrations: the role reads one tenant's. Who reports them writes.
+FEED_WALL = (
+    f"GRANT SELECT ON lodger_changes, lodger_changes_forgotten TO {views.ROLE}",
+    *(
+        statement
+        for table in ("lodger_changes", "lodger_changes_forgotten")
+        for statement in (
+            f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+            f"DROP POLICY IF EXISTS lodger_tenant ON {table}",
+            f"CREATE POLICY lodger_tenant ON {table} FOR SELECT USING (owner = current_setting('lodger.owner', true))",
+            f"DROP POLICY IF EXISTS lodger_engine ON {table}",
+            f"CREATE POLICY lodger_engine ON {table} USING (current_user <> '{views.ROLE}')",
+        )
+    ),
+)
 
 
 class Prepared(Protocol):
@@ -43,13 +60,20 @@ def statements(
     made: list[str] = []
     if database is not None:
         for table in outside.sorted_tables:
-            made.append(" ".join(str(CreateTable(table, if_not_exists=True).compile(dialect=dialect)).split()))
+            wanted: list[ExecutableDDLElement] = [CreateTable(table, if_not_exists=True)]
+            wanted += [CreateIndex(index, if_not_exists=True) for index in sorted(table.indexes, key=str)]
+            made += [" ".join(str(each.compile(dialect=dialect)).split()) for each in wanted]
             if user is not None and dialect.name != SQLITE:
                 quoted = dialect.identifier_preparer.quote(user)
                 made.append(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table.name} TO {quoted}")
+    sets = datasets.tables(database)
     if dialect.name != SQLITE:
-        made += views.statements(datasets.tables(database), ledger=database is None, user=user)
-    return made
+        made += views.statements(sets, ledger=database is None, user=user)
+        made += FEED_WALL if database is not None else ()
+        made.append(triggers.FUNCTION)
+    # A table that several sets show has its triggers when one of them asks for them.
+    asked = {rows.origin: rows for rows in sorted(sets, key=lambda rows: rows.feed == "trigger")}
+    return made + [each for rows in asked.values() for each in triggers.statements(rows, dialect)]
 
 
 def prepare(datasets: Datasets, ledger: Prepared) -> None:

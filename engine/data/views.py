@@ -164,6 +164,7 @@ SCHEMA_STATEMENTS = (
 OWN_STATEMENTS = (
     f"DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO {ROLE}', current_schema()); END $$",
     f"GRANT SELECT, INSERT, UPDATE, DELETE ON lodger_kv, lodger_documents TO {ROLE}",
+    f"GRANT SELECT ON lodger_changes, lodger_changes_forgotten, lodger_cursors TO {ROLE}",
 )
 
 

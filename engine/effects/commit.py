@@ -13,7 +13,7 @@ from sqlalchemy import Connection, insert, literal, text
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data import guard, wire
+from lodger.engine.data import feed, guard, triggers, wire
 from lodger.engine.data.dataset import Collection, Dataset, Reference, TableDataset
 from lodger.engine.data.evaluator import Row
 from lodger.engine.data.foreign import state_of
@@ -21,9 +21,22 @@ from lodger.engine.data.reader import Reader
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
 from lodger.engine.data.stored import SQLITE
-from lodger.engine.effects import holds, kv_store
+from lodger.engine.effects import cursors, holds, kv_store
 from lodger.engine.effects.docket import ROW_EFFECTS, Docket, Standing
-from lodger.engine.effects.effect import Delete, Effect, Increment, Insert, KvAdd, KvSet, Mail, Update, after, stated
+from lodger.engine.effects.effect import (
+    Consumed,
+    Delete,
+    Effect,
+    Increment,
+    Insert,
+    KvAdd,
+    KvSet,
+    Mail,
+    RowEffect,
+    Update,
+    after,
+    stated,
+)
 from lodger.engine.effects.errors import ConflictFound, EffectRefused, NotYet
 from lodger.engine.effects.journal import Journal
 from lodger.engine.ledger.schema.data import outbox
@@ -94,8 +107,10 @@ class _Commit:
         self.wall = docket.datasets.wall(docket.home)
         self.live: dict[Dataset, dict[Any, Row]] = {}
         self.made: dict[int, Any] = {}
+        self.changed: dict[Dataset, dict[Any, str]] = {}
 
     def run(self, *, verify: bool) -> dict[int, Any]:
+        self.verify = verify
         if self.wall.role:
             guard.name_tenant(self.connection, self.docket.tenant_id, self.docket.datasets, self.docket.sets)
         if verify:
@@ -111,7 +126,28 @@ class _Commit:
             with guard.as_role(self.connection, stands=walled):
                 for index, effect in some:
                     self._try(index, effect)
+        self._tell()
         return self.made
+
+    def _tell(self) -> None:
+        """Write down what changed, once for each row."""
+        for rows, changed in self.changed.items():
+            if not feed.kept(rows) or self._triggered(rows):
+                continue
+            keyed = [
+                (feed.key_text(rows, self._real(key)), kind) for key, kind in changed.items() if kind != feed.NOTHING
+            ]
+            owner = feed.owner_of(rows, self.docket.tenant_id)
+            feed.record(self.connection, feed.source_of(rows), owner, keyed, self.now_us)
+
+    def _triggered(self, rows: Dataset) -> bool:
+        return isinstance(rows, TableDataset) and rows.feed == "trigger" and triggers.stands(self.connection, rows)
+
+    def _note(self, effect: RowEffect) -> None:
+        """Note what happened to a row, as seen over the whole run."""
+        changed = self.changed.setdefault(effect.rows, {})
+        kind = feed.INSERT if isinstance(effect, Insert) else feed.DELETE if isinstance(effect, Delete) else feed.UPDATE
+        changed[effect.key] = feed.net(changed.get(effect.key), kind)
 
     def _walled(self, placed: tuple[int, Effect]) -> bool:
         """Whether an effect is written as the role that can write nothing of another tenant's."""
@@ -143,6 +179,8 @@ class _Commit:
                 raise ConflictFound("conflict", what, index=held.index, place=held.line)
 
     def _apply(self, index: int, effect: Effect) -> None:
+        if isinstance(effect, ROW_EFFECTS):
+            self._note(effect)
         if isinstance(effect, Insert):
             self._insert(effect)
         elif isinstance(effect, Update | Increment):
@@ -151,6 +189,9 @@ class _Commit:
             self._delete(effect)
         elif isinstance(effect, KvSet | KvAdd):
             kv_store.write(self.connection, self.docket.tenant_id, effect, self.now_us)
+        elif isinstance(effect, Consumed):
+            where = (self.connection, self.docket.tenant_id)
+            cursors.move(*where, effect, self.now_us, index=index, verify=self.verify)
         else:
             self._mail(index, effect)
 
@@ -197,8 +238,11 @@ class _Commit:
             raise CallRefused("vanished", "a row that was to be written is not there any more")
 
     def _is(self, rows: Dataset, key: Any) -> ColumnElement[bool]:
-        real = self.made.get(key, key) if self.made and isinstance(key, int) else key
-        return self.reader.compiler.equals(rows.key, real)
+        return self.reader.compiler.equals(rows.key, self._real(key))
+
+    def _real(self, key: Any) -> Any:
+        """Give the key that the database made where a token stands for it."""
+        return self.made.get(key, key) if self.made and isinstance(key, int) else key
 
     def _values(self, rows: TableDataset, row: Row) -> dict[str, Any]:
         bound = self.reader.compiler.bound

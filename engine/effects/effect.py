@@ -89,8 +89,27 @@ class Mail(Asked):
     message_id: str = field(default="")
 
 
+@dataclass(frozen=True, slots=True)
+class Consumed(Asked):
+    """Changes read from a feed: the consumer's place moves on when the run is committed.
+
+    Attributes:
+        name: of the set, for people.
+        base: where the consumer stood, None when it had never read; ``to`` is where it stands then.
+        count: how many were read; ``more`` whether further ones waited.
+    """
+
+    name: str
+    source: str
+    consumer: str
+    base: tuple[int, int] | None
+    to: tuple[int, int]
+    count: int
+    more: bool
+
+
 RowEffect = Insert | Update | Increment | Delete
-Effect = RowEffect | KvSet | KvAdd | Mail
+Effect = RowEffect | KvSet | KvAdd | Mail | Consumed
 
 
 def after(row: Row, effect: Update | Increment) -> Row:
@@ -160,6 +179,8 @@ def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
             about = {"effect": "kv.delete", "key": effect.key}
     elif isinstance(effect, KvAdd):
         about = {"effect": "kv.add", "key": effect.key, "amount": effect.amount}
+    elif isinstance(effect, Consumed):
+        about = {"effect": "changes", "set": effect.name, "count": effect.count, "more": effect.more}
     else:
         about = {"effect": "mail", "to": list(effect.to), "subject": effect.subject, "text": effect.text}
         about |= {"html": effect.html} if effect.html is not None else {}

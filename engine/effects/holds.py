@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from lodger.engine.data.dataset import Collection
 from lodger.engine.effects.docket import ROW_EFFECTS, Docket, Place
-from lodger.engine.effects.effect import Effect, KvAdd, KvSet
+from lodger.engine.effects.effect import Consumed, Effect, KvAdd, KvSet
 from lodger.engine.effects.errors import NotYet
 from lodger.engine.ledger.schema.data import holds
 
@@ -22,6 +22,8 @@ def places(effects: Iterable[tuple[int, Effect]]) -> dict[Place, tuple[int, Effe
         place: Place | None = None
         if isinstance(effect, KvSet | KvAdd):
             place = ("kv", effect.scope, effect.key)
+        elif isinstance(effect, Consumed):
+            place = ("cursor", effect.consumer, effect.source)
         elif isinstance(effect, ROW_EFFECTS) and isinstance(effect.rows, Collection):
             place = ("document", effect.rows.name, effect.key)
         if place is not None:

@@ -12,11 +12,13 @@ from lodger.engine.data.aggregate import Parts, Wanted, measured
 from lodger.engine.data.dataset import Dataset, TableDataset
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.evaluator import Row, matches, ordered, placed, terms_of
+from lodger.engine.data.feed import Position
 from lodger.engine.data.filters import Filter, Order
 from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.refusal import CallRefused, denied, not_found
 from lodger.engine.effects.docket import Docket, Held, Standing
 from lodger.engine.effects.effect import (
+    Consumed,
     Delete,
     Effect,
     Increment,
@@ -81,6 +83,15 @@ class Value:
     line: str | None = None
 
 
+@dataclass(slots=True)
+class Reading:
+    """How far an attempt has read a feed: ``base`` is what the ledger says, or would say if what was read so far were committed."""
+
+    source: str
+    base: Position | None
+    at: Position
+
+
 class Journal:
     """What one attempt of one step asked to change, in call order.
 
@@ -98,6 +109,7 @@ class Journal:
         self.effects: list[Effect] = []
         self.rows: dict[Dataset, Rows] = {}
         self.values: dict[tuple[str, str], Value] = {}
+        self.feeds: dict[str, Reading] = {}
         self._written: tuple[ForeignDatabase | None] | None = None
         self._tokens = 0
 
@@ -302,6 +314,18 @@ class Journal:
         held.now, held.written = now, True
         held.checked = held.checked or (held.shown and isinstance(effect, KvSet))
         self.effects.append(effect)
+
+    # feeds
+
+    def consume(self, read: Consumed) -> None:
+        """Move on in a feed."""
+        self.effects.append(read)
+
+    @property
+    def lags(self) -> bool:
+        """Whether changes wait that this run has not read, of a feed that it did read."""
+        last = {effect.source: effect.more for effect in self.effects if isinstance(effect, Consumed)}
+        return any(last.values())
 
     # mail
 

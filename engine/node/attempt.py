@@ -5,6 +5,7 @@ Calls are answered one after another in the order of their arrival, so the journ
 """
 
 import asyncio
+import uuid
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
@@ -102,6 +103,7 @@ class Attempt:
             fetching=self.fetching,
             opens=opens,
             redactor=self.redactor,
+            consumer=claim.schedule_id or str(uuid.uuid5(uuid.NAMESPACE_OID, claim.script_name)),
             numbers=None if claim.dry_run else numbers,
         )
 

@@ -27,6 +27,7 @@ interface Run {
   readonly action: Action;
   readonly now: Instant;
   readonly db: Db;
+  readonly changes: typeof changes;
   readonly kv: Kv;
   readonly mail: MailBox;
   readonly fetch: typeof fetch;

@@ -13,6 +13,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from lodger.engine.ledger.schema import feeds
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.ledger.schema.scheduling import Id
 
@@ -123,4 +124,4 @@ secrets = Table(
 )
 
 #: All that a database needs for scripts to work on, without a ledger.
-TABLES = (kv, documents, outbox, sealed, holds)
+TABLES = (kv, documents, outbox, sealed, holds, feeds.changes, feeds.forgotten, feeds.cursors)

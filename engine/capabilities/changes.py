@@ -1,0 +1,76 @@
+"""Host side of ``changes``: what changed of a set since this consumer's last run that succeeded."""
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from lodger.engine.capabilities.session import Session
+from lodger.engine.clock import from_us
+from lodger.engine.data import feed, wire
+from lodger.engine.data.dataset import Dataset, database_of
+from lodger.engine.data.feed import START, Change, Position
+from lodger.engine.data.refusal import bad_request, denied
+from lodger.engine.effects import cursors
+from lodger.engine.effects.effect import Consumed
+from lodger.engine.effects.journal import Reading
+
+DEFAULT_LIMIT = 100
+MOST = 500
+#: Where a consumer may begin: at the oldest change that is kept, or behind the newest.
+BEGINNINGS = ("start", "now")
+
+
+async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
+    """Answer db.changes: the next ones, each once; ``more`` says that further ones wait."""
+    rows = session.datasets.named(given["set"])
+    if not feed.kept(rows):
+        raise bad_request(f"changes of {rows.name} are not kept")
+    if given["from"] is not None and given["from"] not in BEGINNINGS:
+        raise bad_request("'from' is 'start' or 'now'")
+    database = database_of(rows)
+    if database is not None and not await database.ask(database.receives):
+        raise denied(f"changes of {rows.name} are not kept: its database was not prepared for it")
+    session.budgets.spend("queries")
+    state = await _place(session, rows)
+    owner = feed.owner_of(rows, session.tenant_id)
+    limit = min(given["limit"] or DEFAULT_LIMIT, MOST)
+
+    def ask(connection: Connection) -> tuple[Position, list[Change]]:
+        if given["from"] == "now":
+            return feed.last(connection, state.source, owner), []
+        at = START if given["from"] == "start" else state.at
+        if at != START:
+            feed.demand_whole(connection, state.source, owner, at)
+        return at, feed.read(connection, state.source, owner, at, limit + 1)
+
+    at, found = await session.read(ask, rows)
+    shown = found[:limit]
+    session.budgets.spend("rows_read", len(shown))
+    more = len(found) > limit
+    to = shown[-1].position if shown else at
+    if to != state.at:
+        session.journal.consume(
+            Consumed(rows.name, state.source, session.consumer, state.base, to, len(shown), more, line=given["line"])
+        )
+        state.base = state.at = to
+    return {"changes": [_shown(rows, each) for each in shown], "more": more}
+
+
+async def _place(session: Session, rows: Dataset) -> Reading:
+    source = feed.source_of(rows)
+    state = session.journal.feeds.get(source)
+    if state is None:
+
+        def ask(connection: Connection) -> Position | None:
+            return cursors.read(connection, session.tenant_id, session.consumer, source)
+
+        found = await session.read(ask)
+        state = session.journal.feeds[source] = Reading(source, found, found or START)
+    return state
+
+
+def _shown(rows: Dataset, change: Change) -> dict[str, Any]:
+    return {"id": feed.key_shown(rows, change.key), "kind": change.kind, "at": wire.tag_instant(from_us(change.at_us))}
+
+
+HANDLERS = {"db.changes": changes}

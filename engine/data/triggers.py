@@ -1,0 +1,111 @@
+"""Triggers that write down every change of an exposed table, whoever makes it: for ``expose(…, feed="trigger")``.
+
+On PostgreSQL one for each kind of statement, which see all its rows at once: ten thousand rows of one ``UPDATE`` are one
+insert. They run with the rights of whoever made them, so that nobody needs any on Lodger's table. On SQLite one for each kind of
+change of a row. ``TRUNCATE`` names no rows and is not seen.
+"""
+
+from sqlalchemy import Connection, Dialect, text
+
+from lodger.engine.data.dataset import TableDataset
+from lodger.engine.data.feed import source_of
+from lodger.engine.data.stored import SQLITE
+from lodger.engine.data.views import SCHEMA
+
+NAME = "lodger_changes"
+_VERBS = ("insert", "update", "delete")
+_NOW = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
+
+_THERE = {
+    SQLITE: text(
+        "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :table AND name LIKE :name || '%'"
+    ),
+    "postgresql": text(
+        "SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(:table) AND tgname LIKE :name || '%' AND tgenabled <> 'D'"
+    ),
+}
+
+
+def stands(connection: Connection, rows: TableDataset) -> bool:
+    """Whether a table's triggers are there and at work, so that nobody else is to write down its changes."""
+    dialect = connection.dialect
+    table = rows.origin.name if dialect.name == SQLITE else dialect.identifier_preparer.format_table(rows.origin)
+    found: int | None = connection.scalar(_THERE[dialect.name], {"table": table, "name": f"{NAME}_"})
+    return found == len(_VERBS)
+
+
+def statements(rows: TableDataset, dialect: Dialect) -> list[str]:
+    """Give what makes the triggers of a set's table, or takes them off when it asks for none."""
+    table = dialect.identifier_preparer.format_table(rows.origin)
+    on = "" if dialect.name == SQLITE else f" ON {table}"
+    suffix = f"_{rows.origin.name}" if dialect.name == SQLITE else ""
+    quote = dialect.identifier_preparer.quote
+    made = [f"DROP TRIGGER IF EXISTS {quote(f'{NAME}_{verb}{suffix}')}{on}" for verb in _VERBS]
+    if rows.feed != "trigger":
+        return made
+    if dialect.name == SQLITE:
+        return made + [_sqlite(rows, verb, table, quote(f"{NAME}_{verb}{suffix}"), dialect) for verb in _VERBS]
+    arguments = ", ".join(
+        "'" + each.replace("'", "''") + "'" for each in (source_of(rows), rows.tenant_column.name, rows.key.column.name)
+    )
+    seen = {
+        "insert": "NEW TABLE AS new_rows",
+        "update": "OLD TABLE AS old_rows NEW TABLE AS new_rows",
+        "delete": "OLD TABLE AS old_rows",
+    }
+    return made + [
+        f"CREATE TRIGGER {NAME}_{verb} AFTER {verb.upper()} ON {table} REFERENCING {seen[verb]} "
+        f"FOR EACH STATEMENT EXECUTE FUNCTION {SCHEMA}.{NAME}({arguments})"
+        for verb in _VERBS
+    ]
+
+
+def _sqlite(rows: TableDataset, verb: str, table: str, name: str, dialect: Dialect) -> str:
+    quote = dialect.identifier_preparer.quote
+    owner, key = quote(rows.tenant_column.name), quote(rows.key.column.name)
+    source = source_of(rows).replace("'", "''")
+
+    def told(side: str, kind: str, condition: str = "1") -> str:
+        return (
+            f"INSERT INTO lodger_changes (source, owner, \"key\", kind, at_us) SELECT '{source}', CAST({side}.{owner} AS TEXT), "
+            f"CAST({side}.{key} AS TEXT), '{kind}', {_NOW} WHERE {side}.{owner} IS NOT NULL AND {condition};"
+        )
+
+    same = f"(old.{owner} IS new.{owner} AND old.{key} IS new.{key})"
+    body = {
+        "insert": told("new", "insert"),
+        "delete": told("old", "delete"),
+        "update": " ".join(
+            (told("new", "update", same), told("old", "delete", f"NOT {same}"), told("new", "insert", f"NOT {same}"))
+        ),
+    }[verb]
+    return f"CREATE TRIGGER {name} AFTER {verb.upper()} ON {table} BEGIN {body} END"
+
+
+#: The function that PostgreSQL's triggers call. Lodger's table is named with its schema, whatever the writer's search path.
+FUNCTION = f"""
+DO $do$ BEGIN EXECUTE replace($f$
+CREATE OR REPLACE FUNCTION {SCHEMA}.{NAME}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    -- The tenant and the key as text, from either side of a change.
+    side text := format('SELECT DISTINCT %I::text AS owner, %I::text AS key FROM %%s WHERE %I IS NOT NULL',
+                        TG_ARGV[1], TG_ARGV[2], TG_ARGV[1]);
+    olds text := format(side, 'old_rows');
+    news text := format(side, 'new_rows');
+    told text := 'INSERT INTO @CHANGES@ (source, owner, key, kind, at_us) '
+                 'SELECT $1, owner, key, %L, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM (%s) c';
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        EXECUTE format(told, 'insert', news) USING TG_ARGV[0];
+    ELSIF TG_OP = 'DELETE' THEN
+        EXECUTE format(told, 'delete', olds) USING TG_ARGV[0];
+    ELSE
+        EXECUTE format(told, 'delete', format('(%s) EXCEPT (%s)', olds, news)) USING TG_ARGV[0];
+        EXECUTE format(told, 'insert', format('(%s) EXCEPT (%s)', news, olds)) USING TG_ARGV[0];
+        EXECUTE format(told, 'update', format('(%s) INTERSECT (%s)', news, olds)) USING TG_ARGV[0];
+    END IF;
+    RETURN NULL;
+END $body$
+$f$, '@CHANGES@', quote_ident(current_schema()) || '.lodger_changes'); END $do$
+""".strip()  # noqa: S608 - names are Lodger's own

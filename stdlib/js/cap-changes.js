@@ -1,0 +1,23 @@
+// changes(name): what changed of a set since this schedule's last run that succeeded; each change once, in order.
+const { decode, line } = $.wire;
+const PAGE = 500;
+
+$.provide("changes", (context, call) => {
+  $.instant.calendar(context);
+  return async (name, options = {}) => {
+    const limit = options.limit === undefined ? 100 : options.limit;
+    const at = line();
+    const found = [];
+    let from = options.from;
+    let more;
+    do {
+      const asked = typeof limit === "number" && limit > PAGE ? Math.min(PAGE, limit - found.length) : limit;
+      const page = await call("db.changes", { set: name, limit: asked, from, line: at });
+      for (const change of page.changes) found.push(decode(change));
+      more = page.more;
+      from = undefined;
+    } while (more && found.length < limit);
+    Object.defineProperty(found, "more", { value: more, enumerable: false });
+    return found;
+  };
+});
