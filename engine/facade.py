@@ -212,6 +212,8 @@ class Engine(Shell[sync.Engine]):
         self.datasets = inner.datasets
         self.expose = inner.expose
         self.attach = inner.attach
+        self.record_changed = inner.record_changed
+        self.record_sessions = inner.record_sessions
         self.handler = inner.handler
         self.handlers = inner.handlers
 

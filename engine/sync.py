@@ -12,6 +12,7 @@ from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.prepare import prepare
+from lodger.engine.data.reporting import record_changed, record_sessions
 from lodger.engine.events import Event, Events
 from lodger.engine.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.identity import Identities
@@ -39,7 +40,8 @@ from lodger.engine.verbs.tokens import Tokens
 
 if TYPE_CHECKING:
     import sqlalchemy
-    from sqlalchemy import URL, Column, Table
+    from sqlalchemy import URL, Column, Connection, Table
+    from sqlalchemy.orm import Session
 
     from lodger.engine.ledger.commits import ApplyEffects
     from lodger.engine.node.executor import Executor, Finished
@@ -189,6 +191,39 @@ class Engine:
                 the node that is started next.
         """
         self.is_own = is_own
+
+    def record_changed(
+        self,
+        connection: "Connection | Session",
+        what: "str | Table | type[Any]",
+        tenant_id: str,
+        keys: Any,  # noqa: ANN401 - whatever the table's key is
+        kind: str = "update",
+    ) -> None:
+        """Report changes that the platform makes itself: in its own transaction, read by scripts when that is committed.
+
+        Args:
+            connection: the caller's, with the transaction that makes the change; of the database that the set is in. From
+                asyncio: ``await connection.run_sync(engine.record_changed, "orders", tenant, id)``.
+            what: the set, by its name, its table or its mapped class.
+            tenant_id: whose row, as Lodger names the tenant.
+            keys: the key of the row, or of several.
+            kind: ``insert``, ``update`` or ``delete``.
+
+        Raises:
+            InputError: set_unknown, change_kind, feed_off, tenant_unknown, key_missing.
+        """
+        record_changed(self.datasets, self.books.clock, connection, what, tenant_id, keys, kind)
+
+    def record_sessions(self, sessions: Any) -> Callable[[], None]:  # noqa: ANN401 - what SQLAlchemy listens to
+        """Report whatever SQLAlchemy sessions flush of exposed tables; call what is returned to stop.
+
+        Statements that name no objects (``session.execute(update(…))``) flush nothing: report them, or let triggers see them.
+
+        Args:
+            sessions: a ``Session``, a ``sessionmaker``, or the class ``Session`` for all of them.
+        """
+        return record_sessions(self.datasets, self.books.clock, sessions)
 
     def prepare(self) -> None:
         """Make what Lodger wants in the databases of what is exposed, as a user who may; call it again after changes.
