@@ -12,7 +12,8 @@ class Event:
 
     Attributes:
         kind: ``ticked``, ``skipped`` (a slot or a gap), ``started``, ``sealed`` (its effects are on
-            their way into a platform's own database), ``finished``, ``lost`` (a commit that came too late),
+            their way into a platform's own database), ``finished``, ``feed_held`` (changes of a database cannot be
+            read, because a transaction has been under way for long), ``lost`` (a commit that came too late),
             ``rescued``, ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``, ``lease_lost``, ``retimed`` (new
             zone data moved a next slot), ``forgotten`` (history that
             retention let go), ``killed`` (logs and usage of a cancelled attempt were written), ``slow`` (a run takes longer than is

@@ -124,6 +124,9 @@ class Settings(BaseSettings):
         default=DEFAULT,
         description="what scripts of a tenant may do whose grants nobody has changed; `lodger grant table` lists the words",
     )
+    changes_days: int = Field(
+        default=7, ge=1, le=36_500, description="how long changes of exposed sets are kept for scripts that follow them"
+    )
     sqlite_synchronous: str = Field(
         default="FULL",
         pattern="^(FULL|NORMAL)$",

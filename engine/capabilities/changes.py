@@ -8,7 +8,7 @@ from lodger.engine.capabilities.session import Session
 from lodger.engine.clock import from_us
 from lodger.engine.data import feed, wire
 from lodger.engine.data.dataset import Dataset, database_of
-from lodger.engine.data.feed import START, Change, Position
+from lodger.engine.data.feed import START, Batch, Change, Position
 from lodger.engine.data.refusal import bad_request, denied
 from lodger.engine.effects import cursors
 from lodger.engine.effects.effect import Consumed
@@ -35,25 +35,22 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     owner = feed.owner_of(rows, session.tenant_id)
     limit = min(given["limit"] or DEFAULT_LIMIT, MOST)
 
-    def ask(connection: Connection) -> tuple[Position, list[Change]]:
+    def ask(connection: Connection) -> Batch:
         if given["from"] == "now":
-            return feed.last(connection, state.source, owner), []
+            return Batch([], feed.last(connection, state.source, owner), more=False)
         at = START if given["from"] == "start" else state.at
         if at != START:
             feed.demand_whole(connection, state.source, owner, at)
-        return at, feed.read(connection, state.source, owner, at, limit + 1)
+        return feed.read(connection, state.source, owner, at, limit, consumer=session.consumer)
 
-    at, found = await session.read(ask, rows)
-    shown = found[:limit]
-    session.budgets.spend("rows_read", len(shown))
-    more = len(found) > limit
-    to = shown[-1].position if shown else at
+    found, to, more = await session.read(ask, rows)
+    session.budgets.spend("rows_read", len(found))
     if to != state.at:
         session.journal.consume(
-            Consumed(rows.name, state.source, session.consumer, state.base, to, len(shown), more, line=given["line"])
+            Consumed(rows.name, state.source, session.consumer, state.base, to, len(found), more, line=given["line"])
         )
         state.base = state.at = to
-    return {"changes": [_shown(rows, each) for each in shown], "more": more}
+    return {"changes": [_shown(rows, each) for each in found], "more": more}
 
 
 async def _place(session: Session, rows: Dataset) -> Reading:

@@ -3,7 +3,7 @@
 Synchronous, on the caller's connection. A position is (transaction, number): see :mod:`lodger.engine.ledger.schema.feeds`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,7 +41,6 @@ class Change:
     key: str
     kind: str
     at_us: int
-    position: Position = START
 
 
 def source_of(rows: Dataset) -> str:
@@ -91,9 +90,17 @@ def kept(rows: Dataset) -> bool:
     return not isinstance(rows, TableDataset) or rows.feed != "off"
 
 
-def record(connection: Connection, source: str, owner: str, keyed: Iterable[tuple[str, str]], at_us: int) -> None:
+def record(
+    connection: Connection,
+    source: str,
+    owner: str,
+    keyed: Iterable[tuple[str, str]],
+    at_us: int,
+    made_by: str | None = None,
+) -> None:
     """Write down changes, (key, kind) each, in the caller's transaction: they are read when it is committed."""
-    rows = [{"source": source, "owner": owner, "key": key, "kind": kind, "at_us": at_us} for key, kind in keyed]
+    fixed = {"source": source, "owner": owner, "at_us": at_us, "made_by": made_by}
+    rows = [{"key": key, "kind": kind} | fixed for key, kind in keyed]
     if rows:
         connection.execute(insert(feeds.changes), rows)
 
@@ -107,17 +114,46 @@ def _final(connection: Connection) -> ColumnElement[bool]:
     return true() if connection.dialect.name == SQLITE else _c.xid < _XMIN
 
 
-def read(connection: Connection, source: str, owner: str, after: Position, limit: int) -> list[Change]:
-    """Give the next changes behind a position, oldest first; none that could still be overtaken."""
+class Batch(NamedTuple):
+    """What was read: the changes, the position behind all that was looked at, and whether further ones wait."""
+
+    changes: list[Change]
+    position: Position
+    more: bool
+
+
+#: Changes that are looked at together, and how often one question goes on when they were the consumer's own.
+PAGE, PAGES = 200, 20
+
+
+def read(
+    connection: Connection, source: str, owner: str, after: Position, limit: int, *, consumer: str | None = None
+) -> Batch:
+    """Give the next changes behind a position, oldest first; none that could still be overtaken, none of the consumer's own."""
+    found: list[Change] = []
+    for _ in range(PAGES):
+        wanted = max(limit + 1, PAGE)
+        rows = _page(connection, source, owner, after, wanted)
+        for row in rows:
+            if row.made_by is None or row.made_by != consumer:
+                if len(found) == limit:
+                    return Batch(found, after, True)
+                found.append(Change(row.key, row.kind, row.at_us))
+            after = Position(row.xid, row.seq)
+        if len(rows) < wanted:
+            return Batch(found, after, False)
+    return Batch(found, after, True)
+
+
+def _page(connection: Connection, source: str, owner: str, after: Position, limit: int) -> Sequence[Any]:
     asked = (
-        select(_c.key, _c.kind, _c.at_us, _c.xid, _c.seq)
+        select(_c.key, _c.kind, _c.at_us, _c.made_by, _c.xid, _c.seq)
         .where(_c.source == source, _c.owner == owner, tuple_(_c.xid, _c.seq) > tuple_(*after))
         .where(_final(connection))
         .order_by(_c.xid, _c.seq)
         .limit(limit)
     )
-    rows = connection.execute(asked)
-    return [Change(row.key, row.kind, row.at_us, Position(row.xid, row.seq)) for row in rows]
+    return connection.execute(asked).all()
 
 
 def last(connection: Connection, source: str, owner: str) -> Position:

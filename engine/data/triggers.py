@@ -34,6 +34,23 @@ def stands(connection: Connection, rows: TableDataset) -> bool:
     return found == len(_VERBS)
 
 
+def begin(connection: Connection, consumer: str | None) -> int | None:
+    """Say in a transaction who makes the changes that triggers write down; give what :func:`claim` wants."""
+    if connection.dialect.name == SQLITE:
+        last: int | None = connection.scalar(text("SELECT coalesce(max(seq), 0) FROM lodger_changes"))
+        return last
+    connection.execute(text("SELECT set_config('lodger.made_by', :consumer, true)"), {"consumer": consumer or ""})
+    return None
+
+
+def claim(connection: Connection, last: int, consumer: str | None) -> None:
+    """Say it of what SQLite's triggers have written down since :func:`begin`, which know no settings."""
+    connection.execute(
+        text("UPDATE lodger_changes SET made_by = :consumer WHERE seq > :last AND made_by IS NULL"),
+        {"consumer": consumer, "last": last},
+    )
+
+
 def statements(rows: TableDataset, dialect: Dialect) -> list[str]:
     """Give what makes the triggers of a set's table, or takes them off when it asks for none."""
     table = dialect.identifier_preparer.format_table(rows.origin)
@@ -93,17 +110,18 @@ DECLARE
                         TG_ARGV[1], TG_ARGV[2], TG_ARGV[1]);
     olds text := format(side, 'old_rows');
     news text := format(side, 'new_rows');
-    told text := 'INSERT INTO @CHANGES@ (source, owner, key, kind, at_us) '
-                 'SELECT $1, owner, key, %L, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM (%s) c';
+    told text := 'INSERT INTO @CHANGES@ (source, owner, key, kind, at_us, made_by) '
+                 'SELECT $1, owner, key, %L, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $2 FROM (%s) c';
+    maker text := NULLIF(current_setting('lodger.made_by', true), '');
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        EXECUTE format(told, 'insert', news) USING TG_ARGV[0];
+        EXECUTE format(told, 'insert', news) USING TG_ARGV[0], maker;
     ELSIF TG_OP = 'DELETE' THEN
-        EXECUTE format(told, 'delete', olds) USING TG_ARGV[0];
+        EXECUTE format(told, 'delete', olds) USING TG_ARGV[0], maker;
     ELSE
-        EXECUTE format(told, 'delete', format('(%s) EXCEPT (%s)', olds, news)) USING TG_ARGV[0];
-        EXECUTE format(told, 'insert', format('(%s) EXCEPT (%s)', news, olds)) USING TG_ARGV[0];
-        EXECUTE format(told, 'update', format('(%s) INTERSECT (%s)', news, olds)) USING TG_ARGV[0];
+        EXECUTE format(told, 'delete', format('(%s) EXCEPT (%s)', olds, news)) USING TG_ARGV[0], maker;
+        EXECUTE format(told, 'insert', format('(%s) EXCEPT (%s)', news, olds)) USING TG_ARGV[0], maker;
+        EXECUTE format(told, 'update', format('(%s) INTERSECT (%s)', news, olds)) USING TG_ARGV[0], maker;
     END IF;
     RETURN NULL;
 END $body$

@@ -36,6 +36,7 @@ def encode(docket: Docket) -> str:
             ]
             for rows, some in docket.standing.items()
         ],
+        "consumer": docket.consumer,
         "held": [[each.scope, each.key, each.base, each.index, each.line] for each in docket.held],
     }
     return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -65,6 +66,7 @@ def decode(text: str, datasets: Datasets) -> Docket:
                 for name, some in body["standing"]
             },
             tuple(Held(*each) for each in body["held"]),
+            body["consumer"],
         )
     except KeyError as error:
         raise Undecodable(f"{error.args[0]!r} is not exposed on this node") from None

@@ -122,11 +122,14 @@ class _Commit:
                 self._unchanged(rows, standing)
         if verify:
             kv_store.unchanged(self.connection, self.docket, self.now_us)
+        last = triggers.begin(self.connection, self.docket.consumer) if self._heard() else None
         for walled, some in groupby(self.docket.effects, self._walled):
             with guard.as_role(self.connection, stands=walled):
                 for index, effect in some:
                     self._try(index, effect)
         self._tell()
+        if last is not None:
+            triggers.claim(self.connection, last, self.docket.consumer)
         return self.made
 
     def _tell(self) -> None:
@@ -138,7 +141,11 @@ class _Commit:
                 (feed.key_text(rows, self._real(key)), kind) for key, kind in changed.items() if kind != feed.NOTHING
             ]
             owner = feed.owner_of(rows, self.docket.tenant_id)
-            feed.record(self.connection, feed.source_of(rows), owner, keyed, self.now_us)
+            feed.record(self.connection, feed.source_of(rows), owner, keyed, self.now_us, self.docket.consumer)
+
+    def _heard(self) -> bool:
+        """Whether triggers write down some of what is changed: they have to know who changes it."""
+        return any(isinstance(rows, TableDataset) and rows.feed == "trigger" for rows in self.docket.sets)
 
     def _triggered(self, rows: Dataset) -> bool:
         return isinstance(rows, TableDataset) and rows.feed == "trigger" and triggers.stands(self.connection, rows)

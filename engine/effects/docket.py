@@ -51,6 +51,7 @@ class Docket:
         effects: with their place in the journal, which mails are named by.
         standing: rows that must still stand, by set and key.
         held: keyed values that must still hold.
+        consumer: who reads feeds by that name; it is not told of what it changes itself.
     """
 
     tenant_id: str
@@ -60,6 +61,7 @@ class Docket:
     effects: tuple[tuple[int, Effect], ...] = ()
     standing: Mapping[Dataset, Mapping[Any, Standing]] = field(default_factory=dict)
     held: tuple[Held, ...] = ()
+    consumer: str | None = None
 
     def __bool__(self) -> bool:
         return bool(self.effects or self.held or any(self.standing.values()))
@@ -89,6 +91,7 @@ class Docket:
             tuple((index, effect) for index, effect in self.effects if mine(effect)),
             {rows: held for rows, held in self.standing.items() if (database_of(rows) is not None) is foreign},
             () if foreign else self.held,
+            self.consumer,
         )
 
 

@@ -1,5 +1,6 @@
 """The things that a step can ask to change, as plain values; and what a change makes of a row."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -110,6 +111,12 @@ class Consumed(Asked):
 
 RowEffect = Insert | Update | Increment | Delete
 Effect = RowEffect | KvSet | KvAdd | Mail | Consumed
+
+
+def lags(effects: Iterable[Effect]) -> bool:
+    """Whether changes wait that a run has not read, of a feed that it did read."""
+    last = {effect.source: effect.more for effect in effects if isinstance(effect, Consumed)}
+    return any(last.values())
 
 
 def after(row: Row, effect: Update | Increment) -> Row:

@@ -99,12 +99,21 @@ class Journal:
         tenant_id: whose rows; nothing in the journal names another.
         action_id: with ``step`` it makes the ids of mails.
         datasets: what the names stand for.
+        consumer: who reads feeds by that name.
     """
 
-    def __init__(self, tenant_id: str, action_id: str, step: int = 0, datasets: Datasets | None = None) -> None:
+    def __init__(
+        self,
+        tenant_id: str,
+        action_id: str,
+        step: int = 0,
+        datasets: Datasets | None = None,
+        consumer: str | None = None,
+    ) -> None:
         self.tenant_id = tenant_id
         self.action_id = action_id
         self.step = step
+        self.consumer = consumer
         self.datasets = datasets or Datasets()
         self.effects: list[Effect] = []
         self.rows: dict[Dataset, Rows] = {}
@@ -164,6 +173,7 @@ class Journal:
             tuple(enumerate(self.effects)),
             {rows: some for rows, some in standing.items() if some},
             held,
+            self.consumer,
         )
 
     # rows
@@ -320,12 +330,6 @@ class Journal:
     def consume(self, read: Consumed) -> None:
         """Move on in a feed."""
         self.effects.append(read)
-
-    @property
-    def lags(self) -> bool:
-        """Whether changes wait that this run has not read, of a feed that it did read."""
-        last = {effect.source: effect.more for effect in self.effects if isinstance(effect, Consumed)}
-        return any(last.values())
 
     # mail
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.acting import Act
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.ledger import audit, budgets, failures, pins, places, serial, turns
+from lodger.engine.ledger import audit, budgets, failures, followers, pins, places, serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.insertion import insert_absent
 from lodger.engine.ledger.many import UpdateMany
@@ -316,6 +316,7 @@ def arm(
     now = from_us(max(now_us, row.accounted_us))
     next_us = _next_us(revision, now)
     _move.run(connection, [_moved(row, "armed" if next_us is not None else "ended", next_us, to_us(now))])
+    followers.armed(connection, row.tenant_id, row.schedule_id, now_us)
     return next_us
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import DBAPIError
 
+from lodger.engine.effects.effect import lags
 from lodger.engine.effects.errors import NotApplied, NotYet
 from lodger.engine.effects.journal import Journal
 from lodger.engine.errors import Unavailable
-from lodger.engine.ledger import fetches, seals, turns
+from lodger.engine.ledger import fetches, seals, turns, wakes
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.database import told_of
@@ -95,10 +96,29 @@ def commit(
             endings.append(made)
     turns.refresh(connection, {each.tenant_id for each in sealed})
     settled = settle(books, connection, endings, now_us)
+    _follow_up(books, connection, batch, settled, now_us)
     fetches.forget(
         connection, [each for each in settled if each.retry_at_us is None and each.outcome in fetches.REPEATED]
     )
     return Committed(tuple(settled), tuple(lost), tuple(sealed), tuple(waiting))
+
+
+def _follow_up(
+    books: Books,
+    connection: Connection,
+    batch: Sequence[tuple[Claim, Finished]],
+    settled: Sequence[Settled],
+    now_us: int,
+) -> None:
+    """Let schedules whose runs left changes unread go on at once."""
+    lagging = {
+        claim.action_id
+        for claim, finished in batch
+        if isinstance(finished.journal, Journal) and lags(finished.journal.effects)
+    }
+    for each in settled:
+        if each.state == "done" and each.action_id in lagging and each.schedule_id is not None:
+            wakes.again(books, connection, each.tenant_id, each.action_id, each.schedule_id, now_us)
 
 
 def _written(

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Select, insert, select
 from lodger.engine.acting import Act
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import InputError, NotFound
+from lodger.engine.ledger import followers
 from lodger.engine.ledger.bindings import bind
 from lodger.engine.ledger.books import Books, dumped, input_text, listed
 from lodger.engine.ledger.grants import encoded
@@ -24,6 +25,7 @@ from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.errors import RuleNeverFires
+from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.typed_params import accepted
 
@@ -165,6 +167,7 @@ def revise(
             why=act.why,
         )
     )
+    followers.bind(connection, tenant_id, schedule_id, named(wish.rules), now_us)
     return to_us(first)
 
 

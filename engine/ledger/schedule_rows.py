@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, tuple_
 
-from lodger.engine.clock import from_us
+from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import NotFound
 from lodger.engine.identity import is_id
 from lodger.engine.ledger import revisions
@@ -14,6 +14,7 @@ from lodger.engine.ledger.pages import Cut, read
 from lodger.engine.ledger.records import AnyRow, Schedule
 from lodger.engine.ledger.rulebook import decode_rules, zone_of
 from lodger.engine.ledger.schema import scheduling as tables
+from lodger.engine.recurrence.on_changes import END
 
 _s, _r, _k = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c
 
@@ -79,6 +80,9 @@ def _read(connection: Connection, tenant_id: str | None, which: list[Any], limit
     return read(connection, statement, limit, made)
 
 
+_END_US = to_us(END)
+
+
 def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
     rules = decode_rules(row.rules)
     return Schedule(
@@ -86,7 +90,8 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
         tenant_id=row.tenant_id,
         name=row.name,
         state=row.state,
-        next_at=_instant(row.next_at),
+        # A schedule that runs on changes alone waits for no instant.
+        next_at=None if row.next_at == _END_US else _instant(row.next_at),
         text=row.sentence,
         revision=row.revision,
         script=row.script,

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from lodger.engine.acting import Act
 from lodger.engine.errors import Conflict, InputError, Unavailable
-from lodger.engine.ledger import clocks, revisions, scripts, tenants, turns
+from lodger.engine.ledger import clocks, followers, revisions, scripts, tenants, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.records import AnyRow, Schedule
 from lodger.engine.ledger.revisions import Wish
@@ -196,6 +196,7 @@ def erase(books: Books, connection: Connection, tenant_id: str, schedule: str, n
     if clock.state != "armed":
         clocks.owe(books, connection, clock, now_us, clock.state)
     clocks.rest(books, connection, clock, now_us, "deleted")
+    followers.forget(connection, tenant_id, found.id)
     stop_waiting(connection, tenant_id, found.id, now_us, reason="schedule_deleted")
     connection.execute(
         update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(deleted_us=now_us)

@@ -16,8 +16,9 @@ from lodger.engine.data.datasets import Datasets
 from lodger.engine.effects import codec, commit, holds
 from lodger.engine.effects.abroad import Receipt
 from lodger.engine.effects.docket import Docket
+from lodger.engine.effects.effect import lags
 from lodger.engine.effects.errors import NotApplied
-from lodger.engine.ledger import turns
+from lodger.engine.ledger import turns, wakes
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.endings import Ending, Settled, settle
 from lodger.engine.ledger.records import AnyRow
@@ -151,15 +152,17 @@ def settled(
     if row is None or kept is None:
         return None
     body = json.loads(kept.ended)
-    finished = _finished(body, receipt)
+    finished, own = _finished(body, receipt), codec.decode(kept.own, datasets)
     if finished.outcome is Outcome.OK:
-        finished = _own(connection, codec.decode(kept.own, datasets), finished, now_us)
+        finished = _own(connection, own, finished, now_us)
     holds.release(connection, one.tenant_id, one.action_id)
     connection.execute(delete(sealed).where(_s.tenant_id == one.tenant_id, _s.action_id == one.action_id))
     ending = Ending(
         row, finished.outcome, finished.result, finished.error, finished.logs, finished.usage, finished.effects
     )
     (made,) = settle(books, connection, [ending], now_us)
+    if made.state == "done" and made.schedule_id is not None and lags(effect for _index, effect in own.effects):
+        wakes.again(books, connection, made.tenant_id, made.action_id, made.schedule_id, now_us)
     return Finish(made, finished, body["script"], body["slot_us"], body["next_us"])
 
 

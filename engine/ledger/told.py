@@ -8,15 +8,19 @@ from lodger.engine.clock import from_us, to_us
 from lodger.engine.ledger.rulebook import Revision
 from lodger.engine.ledger.schema.nodes import nodes
 from lodger.engine.ledger.schema.scheduling import actions, attempts, schedule_clock
+from lodger.engine.recurrence.on_changes import END
 
 #: Slots that a script is told about ahead.
 UPCOMING = 3
 
 
+_END_US = to_us(END)
+
+
 def upcoming(revision: Revision, next_us: int | None) -> tuple[int, ...]:
     """Give the next slots from the clock's next on."""
     slots: list[int] = []
-    while next_us is not None and len(slots) < UPCOMING:
+    while next_us is not None and next_us < _END_US and len(slots) < UPCOMING:
         slots.append(next_us)
         following = revision.recurrence.next_after(from_us(next_us)) if len(slots) < UPCOMING else None
         next_us = to_us(following) if following else None

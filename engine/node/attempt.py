@@ -80,7 +80,8 @@ class Attempt:
         self.claim = claim
         self.datasets = datasets
         self.now_us = now_us
-        self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets)
+        consumer = claim.schedule_id or str(uuid.uuid5(uuid.NAMESPACE_OID, claim.script_name))
+        self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets, consumer)
         self.counters = Counters(budgets or {})
         self.fetching = fetching or Fetching(claim.tenant_id, claim.action_id, claim.step, dry=claim.dry_run)
         self.redactor = Redactor()
@@ -103,7 +104,7 @@ class Attempt:
             fetching=self.fetching,
             opens=opens,
             redactor=self.redactor,
-            consumer=claim.schedule_id or str(uuid.uuid5(uuid.NAMESPACE_OID, claim.script_name)),
+            consumer=consumer,
             numbers=None if claim.dry_run else numbers,
         )
 

@@ -24,6 +24,7 @@ from lodger.engine.node.archivist import Archivist
 from lodger.engine.node.committer import Committer
 from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
+from lodger.engine.node.feeder import Feeder
 from lodger.engine.node.finisher import Finisher
 from lodger.engine.node.host_executor import HostExecutor
 from lodger.engine.node.kinds import Kinds
@@ -107,7 +108,7 @@ class Node:
         self.finisher, self.remains, self.monitor = Finisher(self), Remains(self), Monitor(self)
         self._services: list[Service] = [
             self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.finisher, self.remains,
-            self.monitor, self.dispatcher, self.ticker,
+            self.monitor, Feeder(self), self.dispatcher, self.ticker,
         ]  # fmt: skip
         self._loop = asyncio.get_running_loop()
         self._forget = self.engine.watch(self._changed)

@@ -4,6 +4,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
+from lodger.engine.recurrence.on_changes import OnChanges
 from lodger.engine.recurrence.parse import parse_rule, recognise
 from lodger.engine.recurrence.rrule.parser import parse_set
 from lodger.engine.recurrence.rule import Density, Kind, RuleSpec, ScheduleRules
@@ -93,6 +94,13 @@ def _compile(rules: ScheduleRules, now: datetime | None) -> Union:
         except RuleInvalid as error:
             error.details["rule"] = i
             raise
+    if rules.end is not None and any(isinstance(rule, OnChanges) for rule in included):
+        raise RuleInvalid(
+            "changes_end",
+            "a schedule that runs on changes has no end",
+            why="the instant at which it would end is none of its slots",
+            fix="leave the end out; pause or delete the schedule then",
+        )
     excluded = []
     for i, spec in enumerate(rules.exclusions, len(rules.rules)):
         try:

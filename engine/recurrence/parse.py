@@ -20,6 +20,7 @@ LONGEST_RRULE_SET = 65_536
 
 _RRULE = re.compile(r"(?:RRULE|EXRULE|DTSTART|RDATE|EXDATE)[:;]|(?!TZ=|DAYS=)[A-Z-]+=", re.IGNORECASE | re.ASCII)
 _EVERY = re.compile(r"@?every(?:[ \t]|\Z)|P(?:[0-9]|T[0-9])", re.IGNORECASE)
+_CHANGES = re.compile(r"on[ \t]+changes[ \t]", re.IGNORECASE)
 _ONCE = re.compile(r"(?:at|in)[ \t]", re.IGNORECASE)
 _CRON = re.compile(r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]")
 _FIELDS = re.compile(r"[^ \t\r\n]+")
@@ -36,6 +37,8 @@ def recognise(text: str) -> Kind:
         return Kind.RRULE
     if _EVERY.match(body):
         return Kind.EVERY
+    if _CHANGES.match(body):
+        return Kind.CHANGES
     if _ONCE.match(body) or looks_like_time(body):
         return Kind.ONCE
     if "(" in body or "{" in body:
@@ -167,6 +170,10 @@ def parse_rule(
         if tz is not None:
             zone(tz)  # an interval has no wall clock, but a name that is no zone is still a mistake
         return parse_every(text, None if anchor is None else local_instant(anchor, tz))
+    if kind is Kind.CHANGES:
+        from lodger.engine.recurrence.on_changes import parse_changes
+
+        return parse_changes(text)
     from lodger.engine.recurrence.once import OnceAt, parse_once
 
     once = parse_once(text, now)

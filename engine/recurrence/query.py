@@ -14,6 +14,7 @@ from lodger.engine.errors import InputError
 from lodger.engine.recurrence.clockwords import sentence
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
+from lodger.engine.recurrence.on_changes import OnChanges
 from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec
 from lodger.engine.recurrence.zones import zone
@@ -81,7 +82,8 @@ def _slots(rule: Recurrence, after: datetime, request: Mapping[str, Any]) -> lis
         if len(found) == count:
             break
         slot = step(slot)
-    return found
+    # The slot of a rule without a clock is nobody's to wait for.
+    return [] if isinstance(rule, OnChanges) else found
 
 
 def _counts(rule: Recurrence, after: datetime) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     rule = parse_rule(spec, dst=dst, now=now or after)
     slots = _slots(rule, after, request)
     reason = None if slots else rule.proves_never()
-    ends = rule.ends()
+    ends = rule.ends() and not isinstance(rule, OnChanges)
     last = rule.previous_before(_END, inclusive=True) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots]
     answer: dict[str, Any] = {

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     SCHYNTAX = "schyntax"
     EVERY = "every"
     ONCE = "once"
+    CHANGES = "changes"
 
 
 class Gap(StrEnum):

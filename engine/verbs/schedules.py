@@ -23,6 +23,7 @@ from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.labels import parse_labels
 from lodger.engine.policy.retry import Retry
+from lodger.engine.recurrence.on_changes import END, named
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.shapes import shaped
 from lodger.engine.verbs.noun import UNCHANGED, Change, RuleWish, StepWish, Verbs, aware, specs
@@ -353,8 +354,8 @@ class Schedules(Verbs):
         recurrence = self.books.rulebook.compiled(wished, begin)
         slots: SlotList = []
         slot = recurrence.next_after(begin)
-        while slot is not None and len(slots) < max(0, min(n, 1000)):
+        while slot is not None and slot < END and len(slots) < max(0, min(n, 1000)):
             slots.append(slot)
             slot = recurrence.next_after(slot)
         shifted = tuple(each for each in slots if recurrence.shifted(each))
-        return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends())
+        return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends() and not named(wished))

@@ -50,6 +50,8 @@ def changes_table(of: MetaData) -> Table:
         Column("key", Text, nullable=False),
         Column("kind", String(8), nullable=False),
         Column("at_us", BigInteger, nullable=False),
+        # The consumer whose run made it: it is not told of what it did itself, or it would wake itself for ever.
+        Column("made_by", String(64)),
         Index("ix_lodger_changes_feed", "source", "owner", "xid", "seq"),
         Index("ix_lodger_changes_order", "xid", "seq"),
         # A number that was deleted is never given again: a cursor may stand on it.
@@ -84,12 +86,14 @@ cursors = Table(
     Column("updated_us", BigInteger, nullable=False),
 )
 
-#: Schedules that run on changes: which sets each is bound to.
-bindings = Table(
-    "lodger_bindings",
+#: Schedules that run on changes: which sets each is bound to, and since when it was last bound or armed.
+followers = Table(
+    "lodger_followers",
     metadata,
     Column("tenant_id", String(200), primary_key=True),
     Column("schedule_id", Id, primary_key=True),
     Column("name", String(64), primary_key=True),
-    Index("ix_lodger_bindings_name", "name", "tenant_id"),
+    Column("bound_us", BigInteger, nullable=False),
+    Index("ix_lodger_followers_name", "name", "tenant_id"),
+    Index("ix_lodger_followers_bound", "bound_us"),
 )

@@ -33,6 +33,7 @@ def upgrade() -> None:
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("kind", sa.String(length=8), nullable=False),
         sa.Column("at_us", sa.BigInteger(), nullable=False),
+        sa.Column("made_by", sa.String(length=64), nullable=True),
         sa.PrimaryKeyConstraint("seq", name="pk_lodger_changes"),
         sqlite_autoincrement=True,
     )
@@ -57,13 +58,15 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("tenant_id", "consumer", "source", name="pk_lodger_cursors"),
     )
     op.create_table(
-        "lodger_bindings",
+        "lodger_followers",
         sa.Column("tenant_id", sa.String(length=200), nullable=False),
         sa.Column("schedule_id", _id(), nullable=False),
         sa.Column("name", sa.String(length=64), nullable=False),
-        sa.PrimaryKeyConstraint("tenant_id", "schedule_id", "name", name="pk_lodger_bindings"),
+        sa.Column("bound_us", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("tenant_id", "schedule_id", "name", name="pk_lodger_followers"),
     )
-    op.create_index("ix_lodger_bindings_name", "lodger_bindings", ["name", "tenant_id"])
+    op.create_index("ix_lodger_followers_name", "lodger_followers", ["name", "tenant_id"])
+    op.create_index("ix_lodger_followers_bound", "lodger_followers", ["bound_us"])
     if served:
         _wall()
 
@@ -89,8 +92,9 @@ def _wall() -> None:
 
 def downgrade() -> None:
     """Go back."""
-    op.drop_index("ix_lodger_bindings_name", table_name="lodger_bindings")
-    op.drop_table("lodger_bindings")
+    op.drop_index("ix_lodger_followers_bound", table_name="lodger_followers")
+    op.drop_index("ix_lodger_followers_name", table_name="lodger_followers")
+    op.drop_table("lodger_followers")
     op.drop_table("lodger_cursors")
     op.drop_table("lodger_changes_forgotten")
     op.drop_index("ix_lodger_changes_order", table_name="lodger_changes")

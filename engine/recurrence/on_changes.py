@@ -1,0 +1,67 @@
+"""``on changes of orders``: a rule without a clock. A schedule bound to it runs when something of that set has changed.
+
+It has one slot, the last instant of the calendar, at which nothing ever runs: so a schedule of such rules alone is armed like any
+other, and whatever pauses, edits or deletes it needs to know nothing of it.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.once import OnceAt
+from lodger.engine.recurrence.rule import Kind, RuleSpec, ScheduleRules
+
+#: The slot that never comes.
+END = datetime.max.replace(tzinfo=UTC)
+_HEAD = re.compile(r"[ \t\r\n]*on[ \t]+changes[ \t]+of[ \t]+", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class OnChanges(OnceAt):
+    """A Recurrence whose only slot is :data:`END`; ``name`` is the set's."""
+
+    name: str = ""
+
+    def text(self) -> str:
+        """One exact English sentence."""
+        return f"On changes of {self.name}"
+
+
+def begins(text: str) -> bool:
+    """Whether a rule's text is of this kind."""
+    return _HEAD.match(text) is not None
+
+
+def parse_changes(text: str) -> OnChanges:
+    """Read ``on changes of NAME``.
+
+    Raises:
+        RuleInvalid: changes_name.
+    """
+    head = _HEAD.match(text)
+    at = head.end() if head else 0
+    name = text[at:].rstrip(" \t\r\n")
+    if not head or not _NAME.fullmatch(name):
+        raise RuleInvalid(
+            "changes_name",
+            f"{name[:60]!r} can be no set",
+            why="A rule of this kind names one exposed table or collection: letters, digits and _.",
+            fix="Write for example: on changes of orders. For several sets give several rules.",
+            index=at,
+        )
+    return OnChanges(END, name)
+
+
+def named(rules: ScheduleRules) -> tuple[str, ...]:
+    """Give the sets that a schedule is bound to, each once, in the order of its rules.
+
+    Raises:
+        RuleInvalid: changes_name.
+    """
+    return tuple(dict.fromkeys(parse_changes(spec.text).name for spec in rules.rules if _is(spec)))
+
+
+def _is(spec: RuleSpec) -> bool:
+    return spec.kind == Kind.CHANGES or (spec.kind is None and begins(spec.text))

@@ -1,0 +1,313 @@
+"""Schedules that run on changes, on real nodes: woken by every way in which a change can come, caught up in bounded batches."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from tests.databases.fixtures import kind, postgres, url
+from tests.node.harness import Signals
+from tests.store.abroad import Player, call, tenant
+
+from lodger.engine import Engine
+from lodger.engine.data import feed
+from lodger.engine.data.reads import ThreadReads
+from lodger.engine.ledger.schema.feeds import cursors
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.sandbox_executor import SandboxExecutor
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.settings import Settings
+from lodger.sandbox.pool import Pool
+from lodger.sandbox.runtimes import artefact
+
+__all__ = ["kind", "url"]
+SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.02, drain_s=0.1)
+BURST = 100_000
+platform = sa.MetaData()
+parcels = sa.Table(
+    "parcels",
+    platform,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("org", sa.String(40)),
+    sa.Column("state", sa.String(20)),
+)
+
+
+class Reader:
+    """A script that reads changes in bounded batches; remembers what its runs that succeeded have read."""
+
+    def __init__(self, batch: int = 500, pages: int = 1) -> None:
+        self.batch, self.pages = batch, pages
+        self.runs: list[list[Any]] = []
+        self.fail = 0
+
+    async def __call__(self, attempt: Attempt) -> None:
+        seen: list[Any] = []
+        for _ in range(self.pages):
+            found = await call(attempt, "db.changes", set="parcels", limit=self.batch)
+            seen += [each["id"] for each in found["changes"]]
+            if not found["more"]:
+                break
+        if self.fail:
+            self.fail -= 1
+            raise RuntimeError("the script fails")
+        await call(attempt, "kv.add", key="read", amount=len(seen))
+        self.runs.append(seen)
+
+    @property
+    def read(self) -> list[Any]:
+        return [each for run in self.runs for each in run]
+
+
+def furnish(engine: Any, **options: Any) -> None:
+    place = options.get("database") or engine.books.database
+    with place.write() as connection:
+        platform.create_all(connection)
+    engine.expose(parcels, tenant_column="org", write=["state"], **options)
+    engine.prepare()
+    tenant(engine)
+
+
+def play(url: str, work: Callable[[Engine, Signals, Reader], Awaitable[None]], reader: Reader, **options: Any) -> None:
+    async def go() -> None:
+        async with Engine.open(url, settings=SETTINGS) as engine:
+            database = engine.attach(options.pop("place")) if "place" in options else None
+            furnish(engine.inner, **options, **({"database": database} if database else {}))
+            signals = Signals(engine)
+            async with engine.node(Player(engine.inner, reader)):
+                await work(engine, signals, reader)
+
+    asyncio.run(go())
+
+
+async def change(engine: Engine, statement: str) -> None:
+    def write() -> None:
+        with (engine.datasets.table("parcels").database or engine.books.database).write() as connection:
+            connection.execute(sa.text(statement))
+
+    await asyncio.to_thread(write)
+
+
+async def follow(engine: Engine, **options: Any) -> Any:
+    return await engine.schedules.create("one", "follow", script="job", rules="on changes of parcels", **options)
+
+
+def test_a_change_wakes_the_schedule_once(url: str) -> None:
+    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
+        made = await follow(engine)
+        assert (made.text, made.state, made.next_at) == ("On changes of parcels", "armed", None)
+        await change(engine, "INSERT INTO parcels VALUES (1, 'one', 'a'), (2, 'two', 'a')")
+        (done,) = await signals.wait("finished")
+        assert done.details["outcome"] == "ok"
+        assert reader.runs == [[1]]
+        await change(engine, "UPDATE parcels SET state = 'b'")
+        await signals.wait("finished", 2)
+        assert reader.runs == [[1], [1]]
+        (action, _) = await engine.actions.list("one")
+        assert action.origin == "run_now"
+
+    play(url, work, Reader(), feed="trigger")
+
+
+def test_reports_of_the_platform_wake_it_too(url: str) -> None:
+    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
+        await follow(engine)
+
+        def report() -> None:
+            with engine.books.database.write() as connection:
+                connection.execute(sa.text("INSERT INTO parcels VALUES (1, 'one', 'a')"))
+                engine.record_changed(connection, "parcels", "one", 1, "insert")
+
+        await asyncio.to_thread(report)
+        await signals.wait("finished")
+        assert reader.read == [1]
+
+    play(url, work, Reader())
+
+
+@pytest.fixture
+def place(kind: str, tmp_path: Path) -> Iterator[str]:
+    if kind == "sqlite":
+        yield f"sqlite:///{tmp_path / 'shop.db'}"
+        return
+    name = postgres().database(empty=True)
+    yield postgres().url(name)
+    postgres().drop(name)
+
+
+def test_changes_in_a_database_of_the_platforms(url: str, place: str) -> None:
+    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
+        await follow(engine)
+        await change(engine, "INSERT INTO parcels VALUES (1, 'one', 'a'), (2, 'two', 'a')")
+        await signals.wait("finished")
+        assert reader.read == [1]
+
+    play(url, work, Reader(), feed="trigger", place=place)
+
+
+@pytest.mark.slow
+def test_a_burst_is_read_in_bounded_batches_until_it_is_caught_up(url: str, kind: str) -> None:
+    """100 000 changes: no run reads more than its budget, each change is read once, and the runs follow one another."""
+
+    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
+        await follow(engine)
+        source = (
+            "SELECT n, 'one', 'a' FROM generate_series(1, %d) n"
+            if kind == "postgresql"
+            else "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i, 'one', 'a' FROM n"
+        )
+        await change(engine, "INSERT INTO parcels (id, org, state) " + source % BURST)
+
+        async def caught_up() -> bool:
+            return len(reader.read) >= BURST
+
+        await signals.until(caught_up)
+
+    reader = Reader(batch=500, pages=16)
+    play(url, work, reader, feed="trigger")
+    assert sorted(reader.read) == list(range(1, BURST + 1))
+    assert max(map(len, reader.runs)) == 8000
+    assert len(reader.runs) == 13
+
+
+def test_a_run_that_fails_reads_again(url: str) -> None:
+    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
+        await follow(engine, retry=3)
+        await change(engine, "INSERT INTO parcels VALUES (1, 'one', 'a')")
+        await signals.wait("finished", 2)
+        assert reader.read == [1]
+
+    reader = Reader()
+    reader.fail = 1
+    play(url, work, reader, feed="trigger")
+
+
+def test_a_pause_keeps_what_waits(url: str) -> None:
+    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
+        await follow(engine)
+        await engine.schedules.pause("one", "follow")
+        await change(engine, "INSERT INTO parcels VALUES (1, 'one', 'a')")
+        other = await engine.schedules.create("one", "other", script="job", rules="on changes of parcels")
+        await signals.wait("finished")
+        assert {event.schedule_id for event in signals.events if event.kind == "finished"} == {other.id}
+        await engine.schedules.resume("one", "follow")
+        await change(engine, "INSERT INTO parcels VALUES (2, 'one', 'a')")
+
+        async def both() -> bool:
+            return sorted(reader.read) == [1, 1, 2, 2]
+
+        await signals.until(both)
+        await engine.schedules.delete("one", "follow")
+        with engine.books.database.read() as connection:
+            assert list(connection.scalars(sa.select(cursors.c.consumer))) == [other.id]
+
+    play(url, work, Reader(), feed="trigger")
+
+
+def test_two_nodes_read_each_change_once(url: str) -> None:
+    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
+        second = Player(engine.inner, reader)
+        async with engine.node(second, "second"):
+            await follow(engine)
+            for start in range(1, 200, 10):
+                values = ", ".join(f"({number}, 'one', 'a')" for number in range(start, start + 10))
+                await change(engine, f"INSERT INTO parcels VALUES {values}")
+
+            async def all_read() -> bool:
+                return len(reader.read) >= 200
+
+            with suppress(TimeoutError):
+                await signals.until(all_read)
+        assert sorted(reader.read) == list(range(1, 201))
+
+    play(url, work, Reader(batch=30), feed="trigger")
+
+
+SCRIPT = """
+export default async ({ db, changes }) => {
+  const seen = await changes("parcels", { limit: 3 });
+  for (const change of seen) {
+    const parcel = await db.parcels.get(change.id);
+    await db.parcels.update(change.id, { state: change.kind + " " + parcel.state });
+  }
+  return { read: seen.length, more: seen.more };
+}
+"""
+
+
+def test_a_real_script_in_real_walls(url: str) -> None:
+    """It writes what it follows: what it wrote itself wakes it no more."""
+
+    async def go() -> None:
+        async with Engine.open(url, settings=SETTINGS) as engine:
+            furnish(engine.inner, feed="trigger")
+            await engine.scripts.put("one", "job", SCRIPT)
+            signals = Signals(engine)
+            pool = Pool(settings=artefact.ensure().settings(), size=1, cores=1, profile="trusted")
+            reads = ThreadReads(engine.books.database, elapsed_s=engine.books.clock.elapsed_s)
+            executor = SandboxExecutor(pool, reads, engine.datasets, engine.books.clock)
+            values = "(1, 'one', 'a'), (2, 'one', 'a'), (3, 'one', 'a'), (4, 'one', 'a')"
+            await change(engine, f"INSERT INTO parcels VALUES {values}")
+            async with engine.node(executor):
+                await follow(engine)
+                await signals.wait("finished", 2)
+                await change(engine, "INSERT INTO parcels VALUES (5, 'one', 'a')")
+                ended = await signals.wait("finished", 3)
+            results = [json.loads(event.details["finished"].result) for event in ended]
+            assert [each["read"] for each in results] == [3, 1, 1]
+            assert [each["more"] for each in results] == [True, False, False]
+            with engine.books.database.read() as connection:
+                assert set(connection.scalars(sa.select(parcels.c.state))) == {"insert a"}
+
+    asyncio.run(go())
+
+
+def test_what_a_rule_on_changes_cannot_be(url: str) -> None:
+    async def go() -> None:
+        async with Engine.open(url, settings=SETTINGS) as engine:
+            furnish(engine.inner)
+            for wrong in ("on changes of", "on changes of a b", "on changes of o; DROP", "on changes of " + "x" * 80):
+                with pytest.raises(RuleInvalid):
+                    await engine.schedules.create("one", "w", script="job", rules=wrong)
+            from datetime import UTC, datetime
+
+            with pytest.raises(RuleInvalid) as refused:
+                await follow(engine, end=datetime(2030, 1, 1, tzinfo=UTC))
+            assert refused.value.code == "changes_end"
+            both = await engine.schedules.create(
+                "one", "both", script="job", rules=["on changes of parcels", "0 9 * * *"]
+            )
+            assert both.next_at is not None
+            assert both.text == "On changes of parcels; and at 09:00, every day"
+            shown = await engine.schedules.preview(["on changes of parcels"])
+            assert (shown.slots, shown.ends) == ((), False)
+            await engine.schedules.edit("one", "both", rules="0 9 * * *")
+            from lodger.engine.ledger import followers
+
+            with engine.books.database.read() as connection:
+                assert followers.following(connection) == []
+
+    asyncio.run(go())
+
+
+def test_a_horizon_that_is_held_back_is_told(url: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kind == "sqlite":
+        pytest.skip("SQLite has one writer: nothing is held back")
+    monkeypatch.setattr("lodger.engine.node.feeder.HORIZON_S", 0.0)
+    monkeypatch.setattr("lodger.engine.node.feeder.HELD_S", 0.0)
+
+    async def work(engine: Engine, signals: Signals, _reader: Reader) -> None:
+        await follow(engine)
+        with engine.books.database.engine.connect() as late, late.begin():
+            feed.record(late, "table:parcels", "two", [("7", "update")], 0)
+            await change(engine, "INSERT INTO parcels VALUES (1, 'one', 'a')")
+            (told, *_) = await signals.wait("feed_held")
+            assert told.details["waiting"] == 1
+            assert told.details["holder"] == late.scalar(sa.text("SELECT pg_backend_pid()"))
+        await signals.wait("finished")
+
+    play(url, work, Reader(), feed="trigger")
