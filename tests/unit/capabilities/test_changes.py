@@ -1,15 +1,11 @@
 """The feed of changes: every way by which a change comes in, each read once, and no place moved but by a commit."""
 
-import asyncio
-import json
-from dataclasses import replace
-from threading import Thread
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.orm import Session as OrmSession
+from tests.unit.capabilities.feeding import Parcel, ask, made, parcels, read, reading, settle, write
 from tests.unit.data.shop import NOW_US, Shop, order, orders
 
 from lodger.engine.clock import SystemClock
@@ -18,44 +14,6 @@ from lodger.engine.effects import commit
 from lodger.engine.effects.effect import lags
 from lodger.engine.errors import InputError
 from lodger.engine.ledger.schema.feeds import changes as changes_table
-from lodger.engine.node.attempt import Attempt
-from lodger.engine.policy.grants import parse
-
-
-def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:
-    reply = asyncio.run(attempt.call(name, json.dumps(arguments)))
-    body = json.loads(reply.json)
-    return body if reply.ok else (body["code"], body["message"])
-
-
-def settle(shop: Shop, attempt: Attempt) -> None:
-    with shop.engine.begin() as connection:
-        commit.apply(connection, attempt.journal, now_us=NOW_US)
-
-
-def reading(shop: Shop, tenant: str = "one", schedule: str | None = "reader") -> Attempt:
-    claim = shop.attempt(tenant).claim
-    return Attempt(replace(claim, schedule_id=schedule), shop.read, shop.datasets, now_us=NOW_US)
-
-
-def read(shop: Shop, name: str = "orders", tenant: str = "one", *, keep: bool = True, **options: Any) -> list[Any]:
-    """Read as a run of another schedule does; keep what it has read, or let the run fail."""
-    attempt = reading(shop, tenant)
-    found = ask(attempt, "db.changes", set=name, **options)
-    if keep and attempt.journal:
-        settle(shop, attempt)
-    return [(each["id"], each["kind"]) for each in found["changes"]]
-
-
-def write(shop: Shop, tenant: str = "one", **more: Any) -> Any:
-    attempt = shop.attempt(tenant)
-    made = ask(attempt, "db.insert", set="orders", values={"state": "new", "items": 1} | more)
-    settle(shop, attempt)
-    return made
-
-
-def made(shop: Shop) -> list[int]:
-    return [row["id"] for row in shop.rows(orders)]
 
 
 def test_what_goes_through_lodger_is_read_once_and_by_its_tenant(shop: Shop) -> None:
@@ -217,23 +175,6 @@ def test_reported_by_the_platform_in_its_own_transaction(shop: Shop) -> None:
             report(connection, *wrong)
 
 
-class Base(DeclarativeBase):
-    pass
-
-
-class Parcel(Base):
-    __tablename__ = "parcels"
-    number: Mapped[int] = mapped_column("id", primary_key=True, autoincrement=False)
-    org: Mapped[str | None]
-    state: Mapped[str]
-
-
-def parcels(shop: Shop, **options: Any) -> None:
-    Base.metadata.create_all(shop.engine)
-    shop.datasets.expose(Parcel, tenant_column=Parcel.org, **options)
-    shop.wall()
-
-
 def test_reported_by_sessions(shop: Shop) -> None:
     parcels(shop)
     with OrmSession(shop.engine) as session:
@@ -313,123 +254,3 @@ def test_a_set_that_keeps_no_changes_says_so(shop: Shop) -> None:
     settle(shop, attempt)
     with shop.engine.connect() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(changes_table)) == 0
-
-
-def test_what_retention_has_taken_is_told_and_not_skipped(shop: Shop) -> None:
-    write(shop)
-    assert len(read(shop)) == 1
-    write(shop)
-    with shop.engine.begin() as connection:
-        assert feed.forget(connection, NOW_US + 1) == 2
-    code, message = ask(reading(shop), "db.changes", set="orders")
-    assert code == "changes_forgotten"
-    assert 'from: "start"' in message
-    write(shop)
-    assert len(read(shop, **{"from": "start"})) == 1
-    assert read(shop) == []
-    assert read(shop, tenant="two") == [], "who has lost nothing is told nothing"
-
-
-def test_what_was_read_in_time_may_be_taken(shop: Shop) -> None:
-    write(shop)
-    assert len(read(shop)) == 1
-    with shop.engine.begin() as connection:
-        feed.forget(connection, NOW_US + 1)
-    write(shop)
-    assert len(read(shop)) == 1
-
-
-def test_a_database_that_was_put_back_is_noticed(shop: Shop, kind: str) -> None:
-    if kind == "sqlite":
-        pytest.skip("a file of SQLite goes back with its cursors")
-    write(shop)
-    assert len(read(shop)) == 1
-    with shop.engine.begin() as connection:
-        connection.execute(sa.text("UPDATE lodger_cursors SET xid = xid + 1000000"))
-    assert ask(reading(shop), "db.changes", set="orders")[0] == "changes_rewound"
-
-
-def test_late_committers_lose_nothing(shop: Shop, kind: str) -> None:
-    """Number 1 is taken first and committed last: read by number alone it would be passed by for ever."""
-    if kind == "sqlite":
-        pytest.skip("SQLite has one writer: nobody can be late")
-    with shop.engine.connect() as late, late.begin() as transaction:
-        feed.record(late, "table:orders", "one", [("1", "update")], NOW_US)
-        with shop.engine.begin() as early:
-            feed.record(early, "table:orders", "one", [("2", "update")], NOW_US)
-        with shop.engine.connect() as connection:
-            visible = connection.execute(sa.select(changes_table.c.key).order_by(changes_table.c.seq)).scalars().all()
-            assert visible == ["2"], "by number alone, the reader stands behind 2 now and never sees 1"
-            held = feed.horizon(connection)
-            assert (held.waiting, held.held_us) == (1, NOW_US)
-            assert held.holder == late.scalar(sa.text("SELECT pg_backend_pid()"))
-            assert held.since_us is not None
-        assert read(shop) == [], "what could still be overtaken is not read"
-        transaction.commit()
-    assert read(shop) == [(1, "update"), (2, "update")]
-    with shop.engine.connect() as connection:
-        assert feed.horizon(connection) == feed.Horizon()
-
-
-def test_a_transaction_that_only_reads_holds_nothing_back(shop: Shop, kind: str) -> None:
-    if kind == "sqlite":
-        pytest.skip("SQLite has one writer: nothing is held back")
-    with shop.engine.connect() as reader, reader.begin():
-        reader.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-        reader.execute(sa.text("SELECT count(*) FROM orders"))
-        write(shop)
-        assert len(read(shop)) == 1
-
-
-def test_many_writers_at_once_lose_nothing_and_nothing_comes_twice(shop: Shop, kind: str) -> None:
-    if kind == "sqlite":
-        pytest.skip("in memory there is one connection; tests/e2e/test_changes.py has processes")
-
-    def writer(number: int) -> None:
-        for turn in range(40):
-            with shop.engine.begin() as connection:
-                feed.record(connection, "table:orders", "one", [(str(number * 1000 + turn), "update")], NOW_US)
-                if turn % 3 == number % 3:
-                    connection.execute(sa.text("SELECT pg_sleep(0.005)"))
-
-    writers = [Thread(target=writer, args=(number,)) for number in range(6)]
-    for thread in writers:
-        thread.start()
-    seen: list[Any] = []
-    while any(thread.is_alive() for thread in writers):
-        seen += read(shop, limit=20)
-    for thread in writers:
-        thread.join()
-    while more := read(shop, limit=500):
-        seen += more
-    assert sorted(key for key, _ in seen) == sorted(n * 1000 + turn for n in range(6) for turn in range(40))
-
-
-def test_without_the_right_to_read_a_set_its_changes_are_denied(shop: Shop) -> None:
-    attempt = shop.attempt(claim={"grants": parse(["collections"])})
-    assert ask(attempt, "db.changes", set="orders")[0] == "denied"
-    assert ask(attempt, "db.changes", set="things")["changes"] == []
-
-
-def test_numbers_of_others_are_not_told(shop: Shop) -> None:
-    """A script sees ids, kinds and times of its own rows; a number that counts all tenants' changes is none of its business."""
-    write(shop)
-    (change,) = ask(reading(shop), "db.changes", set="orders")["changes"]
-    assert set(change) == {"id", "kind", "at"}
-
-
-def test_a_burst_of_one_statement_is_seen_whole(shop: Shop, kind: str) -> None:
-    parcels(shop, feed="trigger")
-    with shop.engine.begin() as connection:
-        if kind == "postgresql":
-            connection.execute(sa.text("INSERT INTO parcels SELECT n, 'one', 'a' FROM generate_series(1, 20000) n"))
-        else:
-            connection.execute(
-                sa.text(
-                    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
-                    "INSERT INTO parcels SELECT i, 'one', 'a' FROM n"
-                )
-            )
-    with shop.engine.connect() as connection:
-        assert connection.scalar(sa.select(sa.func.count()).select_from(changes_table)) == 20_000
-    assert len(read(shop, "parcels", limit=10_000)) == 500
