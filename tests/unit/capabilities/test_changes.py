@@ -162,7 +162,10 @@ def test_beginnings(shop: Shop) -> None:
 
 def test_reported_by_the_platform_in_its_own_transaction(shop: Shop) -> None:
     shop.add(orders, order("one", 1), order("one", 2))
-    report = lambda connection, *given: reporting.record_changed(shop.datasets, SystemClock(), connection, *given)  # noqa: E731
+
+    def report(connection: sa.Connection, *given: Any) -> None:
+        reporting.record_changed(shop.datasets, SystemClock(), connection, *given)
+
     with shop.engine.begin() as connection:
         report(connection, "orders", "one", 1)
         report(connection, orders, "one", [1, 2], "delete")
