@@ -46,6 +46,15 @@ METERS: tuple[MeterSpec, ...] = (
     MeterSpec("lodger_running", "gauge", "attempts that run on this process's nodes"),
     MeterSpec("lodger_loop_lag_seconds", "gauge", "how late the event loop of a node was in its last look"),
     MeterSpec(
+        "lodger_feed_held_seconds",
+        "gauge",
+        "how long the oldest committed change has waited to be readable",
+        ("database",),
+    ),
+    MeterSpec(
+        "lodger_feed_held", "gauge", "committed changes that an older transaction keeps unreadable", ("database",)
+    ),
+    MeterSpec(
         "lodger_actions", "gauge", "actions that wait and could start, that run, that are sealed", ("state",), "ledger"
     ),
     MeterSpec("lodger_overdue", "gauge", "actions and clocks that should have gone on ten seconds ago", (), "ledger"),

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.data import feed
 from lodger.engine.data.dataset import Dataset, database_of
-from lodger.engine.data.feed import START, Position
+from lodger.engine.data.feed import START, Horizon, Position
 from lodger.engine.data.foreign import ForeignDatabase, receipts
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.errors import Unavailable
@@ -162,18 +162,20 @@ class Feeder(Service):
         before = now_us - node.settings.changes_days * DAY_US
         for database in self._databases():
             held = await self._tried(database, feed.horizon)
-            if held is not None and held.held_us is not None and now_us - held.held_us > HELD_S * 1_000_000:
-                node.tell(
-                    "feed_held",
-                    place="the ledger" if database is None else database.place,
-                    waiting=held.waiting,
-                    held_s=(now_us - held.held_us) / 1_000_000,
-                    holder=held.holder,
-                )
+            if held is not None:
+                self._tell_horizon("ledger" if database is None else database.place, held, now_us)
             if database is None:
                 await node.pen.write(partial(feed.forget, before_us=before))
             elif held is not None and await self._tried(database, database.receives):
                 await asyncio.to_thread(self._tidy, database, before, now_us - RECEIPT_DAYS * DAY_US)
+
+    def _tell_horizon(self, place: str, held: Horizon, now_us: int) -> None:
+        held_s = 0.0 if held.held_us is None else max(0.0, (now_us - held.held_us) / 1_000_000)
+        meters = self._node.engine.meters
+        meters.put("lodger_feed_held_seconds", held_s, place)
+        meters.put("lodger_feed_held", held.waiting, place)
+        if held_s > HELD_S:
+            self._node.tell("feed_held", place=place, waiting=held.waiting, held_s=held_s, holder=held.holder)
 
     def _tidy(self, database: ForeignDatabase, before_us: int, receipts_us: int) -> None:
         try:
