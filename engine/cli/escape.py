@@ -42,13 +42,14 @@ def escape(
     as_json: AsJson = False,
 ) -> None:
     """Attack the walls of this host; exit 1 when anything got through or was answered wrongly."""
-    from lodger.sandbox.escape.cases import all_cases
+    from lodger.engine.escape import all_cases as of_the_engine
+    from lodger.sandbox.escape.cases import all_cases as of_the_sandbox
 
     if runtime is not None and runtime not in _RUNTIMES:
         raise Usage(
             "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " | ".join(_RUNTIMES)
         )
-    everything = all_cases() + (_own(extra) if extra is not None else ())
+    everything = of_the_sandbox() + of_the_engine() + (_own(extra) if extra is not None else ())
     chosen = tuple(case for case in everything if _wanted(case, classes, ids, wall))
     if not chosen:
         raise Usage("no_case", "no case is left by these filters", fix="lodger escape --list")

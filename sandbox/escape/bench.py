@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.escape import invariants
 from lodger.sandbox.escape.arena import WHOLE, Arena, promised
 from lodger.sandbox.escape.case import Case
@@ -82,8 +83,15 @@ class Bench:
         if not self._arena.walls.get(case.wall, True) and weakening is WHOLE:
             why = f"the wall {case.wall} does not stand on this host: see lodger doctor"
             return Finding(case, self._runtime, "skipped", "", why)
-        trial = await self._try(case, weakening)
-        status, evidence = self._weigh(case, trial)
+        try:
+            trial = await self._try(case, weakening)
+            status, evidence = self._weigh(case, trial)
+        except Unseen as why:
+            return Finding(case, self._runtime, "skipped", "", str(why))
+        except SandboxError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - a tester's own code: her other attacks go on
+            return Finding(case, self._runtime, "failed", "", f"the case itself is broken: {problem!r}")
         broken = [] if self._neighbour is None else await self._after(trial)
         if broken:
             status, evidence = "escaped", "; ".join((*broken, evidence))
@@ -110,8 +118,7 @@ class Bench:
     async def _after(self, trial: Trial) -> list[str]:
         await self._settled()
         broken = invariants.leaks(trial, self._canaries.secret) + invariants.verdict(trial) + self._canaries.touched()
-        if trial.facts.get("left"):
-            broken.append(trial.facts["left"])
+        broken += [trial.facts[name] for name in ("left", "visited") if name in trial.facts]
         return [*broken, *filter(None, [await self._next_run()])]
 
     async def _next_run(self) -> str:
@@ -134,7 +141,7 @@ class Bench:
         limits = promised(case)
         if case.act is not None:
             started = time.perf_counter()
-            report = case.act(weakening.host == "weak")
+            report = case.act(weakening.engine)
             return Trial((report,), limits, took_ms=(time.perf_counter() - started) * 1000)
         if weakening.host == "same_realm":
             return await self._shared(case, limits)
@@ -151,7 +158,7 @@ class Bench:
     async def _alone(self, case: Case, weakening: Weakening, limits: Limits) -> Trial:
         held = replace(limits, **weakening.parent)
         job = self._job(case, held)
-        careless = weakening.host in ("naive", "weak")
+        naive = weakening.host == "naive"
         reports: list[Report] = []
         asked: list[tuple[str, str]] = []
         facts: Mapping[str, str] = {}
@@ -160,7 +167,7 @@ class Bench:
         for _ in range(case.tries):
             await self._arena.settled()
             pid = next(iter(self._arena.waiting()), 0)
-            host = Switchboard(held, naive=careless) if case.host is None else case.host(held, careless)
+            host = Switchboard(held, naive=naive) if case.host is None else case.host(held, weakening.engine)
             started = time.perf_counter()
             running = asyncio.ensure_future(self._arena.run(job, host))
             if case.inspect is not None:
@@ -168,6 +175,9 @@ class Bench:
             reports.append(await running)
             took_ms = (time.perf_counter() - started) * 1000
             asked += getattr(host, "asked", ())
+            facts = {**facts, **getattr(host, "facts", {})}
+            if self._canaries.visited():
+                facts = {**facts, "visited": "the TCP canary was connected to"}
             used = self._arena.busy() if not pid else () if pid in self._arena.waiting() else (pid,)
             if left := invariants.gone(used):
                 facts = {**facts, "left": left}

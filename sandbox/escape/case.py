@@ -19,11 +19,10 @@ _MODULE = re.compile(r"^\s*(export|import)\b|\bexport default\b", re.MULTILINE)
 Seen = Callable[[Trial], str]
 #: Looks at an armed worker from outside while it waits in the call ``hold``; gives facts for the evidence.
 Inspect = Callable[[int], Mapping[str, str]]
-#: Makes the parent's end of the script's calls; ``careless`` is the host of the matrix, without the checks of a real one.
-MakeHost = Callable[[Limits, bool], Host]
-
-#: Asks a part of the engine that no worker is needed for; True takes its wall away. Blocks at most a few seconds.
-Act = Callable[[bool], Report]
+#: Makes the parent's end of the script's calls, without the layers that are named. May raise Unseen.
+MakeHost = Callable[[Limits, frozenset[str]], Host]
+#: Asks a part of the engine that no worker is needed for, without the layers that are named. Blocks at most a few seconds.
+Act = Callable[[frozenset[str]], Report]
 
 #: Where a script runs unless it says otherwise.
 SCRIPTS = ("quickjs", "quickjs-native")

@@ -69,17 +69,19 @@ class Canaries:
             found.append("a file was left beside the canary")
         if os.environ.get(SECRET_NAME) != self.secret:
             found.append("the environment was changed")
-        for name, listening in (("TCP", self._tcp), ("abstract", self._abstract)):
-            try:
-                listening.accept()[0].close()
-            except BlockingIOError:
-                continue
-            found.append(f"the {name} canary was connected to")
+        if self.visited():
+            found.append("the TCP canary was connected to")
+        if _accepted(self._abstract):
+            found.append("the abstract canary was connected to")
         now = _belongings(self._uid)
         found += [
             f"{what}: {self._own[what]} before, {now[what]} after" for what in now if now[what] != self._own[what]
         ]
         return found
+
+    def visited(self) -> bool:
+        """Whether anybody has connected to the TCP canary since it was last asked."""
+        return _accepted(self._tcp)
 
     def close(self) -> None:
         """Take everything away; safe twice."""
@@ -87,6 +89,14 @@ class Canaries:
         self._abstract.close()
         os.environ.pop(SECRET_NAME, None)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _accepted(listening: socket.socket) -> bool:
+    try:
+        listening.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _belongings(worker_uid: int) -> dict[str, str]:

@@ -30,8 +30,9 @@ class Weakening:
         late_cpu_ms: by how much the parent's look at the worker's CPU clock comes late.
         late_wall_ms: the same of its own clock.
         settings: what the zygote is told otherwise.
+        engine: layers that the host of a case, or the engine that it asks, is to lack.
         host: "naive" answers calls, and takes results, the way a careless host would; "same_realm" runs the next tenant's script in the
-            same realm; "weak" is what a case of runtime ``engine`` understands.
+            same realm.
     """
 
     without: frozenset[str] = frozenset()
@@ -42,6 +43,7 @@ class Weakening:
     late_cpu_ms: int = 0
     late_wall_ms: int = 0
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    engine: frozenset[str] = frozenset()
     host: str = ""
 
     def __or__(self, other: "Weakening") -> "Weakening":
@@ -54,6 +56,7 @@ class Weakening:
             max(self.late_cpu_ms, other.late_cpu_ms),
             max(self.late_wall_ms, other.late_wall_ms),
             {**self.settings, **other.settings},
+            self.engine | other.engine,
             self.host or other.host,
         )
 
@@ -178,9 +181,32 @@ _BIRTH = (
         Weakening(without=frozenset({"seccomp", "rlimits"}), worker=frozenset({"careless_birth"})),
     ),
 )
+
+
+def _engine(name: str, stops: str) -> Layer:
+    return Layer(name, stops, Weakening(engine=frozenset({name})))
+
+
+_ENGINE = (
+    _engine("tenant_predicate", "rows of another tenant: one predicate, written in one place"),
+    _engine("tenant_keys", "keys of another tenant"),
+    _engine("grants", "sets, columns, secrets and calls that were not granted"),
+    _engine("bound_values", "values and names that become part of a statement"),
+    _engine("budgets", "more questions, rows and mails than one attempt may have"),
+    _engine("mail_checks", "a mail that is more than one mail"),
+    _engine("closed_addresses", "requests to this host, its network and its metadata"),
+    _engine("one_reading", "addresses that two parsers read differently"),
+    _engine("bounded_rules", "rules made to be searched for ever"),
+    _engine("known_zones", "zones that are paths"),
+    _engine("linear_patterns", "texts made for patterns that try everything"),
+)
+
 LAYERS: dict[str, Layer] = {
     **{wall.name: Layer(wall.name, wall.holds_off, Weakening(without=frozenset({wall.name}))) for wall in WALLS},
-    **{layer.name: layer for layer in (*_CLOCKS, *_MEMORY, *_FLOODS, *_CROSSING, *_REALM, *_COMMANDS, *_BIRTH)},
+    **{
+        layer.name: layer
+        for layer in (*_CLOCKS, *_MEMORY, *_FLOODS, *_CROSSING, *_REALM, *_COMMANDS, *_BIRTH, *_ENGINE)
+    },
 }
 
 #: What stands in the place of a layer of runtime ``quickjs`` where the engine is native.

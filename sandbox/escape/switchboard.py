@@ -19,6 +19,7 @@ class Switchboard:
 
     Attributes:
         asked: every call as it came.
+        facts: how many of them were answered.
         held: set when a script waits in ``hold``.
         release: lets it go on.
     """
@@ -30,6 +31,7 @@ class Switchboard:
         self._limits = limits
         self._naive = naive
         self.asked: list[tuple[str, str]] = []
+        self.facts: dict[str, str] = {"answered": "0"}
         self.lines: list[LogLine] = []
         self.held = asyncio.Event()
         self.release = asyncio.Event()
@@ -45,8 +47,11 @@ class Switchboard:
         """Answer one call."""
         if len(self.asked) < 10_000:
             self.asked.append((name, arguments[:4096]))
-        if self._naive:
-            return await self._careless(name, arguments)
+        reply = await (self._careless if self._naive else self._careful)(name, arguments)
+        self.facts["answered"] = str(int(self.facts["answered"]) + reply.ok)
+        return reply
+
+    async def _careful(self, name: str, arguments: str) -> Reply:
         answer = {
             "echo": self._echo,
             "hold": self._hold,

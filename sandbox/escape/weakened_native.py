@@ -8,6 +8,10 @@ from lodger.sandbox.frames import DONE
 from lodger.sandbox.runtimes import native_realm, quickjs_native
 from lodger.sandbox.runtimes.answer import quoted
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lodger.sandbox.runtime import Channel
+
 _SEED = "5ac3119e702bd4685ac3119e702bd468"
 _ENDLESS_STACK = 1 << 40
 
@@ -40,6 +44,12 @@ class WeakNativeRealm(native_realm.NativeRealm):
             self.guest._context.set_max_stack_size(_ENDLESS_STACK)
         if "careless_birth" in self.switches:
             careless_birth.in_worker()
+
+    def run(self, bundle: bytes, channel: "Channel") -> None:
+        """Leave the tenant's bytes where others find them."""
+        if "shared_notes" in self.switches and not self._rehearsal:
+            careless_birth.note(bundle)
+        super().run(bundle, channel)
 
     def call(self, operation: int, text: "bytes | None") -> "bytes | None":
         """Tell in an error where we were, believe what an error says of itself, convert what a script made, go on after the answer."""
@@ -81,5 +91,5 @@ class Runtime(quickjs_native.Runtime):
         # a name that the module does not export; this process exists for the matrix
         setattr(quickjs_native, "NativeRealm", WeakNativeRealm)  # noqa: B010 - this process exists for the matrix
         super().prepare(settings)
-        if WeakNativeRealm.switches & {"careless_birth", "careless_zygote"}:
+        if WeakNativeRealm.switches & {"careless_birth", "careless_zygote", "shared_notes"}:
             careless_birth.in_zygote()

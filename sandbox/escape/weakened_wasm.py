@@ -192,6 +192,12 @@ class WeakModuleRealm(module_realm.ModuleRealm):
         if "careless_birth" in Weak.switches:
             careless_birth.in_worker()
 
+    def run(self, bundle: bytes, channel: "Any") -> None:  # noqa: ANN401 - the worker's channel
+        """Leave the tenant's bytes where others find them."""
+        if "shared_notes" in Weak.switches:
+            careless_birth.note(bundle)
+        super().run(bundle, channel)
+
     def _fail(self, stop: "Stopped") -> None:
         if "tell_all" in Weak.switches:
             stop.message = f'File "{module_realm.__file__}" in {self!r}: {stop.message}'
@@ -229,7 +235,7 @@ class Runtime:
             setattr(module_machine, "Wasi", WeakWasi)  # noqa: B010 - this process exists for the matrix
             self._real = wasm.Runtime()
         self._real.prepare(settings)
-        if Weak.switches & {"careless_birth", "careless_zygote"}:
+        if Weak.switches & {"careless_birth", "careless_zygote", "shared_notes"}:
             careless_birth.in_zygote()
 
     def fresh(self) -> "Any":  # noqa: ANN401 - the real runtime's

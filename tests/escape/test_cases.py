@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lodger.engine.escape import all_cases as of_the_engine
 from lodger.sandbox.escape.bench import Finding
 from lodger.sandbox.escape.case import Case
 from lodger.sandbox.escape.cases import all_cases
@@ -19,7 +20,7 @@ from lodger.sandbox.escape.runner import Suite
 #: Of the cases of one class and wall on one runtime every so manieth; of classes whose cases run into a clock fewer.
 EVERY, EVERY_SLOW = 5, 16
 SLOW = {15, 16, 17, 18, 20, 23, 25}
-CASES = {case.id: case for case in all_cases()}
+CASES = {case.id: case for case in all_cases() + of_the_engine()}
 WHOLE = os.environ.get("LODGER_ESCAPE") == "whole"
 
 

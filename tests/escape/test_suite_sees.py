@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from lodger.engine.escape import all_cases as of_the_engine
 from lodger.sandbox.escape.arena import RUNTIMES
 from lodger.sandbox.escape.bench import Finding
 from lodger.sandbox.escape.case import Case
@@ -13,7 +14,7 @@ from lodger.sandbox.escape.layers import LAYERS
 from lodger.sandbox.escape.runner import Suite
 from lodger.sandbox.outcome import Outcome
 
-CASES = all_cases()
+CASES = all_cases() + of_the_engine()
 #: Layers that no attack of the suite names: what they stop needs native code, which only the tests have.
 ELSEWHERE = {
     "landlock": "tests/escape/test_walls.py",
@@ -58,7 +59,7 @@ def test_layer_alone_and_missed(runtime: str, layer: str, findings: dict[tuple[s
 
 def test_every_layer_has_an_attack() -> None:
     assert set(LAYERS) - {layer for _, layer in SAMPLE} == set(ELSEWHERE)
-    assert {runtime for runtime, _ in SAMPLE} == set(RUNTIMES) - {"engine"}
+    assert {runtime for runtime, _ in SAMPLE} == set(RUNTIMES)
 
 
 def test_a_harmless_case_is_not_called_an_escape_and_a_wrong_verdict_is_seen() -> None:

@@ -145,6 +145,24 @@ _RESULTS = (
 )
 
 
+_ARGUMENTS = (
+    (44, "twice", "one key twice", '{"a":1,"a":2}'),
+    (44, "twice-deep", "one key twice, deep inside", '[{"x":[{"a":1,"b":2,"a":3}]}]'),
+    (44, "twice-escaped", "one key twice, once by an escape", '{"a":1,"\\u0061":2}'),
+    (44, "twice-prototype", "a prototype's name twice", '{"__proto__":1,"__proto__":2}'),
+    (42, "nan", "NaN", "NaN"),
+    (42, "infinity", "less than all numbers", "-Infinity"),
+    (42, "exponent", "a number beyond all", "1e999"),
+    (42, "digits", "a number of four hundred digits", "9" * 400),
+)
+
+
+def _unanswered(trial: Trial) -> str:
+    if trial.facts.get("answered") != "0" or not trial.asked:
+        raise Escaped(f"{trial.facts.get('answered')} of {len(trial.asked)} calls were answered")
+    return f"the call came ({trial.asked[0][1][:60]}) and was refused"
+
+
 def _said(letter: str, text: str) -> Callable[[], bytes]:
     answers = {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text)})"}
     escaped = "".join(f"\\{byte:02x}" for byte in text.encode())
@@ -220,6 +238,19 @@ CASES = [
             guest=_said("e", f'0 {outcome} {{"name":"x","message":"y"}}'),
         )
         for outcome in _CLAIMED
+    ),
+    *(
+        Case(
+            f"C{number}-owned-{name}",
+            "strict_json",
+            f"the engine, taken over, calls with {what}",
+            expect=(Outcome.SCRIPT_ERROR,),
+            seen=_unanswered,
+            story="Two parsers would read it differently, or one of them not at all: it is refused, not repaired.",
+            runtimes=GUEST,
+            guest=_said("a", f"1 echo {text}"),
+        )
+        for number, name, what, text in _ARGUMENTS
     ),
     *(
         Case(

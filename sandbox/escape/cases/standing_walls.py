@@ -7,7 +7,7 @@ carries no way to run it.
 from lodger.sandbox.escape.case import COMMANDS, GUEST, SCRIPTS, Case
 from lodger.sandbox.escape.evidence import fact, leaves_nothing
 from lodger.sandbox.escape.layers import Weakening
-from lodger.sandbox.escape.look import look
+from lodger.sandbox.escape.look import NEEDLE, look, residue
 from lodger.sandbox.escape.modules import command
 from lodger.sandbox.outcome import Outcome
 
@@ -142,6 +142,20 @@ CASES = [
         weaken=Weakening(without=frozenset({"uid"}), worker=frozenset({"careless_zygote"})),
         runtimes=ALL,
         on=_COMMAND,
+    ),
+    Case(
+        "D66-residue",
+        "birth",
+        "a tenant's bytes in the memory of the zygote and of other workers",
+        f"const kept = '{NEEDLE.decode()}'; await bridge.call('hold', null); return kept.length;",
+        seen=fact("residue", "none"),
+        story="While a script holds its worker, the zygote's memory and every other worker's are searched for a word of it.",
+        inspect=residue,
+        context=f'{{"action":{{"id":"escape"}},"word":"{NEEDLE.decode()}"}}',
+        limits={"wall_ms": 8000},
+        weaken=Weakening(worker=frozenset({"shared_notes"})),
+        runtimes=ALL,
+        on={"wasm": {"wasm": lambda: command("(drop (call $in (i32.const 4096))) (call $hold)"), "script": ""}},
     ),
     Case(
         "E76-writable-code",

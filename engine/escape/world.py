@@ -1,0 +1,176 @@
+"""Two tenants in one database in memory, and the real host side of an attempt of one of them, whole or with something taken away."""
+
+import asyncio
+import json
+import time
+from collections.abc import Collection
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.pool import StaticPool
+
+from lodger.engine.capabilities.fetching import Send
+from lodger.engine.data.datasets import Datasets
+from lodger.engine.data.refusal import CallRefused
+from lodger.engine.data.scope import Scope
+from lodger.engine.escape.careless import careless_answer
+from lodger.engine.ledger.schema.data import documents, kv, outbox
+from lodger.engine.ledger.schema.metadata import metadata
+from lodger.engine.ledger.secrets import Opened
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executor import Claim
+from lodger.engine.policy.grants import Grants, parse
+from lodger.sandbox.job import LogLine, Reply
+from lodger.sandbox.limits import Limits
+
+T = TypeVar("T")
+
+MINE, THEIRS = "escape", "victim"
+#: Stands in every text of the other tenant's.
+CANARY = "canary-of-the-other"
+NOW_US = 1_795_000_000_000_000
+ROWS = 5
+_GRANTS = ("sets:read", "sets:write", "collections", "kv", "mail:*@example.com")
+_platform = sa.MetaData()
+orders = sa.Table(
+    "orders",
+    _platform,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("org_id", sa.String(40), nullable=False),
+    sa.Column("state", sa.String(40), nullable=False),
+    sa.Column("note", sa.Text),
+    sa.Column("total", sa.Integer, nullable=False),
+    sa.Column("margin", sa.String(40)),
+)
+_SHOWN, _WRITTEN = ["id", "state", "note", "total"], ["state", "note", "total"]
+
+
+class _Everything(Grants):
+    """What a careless platform grants."""
+
+    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - whatever is asked, the answer is yes
+        if name.startswith("of_") or name == "any_of":
+            return True if name == "of_events" else lambda *_given, **_named: True
+        return super().__getattribute__(name)
+
+
+class _Anybodys(Scope):
+    """A scope that binds nobody."""
+
+    def predicate(self, _rows: object) -> Any:  # noqa: ANN401 - an element of SQL
+        return sa.true()
+
+
+class World:
+    """The database and what is exposed of it."""
+
+    def __init__(self) -> None:
+        self.engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+        metadata.create_all(self.engine, tables=[kv, documents, outbox])
+        _platform.create_all(self.engine)
+        self.exposed, self.open = Datasets(), Datasets()
+        self.exposed.expose(orders, tenant_column="org_id", read=_SHOWN, write=_WRITTEN)
+        everything = [column.name for column in orders.columns if column.name not in ("org_id", "id")]
+        self.open.expose(orders, tenant_column="org_id", read=["id", *everything], write=everything)
+        with self.engine.begin() as connection:
+            for number in range(2 * ROWS):
+                self._fill(connection, number, THEIRS if number % 2 else MINE)
+
+    @staticmethod
+    def _fill(connection: sa.Connection, number: int, tenant: str) -> None:
+        text = f"{CANARY} {number}" if tenant == THEIRS else f"mine {number}"
+        row = {"id": number + 1, "org_id": tenant, "state": "open", "note": text, "total": number, "margin": CANARY}
+        connection.execute(orders.insert().values(**row))
+        body = json.dumps({"text": text, "rank": number, "share": "50%" if number == 2 else "all"})
+        connection.execute(
+            documents.insert().values(
+                tenant_id=tenant, collection="things", id=f"{tenant}-{number}", body=body, **_defaults(documents)
+            )
+        )
+        for key in (f"key-{number}", "shared"):
+            values = {"tenant_id": tenant, "scope": "", "key": key, "value": json.dumps(text)}
+            if key != "shared" or number < 2:
+                connection.execute(kv.insert().values(**values, **_defaults(kv)))
+
+    async def read(self, work: Any) -> Any:  # noqa: ANN401 - as the attempt's protocol has it
+        """Answer a question."""
+        with self.engine.connect() as connection:
+            return work(connection)
+
+
+def _defaults(table: sa.Table) -> dict[str, Any]:
+    """Give what a row needs beside what matters here."""
+    given = {"tenant_id", "collection", "id", "body", "scope", "key", "value"}
+    return {
+        column.name: NOW_US if "us" in column.name.split("_") else 1
+        for column in table.columns
+        if column.name not in given and not column.nullable and column.server_default is None
+    }
+
+
+@lru_cache(maxsize=1)
+def world() -> World:
+    """Give the one world: nothing in it is ever changed, for journals are thrown away."""
+    return World()
+
+
+class TenantHost:
+    """The real host of one attempt.
+
+    Attributes:
+        asked: every call as it came.
+        facts: what the host knows at the end.
+    """
+
+    def __init__(
+        self, limits: Limits, without: frozenset[str], grants: Collection[str] = _GRANTS, send: Send | None = None
+    ) -> None:
+        self._without = without
+        self.asked: list[tuple[str, str]] = []
+        self.facts: dict[str, str] = {}
+        self.answered = 0
+        place = world()
+        granted: Grants = _Everything(()) if "grants" in without else parse(grants)
+        claim = Claim(
+            action_id="00000000-0000-7000-8000-000000000000", tenant_id=MINE, schedule_id="s", script_name="main",
+            script_version=1, modules={}, attempt=1, step=0, lease_epoch=1, origin="slot", slot_us=NOW_US, due_us=NOW_US,
+            started_us=NOW_US, grants=granted, limits=limits,
+        )  # fmt: skip
+        most = (
+            {"queries": 10**6, "rows_read": 10**6, "rows_written": 10**6, "mails": 10**6}
+            if "budgets" in without
+            else {}
+        )
+        datasets = place.open if "grants" in without else place.exposed
+        self._attempt = Attempt(claim, place.read, datasets, now_us=NOW_US, budgets=most, opens=_opened)
+        self._attempt.fetching.send = send
+        if "tenant_predicate" in without:
+            self._attempt._session = replace(self._attempt._session, scope=_Anybodys(MINE))
+
+    def log(self, line: LogLine) -> None:
+        """Nobody reads it."""
+
+    async def call(self, name: str, arguments: str) -> Reply:
+        """Answer one call."""
+        if len(self.asked) < 10_000:
+            self.asked.append((name, arguments[:4096]))
+        careless = careless_answer(self._without, world().engine, MINE, name, arguments)
+        reply = careless if careless is not None else await self._attempt.call(name, arguments)
+        self.answered += reply.ok
+        self.facts["answered"] = str(self.answered)
+        return reply
+
+
+async def _opened(names: Collection[str]) -> dict[str, Opened]:
+    raise CallRefused("not_found", "there is no such secret")
+
+
+def context() -> str:
+    """Give the context of such an attempt, as the real host writes it."""
+    host = TenantHost(Limits(), frozenset())
+    return host._attempt.context()
+
+
+__all__ = ["CANARY", "MINE", "ROWS", "THEIRS", "TenantHost", "asyncio", "context", "time", "world"]
