@@ -18,7 +18,19 @@ from lodger.engine.ledger.migrations.upgrade import Progress, silent
 from lodger.engine.ledger.records import AuditEntry
 from lodger.engine.ledger.rulebook import Compile
 from lodger.engine.settings import Settings
-from lodger.engine.verbs import actions, audit, grants, metrics, nodes, schedules, scripts, secrets, tenants, tokens
+from lodger.engine.verbs import (
+    actions,
+    audit,
+    grants,
+    metrics,
+    nodes,
+    schedules,
+    scripts,
+    secrets,
+    tenants,
+    tokens,
+    webhooks,
+)
 
 if TYPE_CHECKING:
     from lodger.engine.ledger.commits import ApplyEffects
@@ -99,6 +111,16 @@ class Secrets(Shell[secrets.Secrets]):
     rotate = Verb(secrets.Secrets.rotate)
 
 
+class Webhooks(Shell[webhooks.Webhooks]):
+    """Where events go."""
+
+    put = Verb(webhooks.Webhooks.put)
+    renew = Verb(webhooks.Webhooks.renew)
+    get = Verb(webhooks.Webhooks.get)
+    list = Verb(webhooks.Webhooks.list)
+    delete = Verb(webhooks.Webhooks.delete)
+
+
 class Scripts(Shell[scripts.Scripts]):
     """Scripts and their versions."""
 
@@ -137,6 +159,7 @@ class Actions(Shell[actions.Actions]):
     get = Verb(actions.Actions.get)
     attempts = Verb(actions.Actions.attempts)
     logs = Verb(actions.Actions.logs)
+    deliveries = Verb(actions.Actions.deliveries)
     run_at = Verb(actions.Actions.run_at)
     run_in = Verb(actions.Actions.run_in)
     run_now = Verb(actions.Actions.run_now)
@@ -201,6 +224,7 @@ class Engine(Shell[sync.Engine]):
         self.tenants = Tenants(inner.tenants, self.threads)
         self.grants = Grants(inner.grants, self.threads)
         self.secrets = Secrets(inner.secrets, self.threads)
+        self.webhooks = Webhooks(inner.webhooks, self.threads)
         self.scripts = Scripts(inner.scripts, self.threads)
         self.schedules = Schedules(inner.schedules, self.threads)
         self.actions = Actions(inner.actions, self.threads)
@@ -298,11 +322,12 @@ class Engine(Shell[sync.Engine]):
         name: str | None = None,
         *,
         apply_effects: "ApplyEffects | None" = None,
+        couriers: bool = True,
     ) -> AsyncIterator["Node"]:
         """Run a node for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
         from lodger.engine.node.node import Node
 
-        made = Node(self.inner, executor, name, apply_effects=apply_effects)
+        made = Node(self.inner, executor, name, apply_effects=apply_effects, couriers=couriers)
         try:
             await made.start()
             yield made

@@ -222,6 +222,13 @@ class Settings(BaseSettings):
         default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"
     )
     mail_port: int = Field(default=25, ge=1, le=65_535, description="port of the SMTP server")
+    mail_tls: str = Field(
+        default="none",
+        pattern="^(none|starttls|implicit)$",
+        description="none: for a server on this machine; starttls: refused without it; implicit: TLS from the first byte",
+    )
+    mail_user: str | None = Field(default=None, description="name for the SMTP server; none: no authentication")
+    mail_password_file: Path | None = Field(default=None, description="file with the password for the SMTP server")
     mail_sender: str = Field(default="lodger@localhost", description="From of every mail; a script cannot choose it")
 
     @property

@@ -37,6 +37,7 @@ from lodger.engine.verbs.scripts import Scripts
 from lodger.engine.verbs.secrets import Secrets
 from lodger.engine.verbs.tenants import Tenants
 from lodger.engine.verbs.tokens import Tokens
+from lodger.engine.verbs.webhooks import Webhooks
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -59,6 +60,7 @@ class Engine:
         self.grants = Grants(books, self.changed)
         self.vault = Vault(Keyring(books.settings.secret_keys))
         self.secrets = Secrets(books, self.changed, self.vault)
+        self.webhooks = Webhooks(books, self.changed, self.vault)
         self.scripts = Scripts(books, self.changed, ModuleCheck(books.settings))
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
@@ -291,13 +293,14 @@ class Engine:
         name: str | None = None,
         *,
         apply_effects: "ApplyEffects | None" = None,
+        couriers: bool = True,
     ) -> Iterator["Node"]:
         """Run a node in a thread of its own for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
         import asyncio
 
         from lodger.engine.node.node import Node
 
-        made = Node(self, executor, name, apply_effects=apply_effects)
+        made = Node(self, executor, name, apply_effects=apply_effects, couriers=couriers)
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="lodger-node", daemon=True)
         thread.start()

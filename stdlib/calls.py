@@ -95,6 +95,8 @@ _CALLS = (
           "Adds to the number under a key, whatever it is when the run is committed.", effect=True),
     _call("mail.send", "to:addresses subject:text text?:text html?:text replyTo?:text", "{messageId: string}", "mail", "mails",
           "Sends a mail when the run has succeeded.", effect=True),
+    _call("events.emit", "name:text data:value", "null", "events", "events", "Tells the platform's webhooks when the run has succeeded.",
+          effect=True),
     _call("http.fetch", "id:number method:text url:text headers:pairs body?:value redirect?:text line?:line",
           "{status, reason, url, redirected, headers, size, next, text or bytes}", "fetch", "fetches fetch_bytes",
           "Makes a request at once; gives its answer with the first piece of its body.", apart=True),

@@ -39,8 +39,9 @@ def show(tenant: Tenant, action: Which, db: Database = None, as_json: AsJson = F
     """Show one action with its attempts."""
     with opened(db) as engine:
         found, tries = engine.actions.get(action, tenant), engine.actions.attempts(action, tenant)
+        sent = engine.actions.deliveries(action, tenant)
     if as_json:
-        write_json({"action": found, "attempts": tries})
+        write_json({"action": found, "attempts": tries, "deliveries": sent})
         return
     say(f"{found.id}: {found.state} {found.outcome or found.reason or ''}")
     say(f"  due {zulu(found.due_at)}")
@@ -51,6 +52,9 @@ def show(tenant: Tenant, action: Which, db: Database = None, as_json: AsJson = F
         say(f"  {found.error.name}: {found.error.message}{place}")
     for each in tries:
         say(f"  attempt {each.n}: {each.outcome or 'running'}, CPU {each.usage.cpu_ms:.1f} ms")
+    for one in sent:
+        why = f": {one.error}" if one.error else ""
+        say(f"  {one.kind} to {', '.join(one.to)} ({one.about}): {one.state} after {one.attempts}{why}")
 
 
 @app.command()

@@ -43,6 +43,8 @@ def _one(effect: dict[str, Any]) -> list[str]:
             body = str(effect.get("text") or effect.get("html") or "")
             head = f"@ mail to {', '.join(effect.get('to', ()))}: {effect.get('subject', '')}"
             return [head, *(f"    {line}" for line in body.splitlines()[:6])]
+        case "event":
+            return [f"@ event {effect.get('name')}", f"    {_value(effect.get('data'))}"]
         case "fetch":
             sent = effect.get("status", "") if effect.get("sent") else "not sent"
             body = str(effect.get("body") or "")

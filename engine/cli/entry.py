@@ -23,6 +23,7 @@ from lodger.engine.cli import (
     tenant,
     up,
     version,
+    webhook,
 )
 from lodger.engine.cli import exec as exec_verb
 from lodger.engine.cli import next as next_verb
@@ -54,7 +55,7 @@ app.command("next")(next_verb.next_slots)
 app.command("doctor")(doctor.doctor)
 app.command("escape")(escape.escape)
 app.command("version")(version.version)
-for verb in (tenant, grant, secret, script, schedule, action, bench, db, config):
+for verb in (tenant, grant, secret, webhook, script, schedule, action, bench, db, config):
     app.add_typer(verb.app)
 
 

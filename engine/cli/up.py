@@ -173,9 +173,7 @@ class Serving:
         import asyncio
         from contextlib import suppress
 
-        from lodger.engine.node.mailer import Mailer, MailServer
-
-        settings, loop = self._settings, asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         write = _as_json if self._as_json else _as_line
 
         def line(event: "Event") -> None:
@@ -187,11 +185,6 @@ class Serving:
             loop.call_soon_threadsafe(line, event)
 
         stack.callback(engine.on_event(hear))
-        if settings.mail_host:
-            server = MailServer(settings.mail_host, settings.mail_port, sender=settings.mail_sender)
-            mailer = Mailer(engine.books.database, server, engine.books.clock)
-            await mailer.start()
-            stack.push_async_callback(mailer.stop)
         node = await stack.enter_async_context(engine.node(name=self._name))
         return node.name
 

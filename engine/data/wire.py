@@ -193,6 +193,21 @@ def _characters(value: Any) -> None:
             stack.extend(item)
 
 
+def plain(value: Any) -> Any:
+    """Give a value for readers that know no tags: instants and bytes as their texts, wrapped objects as they are."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        if len(value) == 1:
+            ((key, inner),) = value.items()
+            if key in (INSTANT, BYTES):
+                return inner
+            if key == OBJECT:
+                return {name: plain(item) for name, item in inner.items()}
+        return {name: plain(item) for name, item in value.items()}
+    return value
+
+
 def from_us_text(us: int) -> str:
     """Write microseconds since 1970 as the instant's text."""
     return instant_text(EPOCH + timedelta(microseconds=us))

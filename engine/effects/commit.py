@@ -4,12 +4,13 @@ The one owner of writes on tenants' rows. The caller holds the write transaction
 locked here on PostgreSQL), so what is compared cannot change before it is written.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, insert, literal, text
+from sqlalchemy import Connection, literal, text
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -27,6 +28,7 @@ from lodger.engine.effects.effect import (
     Consumed,
     Delete,
     Effect,
+    Emit,
     Increment,
     Insert,
     KvAdd,
@@ -39,7 +41,7 @@ from lodger.engine.effects.effect import (
 )
 from lodger.engine.effects.errors import ConflictFound, EffectRefused, NotYet
 from lodger.engine.effects.journal import Journal
-from lodger.engine.ledger.schema.data import outbox
+from lodger.engine.ledger import outbox, webhooks
 
 
 def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
@@ -199,6 +201,16 @@ class _Commit:
         elif isinstance(effect, Consumed):
             where = (self.connection, self.docket.tenant_id)
             cursors.move(*where, effect, self.now_us, index=index, verify=self.verify)
+        elif isinstance(effect, Emit):
+            place = (self.docket.action_id, self.docket.step, index)
+            webhooks.send(
+                self.connection,
+                self.docket.tenant_id,
+                effect.name,
+                wire.plain(json.loads(effect.data)),
+                place,
+                self.now_us,
+            )
         else:
             self._mail(index, effect)
 
@@ -285,22 +297,9 @@ class _Commit:
             "html": mail.html,
             "replyTo": mail.reply_to,
         }
-        self.connection.execute(
-            insert(outbox).values(
-                tenant_id=docket.tenant_id,
-                id=mail.message_id.strip("<>"),
-                action_id=docket.action_id,
-                step=docket.step,
-                n=index,
-                kind="mail",
-                message_id=mail.message_id,
-                payload=wire.dump(payload),
-                state="queued",
-                attempts=0,
-                next_at_us=self.now_us,
-                created_us=self.now_us,
-            )
-        )
+        row = {"tenant_id": docket.tenant_id, "id": mail.message_id.strip("<>"), "action_id": docket.action_id, "step": docket.step,
+               "n": index, "kind": "mail", "target": "", "message_id": mail.message_id, "payload": wire.dump(payload)}  # fmt: skip
+        outbox.put(self.connection, [row], self.now_us)
 
 
 def _body(row: Row) -> str:
@@ -310,7 +309,7 @@ def _body(row: Row) -> str:
 def _name(effect: Effect) -> str:
     if isinstance(effect, Insert | Update | Increment | Delete):
         return f"{type(effect).__name__.lower()} in {effect.rows.name}"
-    return "mail" if isinstance(effect, Mail) else "kv"
+    return "mail" if isinstance(effect, Mail) else "event" if isinstance(effect, Emit) else "kv"
 
 
 #: Classes of SQLSTATE by which a server refuses what is written: data, integrity, a view's check, a trigger that raises.

@@ -1,5 +1,6 @@
 """The things that a step can ask to change, as plain values; and what a change makes of a row."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -109,8 +110,16 @@ class Consumed(Asked):
     more: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Emit(Asked):
+    """An event for the tenant's webhooks; ``data`` is JSON text."""
+
+    name: str
+    data: str
+
+
 RowEffect = Insert | Update | Increment | Delete
-Effect = RowEffect | KvSet | KvAdd | Mail | Consumed
+Effect = RowEffect | KvSet | KvAdd | Mail | Emit | Consumed
 
 
 def lags(effects: Iterable[Effect]) -> bool:
@@ -188,6 +197,8 @@ def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
         about = {"effect": "kv.add", "key": effect.key, "amount": effect.amount}
     elif isinstance(effect, Consumed):
         about = {"effect": "changes", "set": effect.name, "count": effect.count, "more": effect.more}
+    elif isinstance(effect, Emit):
+        about = {"effect": "event", "name": effect.name, "data": json.loads(effect.data)}
     else:
         about = {"effect": "mail", "to": list(effect.to), "subject": effect.subject, "text": effect.text}
         about |= {"html": effect.html} if effect.html is not None else {}

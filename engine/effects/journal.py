@@ -21,6 +21,7 @@ from lodger.engine.effects.effect import (
     Consumed,
     Delete,
     Effect,
+    Emit,
     Increment,
     Insert,
     KvAdd,
@@ -331,11 +332,11 @@ class Journal:
         """Move on in a feed."""
         self.effects.append(read)
 
-    # mail
+    # mail and events
 
-    def send(self, mail: Mail) -> None:
-        """Add a mail."""
-        self.effects.append(mail)
+    def send(self, message: Mail | Emit) -> None:
+        """Add a mail or an event."""
+        self.effects.append(message)
 
     def message_id(self) -> str:
         """Give the Message-ID of the next mail: the same on every attempt of this step that asks for it at this place."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, update
 
-from lodger.engine.ledger import clocks, failures, serial, turns
+from lodger.engine.ledger import clocks, failures, hooks, serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.budgets import DAY_US
 from lodger.engine.ledger.insertion import dialect_insert
@@ -94,6 +94,7 @@ def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_
     failed = failures.count(connection, sheet.counted)
     halted = {schedule for tenant, schedule in failed if clocks.halt_failing(books, connection, tenant, schedule)}
     turns.refresh(connection, {ending.row.tenant_id for ending in endings})
+    hooks.ended(connection, [(each, ending.error) for each, ending in zip(settled, endings, strict=True)], now_us)
     return [replace(each, paused=True) if each.schedule_id in halted else each for each in settled]
 
 

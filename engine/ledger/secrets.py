@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from lodger.engine.clock import from_us
 from lodger.engine.egress.headers import is_value
 from lodger.engine.errors import InputError, NotFound
-from lodger.engine.ledger import tenants, turns
+from lodger.engine.ledger import tenants, turns, webhooks
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.data import secrets
 from lodger.engine.policy.origin import Origin, parse_origin
@@ -144,16 +144,15 @@ def renew(vault: Vault, connection: Connection) -> int:
     old = select(secrets).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(BATCH).with_for_update()
     rows = connection.execute(old).all()
     for row in rows:
-        value = vault.open(Sealed(row.key_id, row.sealed), row.tenant_id, row.name, row.hosts)
-        sealed = vault.seal(value, row.tenant_id, row.name, row.hosts)
+        sealed = vault.again(Sealed(row.key_id, row.sealed), row.tenant_id, row.name, row.hosts)
         mine = (_c.tenant_id == row.tenant_id, _c.name == row.name)
         connection.execute(update(secrets).where(*mine).values(key_id=sealed.key_id, sealed=sealed.text))
-    return len(rows)
+    return len(rows) or webhooks.renew_keys(vault, connection, newest, BATCH)
 
 
 def keys_in_use(connection: Connection) -> set[str]:
     """Give the ids of the keys that something is encrypted with."""
-    return set(connection.scalars(select(_c.key_id).distinct()))
+    return {*connection.scalars(select(_c.key_id).distinct()), *webhooks.keys_in_use(connection)}
 
 
 def _secret(row: AnyRow) -> Secret:

@@ -21,6 +21,7 @@ BUDGETS: tuple[BudgetSpec, ...] = (
     BudgetSpec("rows_written", 1000, "rows and keys inserted, changed or removed"),
     BudgetSpec("bytes_written", 8 * 1024 * 1024, "letters of all writing calls, refused ones included"),
     BudgetSpec("mails", 100, "recipients of mails"),
+    BudgetSpec("events", 100, "events told to webhooks"),
     BudgetSpec("fetches", 20, "requests"),
     BudgetSpec("fetch_bytes", 8 * 1024 * 1024, "bytes of bodies that requests send and are answered, decoded"),
 )

@@ -22,6 +22,7 @@ from lodger.engine.ledger.leases import Rescued
 from lodger.engine.ledger.seals import Finish
 from lodger.engine.node.archivist import Archivist
 from lodger.engine.node.committer import Committer
+from lodger.engine.node.couriers import Couriers
 from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
 from lodger.engine.node.feeder import Feeder
@@ -73,6 +74,7 @@ class Node:
         executor: what runs the attempts; None for locked workers that see what the engine exposes.
         name: for people; None for host name and process id.
         apply_effects: applies an attempt's journal in the commit's transaction; None for Lodger's own.
+        couriers: whether this node sends mails and webhooks.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Node:
         name: str | None = None,
         *,
         apply_effects: ApplyEffects | None = None,
+        couriers: bool = True,
     ) -> None:
         self.engine = engine
         self.books = engine.books
@@ -97,6 +100,7 @@ class Node:
         self.lease: Lease | None = None
         self.renewed_s = 0.0
         self._started = False
+        self._couriers = Couriers(self) if couriers else None
 
     async def start(self) -> None:
         """Register, then begin to tick and to claim."""
@@ -117,6 +121,8 @@ class Node:
         await self._retime()
         for service in self._services:
             await service.start()
+        if self._couriers is not None:
+            await self._couriers.start()
 
     async def stop(self) -> None:
         """Claim nothing more, let attempts end for ``drain_s`` of the settings, hand the rest back, flush, resign the lease."""
@@ -140,6 +146,8 @@ class Node:
         except Exception as error:  # noqa: BLE001 - the database may be gone; the rescuer of another node does it then
             self.failed("node", error)
         self.lease = None
+        if self._couriers is not None:
+            await self._couriers.stop()
         await self.finisher.finish()
         await self.executor.stop()
         self.pen.close()
@@ -258,6 +266,8 @@ class Node:
         for claim, finished in batch:
             self.dispatcher.forget(claim)
             self.monitor.ended(claim, finished)
+            if self._couriers is not None:
+                self._couriers.poke(finished)
         self._counted(batch, committed)
         self.finisher.put(committed.sealed)
         if not self.engine.events.heard:

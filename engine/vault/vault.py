@@ -38,6 +38,10 @@ class Vault:
         sealed = nonce + _cipher(key).encrypt(nonce, value.encode(), _bound(place))
         return Sealed(key_id, base64.b64encode(sealed).decode())
 
+    def again(self, sealed: Sealed, *place: str) -> Sealed:
+        """Encrypt with the newest key what an older one has encrypted; raises what :meth:`open` raises."""
+        return self.seal(self.open(sealed, *place), *place)
+
     def open(self, sealed: Sealed, *place: str) -> str:
         """Decrypt what was sealed for that place.
 

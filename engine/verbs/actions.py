@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 
 from lodger.engine.clock import to_us
 from lodger.engine.errors import InputError
-from lodger.engine.ledger import actions, backfills, keys, pages, retries, tenants, watching
+from lodger.engine.ledger import actions, backfills, keys, outbox, pages, retries, tenants, watching
 from lodger.engine.ledger.actions import Request
 from lodger.engine.ledger.backfills import Backfilled
+from lodger.engine.ledger.outbox import Delivery
 from lodger.engine.ledger.records import Action, Attempt, Json, Page, Schedule
 from lodger.engine.ledger.watching import Compared, Overdue, RunningNow
 from lodger.engine.recurrence.duration import parse_duration
@@ -21,6 +22,7 @@ LineList = list[LogLine]
 RunningList = list[RunningNow]
 OverdueList = list[Overdue]
 ComparedList = list[Compared]
+DeliveryList = list[Delivery]
 
 
 class Actions(Verbs):
@@ -75,6 +77,12 @@ class Actions(Verbs):
         """Give what the action's finished attempts logged, in order."""
         with self.books.database.read() as connection:
             return actions.logs(connection, action_id, tenant_id)
+
+    def deliveries(self, action_id: str, tenant_id: str | None = None) -> DeliveryList:
+        """Give the mails and webhooks that an action asked for, and what became of each; raises NotFound."""
+        with self.books.database.read() as connection:
+            found = actions.get(connection, action_id, tenant_id)
+            return outbox.deliveries(connection, found.tenant_id, action_id)
 
     def run_at(
         self,

@@ -32,4 +32,5 @@ interface Run {
   readonly mail: MailBox;
   readonly fetch: typeof fetch;
   readonly secrets: Secrets;
+  readonly events: Events;
 }

@@ -15,8 +15,10 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import Mail
 from lodger.engine.effects.journal import Journal
+from lodger.engine.ledger import outbox as outboxes
 from lodger.engine.ledger.database import Database
 from lodger.engine.ledger.schema.data import outbox
+from lodger.engine.ledger.schema.scheduling import tenants
 from lodger.engine.node.mailer import Mailer, MailServer
 
 START_US = 1_795_000_000_000_000
@@ -69,6 +71,7 @@ class Post:
         self.sent = 0
 
     def queue(self, *, tenant: str = "one", **given: Any) -> None:
+        """Queue a mail as a committed step does."""
         self.sent += 1
         journal = Journal(tenant, f"018f0000-0000-7000-8000-{self.sent:012}")
         mail = {"to": ("x@example.com",), "subject": "s", "text": "t"} | given
@@ -187,7 +190,7 @@ def test_an_absent_server_pauses_longer_each_time_then_fails(tmp_path: Path) -> 
 def test_what_a_dead_sender_took_goes_out_after_its_lease(tmp_path: Path) -> None:
     async def work(post: Post) -> None:
         post.queue()
-        assert len(await asyncio.to_thread(post.mailer._take)) == 1  # and the process dies here
+        assert len(await asyncio.to_thread(post.mailer._take, 4, [])) == 1  # and the process dies here
         assert await post.mailer.round() == 0
         post.clock.us += 180_000_000
         assert await post.mailer.round() == 1
@@ -216,16 +219,115 @@ def test_the_sender_is_a_second_lock_against_forged_headers(tmp_path: Path, forg
     posted(tmp_path, work)
 
 
+ENCODED = [
+    "=?utf-8?q?a=0D=0ABcc:_evil@example.com?=",
+    "=?utf-8?b?YQ0KQmNjOiBldmlsQGV4YW1wbGUuY29t?=",
+    "=?us-ascii?Q?a=0ABcc:_evil@example.com?= b",
+    "x =?utf-8?q?=0D=0A=0D=0Abody?=",
+    "=?utf-8?q?a?= =?utf-8?q?=0D=0ABcc:_evil@example.com?=",
+]
+
+
+@pytest.mark.parametrize("words", ENCODED)
+def test_encoded_words_make_no_header_even_past_the_first_lock(tmp_path: Path, words: str) -> None:
+    """Python decodes them when a header is set, line ends and all; whatever becomes of that, nobody else is written to."""
+
+    async def work(post: Post) -> None:
+        post.queue(subject=words)
+        await post.mailer.round()
+        (row,) = post.rows()
+        assert row.state in ("sent", "failed")
+        for recipients, raw in post.box.got:
+            head = raw.partition(b"\r\n\r\n")[0]
+            assert recipients == ["x@example.com"]
+            assert b"\nbcc" not in head.lower()
+            assert message_from_bytes(raw)["Bcc"] is None
+            assert message_from_bytes(raw).get_payload() == "t\r\n"
+
+    posted(tmp_path, work)
+
+
+def test_tenants_take_turns(tmp_path: Path) -> None:
+    async def work(post: Post) -> None:
+        for _ in range(35):
+            post.queue(tenant="many")
+        post.queue(tenant="few", subject="few")
+        await post.mailer.round()
+        assert len(post.box.got) == 11, "ten of the one that has many, all of the other"
+        for _ in range(3):
+            await post.mailer.round()
+        assert len(post.box.got) == 36
+
+    posted(tmp_path, work)
+
+
+def test_mails_of_a_suspended_tenant_wait_until_it_goes_on(tmp_path: Path) -> None:
+    async def work(post: Post) -> None:
+        with post.database.write() as connection:
+            values = {"name": "one", "generation": 1, "limits": "{}", "created_us": 1}
+            connection.execute(sa.insert(tenants).values(id="one", state="suspended", **values))
+        post.queue()
+        post.queue(tenant="two")
+        await post.mailer.round()
+        assert [(row.tenant_id, row.state) for row in post.rows()] == [("one", "queued"), ("two", "sent")]
+        with post.database.write() as connection:
+            connection.execute(sa.update(tenants).values(state="active"))
+        await post.mailer.round()
+        assert {row.state for row in post.rows()} == {"sent"}
+
+    posted(tmp_path, work)
+
+
+def test_two_senders_send_nothing_twice(tmp_path: Path) -> None:
+    async def work(post: Post) -> None:
+        other = Mailer(post.database, post.mailer._server, post.clock)
+        for number in range(30):
+            post.queue(tenant=f"t{number % 3}")
+        while await asyncio.gather(post.mailer.round(), other.round()) != [0, 0]:
+            pass
+        identities = [message_from_bytes(raw)["Message-ID"] for _, raw in post.box.got]
+        assert len(identities) == len(set(identities)) == 30
+
+    posted(tmp_path, work)
+
+
+def test_what_became_of_a_mail_is_told(tmp_path: Path) -> None:
+    async def work(post: Post) -> None:
+        told: list[tuple[str, str | None]] = []
+        mailer = Mailer(post.database, post.mailer._server, post.clock,
+                        on_mark=lambda _row, state, failure: told.append((state, failure and failure.text)))  # fmt: skip
+        post.box.refuse_rcpt = {"x@example.com": "550 nobody here"}
+        post.queue()
+        await mailer.round()
+        post.queue(to=("y@example.com",))
+        await mailer.round()
+        assert told == [("failed", "550 nobody here"), ("sent", None)]
+        with post.database.read() as connection:
+            (first,) = outboxes.deliveries(connection, "one", "018f0000-0000-7000-8000-000000000001")
+        assert (first.kind, first.to, first.state, first.error) == (
+            "mail",
+            ("x@example.com",),
+            "failed",
+            "550 nobody here",
+        )
+
+    posted(tmp_path, work)
+
+
 def test_the_service_wakes_when_poked_and_stops_twice(tmp_path: Path) -> None:
     async def work(post: Post) -> None:
         rounds: asyncio.Queue[int] = asyncio.Queue()
-        mailer = Mailer(post.database, post.mailer._server, post.clock, on_round=rounds.put_nowait)
+        marked = asyncio.Event()
+        mailer = Mailer(
+            post.database, post.mailer._server, post.clock, on_round=rounds.put_nowait, on_mark=lambda *_: marked.set()
+        )
         await mailer.start()
         await mailer.start()
         assert await rounds.get() == 0
         post.queue()
         mailer.poke()
         assert await rounds.get() == 1
+        await asyncio.wait_for(marked.wait(), 5)
         await mailer.stop()
         await mailer.stop()
         assert [row.state for row in post.rows()] == ["sent"]

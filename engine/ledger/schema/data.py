@@ -41,7 +41,8 @@ documents = Table(
     Column("updated_us", BigInteger, nullable=False),
 )
 
-#: Mails that a committed step asked for; ``n`` is the effect's place in its step. One row is one mail, for ever.
+#: Mails and webhooks that a committed step asked for; ``n`` is the effect's place in its step, ``target`` the webhook's name. One
+#: row is one mail or one message, for ever.
 outbox = Table(
     "lodger_outbox",
     metadata,
@@ -51,6 +52,7 @@ outbox = Table(
     Column("step", Integer, nullable=False),
     Column("n", Integer, nullable=False),
     Column("kind", String(16), nullable=False),
+    Column("target", String(63), nullable=False, server_default=""),
     Column("message_id", String(200), nullable=False),
     Column("payload", Text, nullable=False),
     Column("state", String(16), nullable=False),
@@ -59,10 +61,11 @@ outbox = Table(
     Column("last_error", Text),
     Column("created_us", BigInteger, nullable=False),
     Column("sent_us", BigInteger),
-    UniqueConstraint("tenant_id", "action_id", "step", "n", name="uq_lodger_outbox_effect"),
+    UniqueConstraint("tenant_id", "action_id", "step", "n", "target", name="uq_lodger_outbox_effect"),
     CheckConstraint("state IN ('queued', 'sending', 'sent', 'failed')", name="state"),
     CheckConstraint("(state IN ('queued', 'sending')) = (next_at_us IS NOT NULL)", name="due"),
     Index("ix_lodger_outbox_due", "state", "next_at_us"),
+    Index("ix_lodger_outbox_lane", "kind", "tenant_id", "target", "state", "next_at_us"),
 )
 
 #: Attempts past the point of return: they have succeeded, and their effects in a platform's own database are on their way.
@@ -123,5 +126,24 @@ secrets = Table(
     Index("ix_lodger_secrets_key", "key_id"),
 )
 
+#: Where events go; secrets are encrypted like those of :data:`secrets`, ``before`` is the one that a receiver may still check.
+webhooks = Table(
+    "lodger_webhooks",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("name", String(63), primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("events", Text, nullable=False),
+    Column("state", String(8), nullable=False),
+    Column("key_id", String(32), nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("before", Text),
+    Column("before_until_us", BigInteger),
+    Column("created_us", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+    CheckConstraint("state IN ('on', 'off')", name="state"),
+    Index("ix_lodger_webhooks_key", "key_id"),
+)
+
 #: All that a database needs for scripts to work on, without a ledger.
-TABLES = (kv, documents, outbox, sealed, holds, feeds.changes, feeds.forgotten, feeds.cursors)
+TABLES = (kv, documents, outbox, webhooks, sealed, holds, feeds.changes, feeds.forgotten, feeds.cursors)

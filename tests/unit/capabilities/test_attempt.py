@@ -209,6 +209,8 @@ def test_a_mail_waits_in_the_outbox_once(shop: Shop) -> None:
         {"to": "x@"}, {"to": "x"}, {"to": "x@exa mple.com"}, {"to": "x@example.com\n"}, {"replyTo": "x\r\n@example.com"},
         {"subject": "a\u2028b"}, {"subject": "a\u0085b"}, {"text": None}, {"from": "ceo@example.com"}, {"headers": {}},
         {"to": "x@[127.0.0.1]"},
+        {"subject": "=?utf-8?q?a=0D=0ABcc:_y@example.com?="}, {"subject": "a =?utf-8?b?eA==?= b"}, {"to": "=?utf-8?q?x?=@example.com"},
+        {"replyTo": "=?q?a=0D=0Ab?=@example.com"},
         {"to": {"toString": "x@example.com"}}, {"subject": 7}, {"to": "x@example..com"}, {"to": ".x@example.com"},
     ],
 )  # fmt: skip

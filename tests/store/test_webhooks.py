@@ -1,0 +1,341 @@
+"""Webhooks out of the outbox: signed, under one id, to the place that was given and no other, tried until they are taken."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
+from tests.store.test_mailer import START_US, Hands
+
+from lodger.engine.effects import commit
+from lodger.engine.effects.effect import Emit
+from lodger.engine.effects.journal import Journal
+from lodger.engine.egress.signature import NotVerified, verify
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.errors import InputError, NotFound
+from lodger.engine.ledger import outbox as outboxes
+from lodger.engine.ledger.schema.data import outbox
+from lodger.engine.ledger.webhooks import NewWebhook, wants
+from lodger.engine.node.hooks import Hooks
+from lodger.engine.sync import Engine
+from lodger.engine.vault.keyring import Keyring
+
+ACTION = "018f0000-0000-7000-8000-{:012}"
+
+
+class Post:
+    """An engine with a tenant, its receivers, and the courier, on a clock that is moved by hand."""
+
+    def __init__(self, engine: Engine, peer: Peer, way_out: WayOut) -> None:
+        self.engine, self.peer, self.clock = engine, peer, Hands()
+        self.courier = Hooks(engine.books.database, engine.vault, way_out.send, self.clock)
+        self.emitted = 0
+
+    def made(self, name: str = "crm", path: str = "/", **more: Any) -> str:
+        """Make a webhook and give its secret."""
+        made = self.engine.webhooks.put("acme", name, self.peer.url(path), **more)
+        assert isinstance(made, NewWebhook)
+        return made.secret
+
+    def emit(self, event: str = "order.paid", data: Any = None) -> None:
+        self.emitted += 1
+        journal = Journal("acme", ACTION.format(self.emitted))
+        journal.send(Emit(event, json.dumps(data)))
+        with self.engine.books.database.write() as connection:
+            commit.apply(connection, journal.docket(), now_us=self.clock.us)
+
+    def rows(self) -> list[Any]:
+        with self.engine.books.database.read() as connection:
+            return list(connection.execute(select(outbox).order_by(outbox.c.created_us, outbox.c.n, outbox.c.target)))
+
+    def verified(self, secret: str) -> list[tuple[str, Any]]:
+        """Check what came as a receiver does; give ids and bodies."""
+        now_s = self.clock.us / 1_000_000
+        return [(verify(secret, asked.headers, asked.body, now_s), json.loads(asked.body)) for asked in self.peer.asked]
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    made = Peer()
+    with thread_of_peers(made):
+        yield made
+
+
+def posted(tmp_path: Path, peer: Peer, work: Callable[[Post], Awaitable[None]], url: str | None = None) -> None:
+    keys = tmp_path / "keys"
+    Keyring(keys).add()
+    settings = opened(peer, secret_keys=keys)
+
+    async def go(post: Post) -> None:
+        try:
+            await work(post)
+        finally:
+            await post.courier.stop()
+            await asyncio.get_running_loop().shutdown_default_executor()
+
+    way_out = WayOut(settings)
+    try:
+        with Engine.open(url or str(tmp_path / "ledger.db"), settings=settings) as engine:
+            engine.tenants.create("acme")
+            engine.tenants.create("other")
+            asyncio.run(go(Post(engine, peer, way_out)))
+    finally:
+        way_out.stop()
+
+
+def test_an_event_arrives_signed_once_at_each_that_wants_it(tmp_path: Path, peer: Peer, url: str) -> None:
+    async def work(post: Post) -> None:
+        secret = post.made("crm", "/crm", events=["order.*"])
+        post.made("all", "/all")
+        post.made("none", "/none", events=["ticket.closed"])
+        post.engine.webhooks.put("other", "crm", peer.url("/foreign"))
+        post.emit(data={"id": 7, "name": "grüße"})
+        assert await post.courier.round() == 2
+        assert await post.courier.round() == 0
+        assert sorted(asked.line.split()[1] for asked in peer.asked) == ["/all", "/crm"]
+        peer.asked = [asked for asked in peer.asked if "/crm" in asked.line]
+        ((identity, body),) = post.verified(secret)
+        assert body == {
+            "type": "order.paid",
+            "timestamp": "2026-11-18T11:06:40.000000Z",
+            "data": {"id": 7, "name": "grüße"},
+        }
+        assert {row.state for row in post.rows()} == {"sent"}
+        assert identity in {row.message_id for row in post.rows()}
+        with pytest.raises(NotVerified):
+            verify(secret, peer.asked[0].headers, peer.asked[0].body + b" ", post.clock.us / 1e6)
+        with pytest.raises(NotVerified):
+            verify(secret, peer.asked[0].headers, peer.asked[0].body, post.clock.us / 1e6 + 301)
+
+    posted(tmp_path, peer, work, url)
+
+
+def test_what_is_not_taken_comes_again_under_the_same_id_signed_anew(tmp_path: Path, peer: Peer) -> None:
+    async def work(post: Post) -> None:
+        secret = post.made()
+        away = answer(b"", "302 Found", f"Location: {peer.url('/elsewhere')}")
+        replies = iter([answer(b"", "500 Oops"), away, b"", answer(b"", "204 Fine")])
+
+        async def reply(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
+            writer.write(next(replies))
+            await writer.drain()
+
+        peer.paths["/"] = reply
+        post.emit()
+        pauses, seen = [], []
+        for _ in range(4):
+            assert await post.courier.round() == 1
+            seen += post.verified(secret)
+            peer.asked.clear()
+            (row,) = post.rows()
+            if row.next_at_us is not None:
+                pauses.append((row.next_at_us - post.clock.us) // 1_000_000)
+                post.clock.us = row.next_at_us
+        assert pauses == [10, 20, 40]
+        assert (row.state, row.attempts, row.last_error) == ("sent", 4, None)
+        assert len({identity for identity, _ in seen}) == 1
+        assert len(seen) == 4, "a redirect is followed nowhere"
+
+    posted(tmp_path, peer, work)
+
+
+def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) -> None:
+    async def work(post: Post) -> None:
+        post.made()
+        peer.paths["/"] = answer(b"", "410 Gone")
+        post.emit()
+        post.emit()
+        assert await post.courier.round() == 2
+        assert [(row.state, row.last_error) for row in post.rows()] == [
+            ("failed", "410: the receiver is gone"),
+            ("failed", "the webhook is off"),
+        ]
+        assert len(peer.asked) == 1
+        assert post.engine.webhooks.get("acme", "crm").state == "off"
+        post.emit()
+        assert await post.courier.round() == 0, "what is off is told nothing"
+        peer.paths.clear()
+        assert not isinstance(post.engine.webhooks.put("acme", "crm", peer.url()), NewWebhook), "its secret stays"
+        post.emit()
+        assert await post.courier.round() == 1
+        with post.engine.books.database.read() as connection:
+            (told,) = outboxes.deliveries(connection, "acme", ACTION.format(1))
+        assert (told.kind, told.to, told.about, told.state) == ("webhook", ("crm",), "order.paid", "failed")
+
+    posted(tmp_path, peer, work)
+
+
+def test_no_address_of_a_webhook_is_inside(tmp_path: Path, peer: Peer) -> None:
+    async def work(post: Post) -> None:
+        post.courier._send = WayOut(opened(peer, egress_networks="", egress_ports=f"{peer.port} 80")).send
+        post.made()
+        post.engine.webhooks.put("acme", "meta", "http://169.254.169.254/latest")
+        post.engine.webhooks.put("acme", "name", "http://localhost.evil.example/")
+        post.emit()
+        assert await post.courier.round() == 3
+        assert {row.last_error.split(":")[0] for row in post.rows()} == {"fetch_refused"}
+        assert peer.connections == 0
+        post.courier._send.__self__.stop()  # type: ignore[attr-defined]  # the way out made here
+
+    posted(tmp_path, peer, work)
+
+
+def test_a_slow_receiver_holds_up_nobody(tmp_path: Path, peer: Peer) -> None:
+    async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
+        await reader.read()
+
+    async def work(post: Post) -> None:
+        post.made("slow", "/never", events=["slow.*"])
+        post.made("quick", "/quick", events=["quick.*"])
+        peer.paths["/never"] = never
+        for number in range(30):
+            post.emit(f"slow.n{number}")
+        marked: asyncio.Queue[str] = asyncio.Queue()
+        post.courier._on_mark = lambda row, _state, _failure: marked.put_nowait(row.target)
+        await post.courier.start()
+        for number in range(3):
+            post.emit(f"quick.n{number}")
+        post.courier.poke()
+        assert [await asyncio.wait_for(marked.get(), 5) for _ in range(3)] == ["quick"] * 3
+        assert peer.open == 1, "one message of a receiver at a time"
+
+    posted(tmp_path, peer, work)
+
+
+def test_messages_of_one_receiver_keep_their_order(tmp_path: Path, peer: Peer) -> None:
+    async def work(post: Post) -> None:
+        secret = post.made()
+        for number in range(25):
+            post.emit(data=number)
+            post.clock.us += 1
+        while await post.courier.round():
+            pass
+        assert [body["data"] for _, body in post.verified(secret)] == list(range(25))
+
+    posted(tmp_path, peer, work)
+
+
+def test_a_new_secret_signs_beside_the_old_one_for_a_day(tmp_path: Path, peer: Peer) -> None:
+    async def work(post: Post) -> None:
+        post.engine.books.clock.now_us = lambda: START_US  # type: ignore[method-assign]  # the courier's clock
+        old = post.made()
+        new = post.engine.webhooks.renew("acme", "crm").secret
+        assert new != old
+        post.emit()
+        await post.courier.round()
+        assert post.verified(old) == post.verified(new)
+        post.engine.secrets.rotate(new_key=True, drop=True)
+        peer.asked.clear()
+        post.clock.us += 86_400_000_000
+        post.emit()
+        await post.courier.round()
+        assert len(post.verified(new)) == 1
+        with pytest.raises(NotVerified):
+            post.verified(old)
+
+    posted(tmp_path, peer, work)
+
+
+def test_a_webhook_that_is_deleted_fails_what_waits_for_it(tmp_path: Path, peer: Peer) -> None:
+    async def work(post: Post) -> None:
+        post.made()
+        post.emit()
+        post.engine.webhooks.delete("acme", "crm")
+        assert await post.courier.round() == 1
+        assert [(row.state, row.last_error) for row in post.rows()] == [("failed", "the webhook is gone")]
+        assert peer.asked == []
+        with pytest.raises(NotFound):
+            post.engine.webhooks.delete("acme", "crm")
+
+    posted(tmp_path, peer, work)
+
+
+def test_a_killed_courier_leaves_what_it_took_to_the_next(tmp_path: Path, peer: Peer) -> None:
+    async def work(post: Post) -> None:
+        secret = post.made()
+        post.emit()
+        assert len(await asyncio.to_thread(post.courier._take, 4, [])) == 1  # and the process dies here
+        assert await post.courier.round() == 0
+        post.clock.us += outboxes.LEASE_US
+        assert await post.courier.round() == 1
+        assert len(post.verified(secret)) == 1
+
+    posted(tmp_path, peer, work)
+
+
+def test_a_suspended_tenants_webhooks_wait(tmp_path: Path, peer: Peer) -> None:
+    async def work(post: Post) -> None:
+        post.made()
+        post.emit()
+        post.engine.tenants.suspend("acme")
+        assert await post.courier.round() == 0
+        post.engine.tenants.resume("acme")
+        assert await post.courier.round() == 1
+
+    posted(tmp_path, peer, work)
+
+
+def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
+    """The secret is bound to its webhook: whoever swaps rows in the database makes messages that cannot be signed."""
+
+    async def work(post: Post) -> None:
+        from lodger.engine.ledger.schema.data import webhooks
+
+        post.made("one")
+        post.made("two")
+        post.emit()
+        with post.engine.books.database.write() as connection:
+            sealed = connection.scalar(select(webhooks.c.sealed).where(webhooks.c.name == "one"))
+            connection.execute(update(webhooks).where(webhooks.c.name == "two").values(sealed=sealed))
+        await post.courier.round()
+        assert [(row.target, row.state) for row in post.rows()] == [("one", "sent"), ("two", "queued")]
+        assert "secret_tampered" in post.rows()[1].last_error
+
+    posted(tmp_path, peer, work)
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "events"),
+    [
+        ("", "https://a.example/", ["*"]), ("a b", "https://a.example/", ["*"]), ("x", "ftp://a.example/", ["*"]),
+        ("x", "https://user:pw@a.example/", ["*"]), ("x", "https://A.example/", ["*"]), ("x", "https://a.example/#f", ["*"]),
+        ("x", "", ["*"]), ("x", "https://a.example/", []), ("x", "https://a.example/", ["Order"]), ("x", "https://a.example/", ["*.*"]),
+        ("x", "https://a.example/", ["a..b"]), ("x", "https://a.example/", [f"e{n}" for n in range(51)]), ("x", "http://127.1/", ["*"]),
+        ("x", "http://0x7f.1/", ["*"]),
+    ],
+)  # fmt: skip
+def test_what_is_no_webhook_is_refused(tmp_path: Path, peer: Peer, name: str, where: str, events: list[str]) -> None:
+    async def work(post: Post) -> None:
+        with pytest.raises(InputError) as refused:
+            post.engine.webhooks.put("acme", name, where, events=events)
+        assert refused.value.fix
+        assert post.engine.webhooks.list("acme") == []
+
+    posted(tmp_path, peer, work)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "event", "wanted"),
+    [
+        (["*"], "order.paid", True), (["order.*"], "order.paid", True), (["order.*"], "order", False), (["order.*"], "orders.paid", False),
+        (["order.paid"], "order.paid.twice", False), (["*"], "lodger.action.failed", False), (["lodger.*"], "lodger.action.failed", True),
+        (["lodger.action.failed"], "lodger.action.failed", True), ([], "a", False),
+    ],
+)  # fmt: skip
+def test_who_wants_what(patterns: list[str], event: str, wanted: bool) -> None:
+    assert wants(patterns, event) is wanted
+
+
+def test_verifying_refuses_whatever_is_odd() -> None:
+    secret = "whsec_" + "A" * 43 + "="
+    whole = {"webhook-id": "x", "webhook-timestamp": "1000", "webhook-signature": "v1,abc"}
+    for change in ({"webhook-id": ""}, {"webhook-timestamp": "soon"}, {"webhook-timestamp": "9" * 20}, {"webhook-timestamp": "１０００"},
+                   {"webhook-timestamp": "-1000"}, {"webhook-signature": "v1,"}, {"webhook-signature": "v0,abc v1a,def"}, {}):  # fmt: skip
+        with pytest.raises(NotVerified):
+            verify(secret, whole | change, b"{}", 1000)
+    with pytest.raises(NotVerified):
+        verify("no secret at all", whole, b"{}", 1000)
