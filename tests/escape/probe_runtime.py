@@ -26,6 +26,18 @@ def syscall(number, *arguments):
     return -ctypes.get_errno() if answer == -1 else answer
 
 
+def _thirty_two():
+    """Machine code that makes a system call by the old gate: the number is its argument, all others are 0. Made before code is sealed."""
+    if os.uname().machine != "x86_64":
+        return None
+    # push rbx; mov eax, edi; xor ebx, ecx, edx, esi, edi; int 0x80; pop rbx; cdqe; ret
+    code = bytes.fromhex("53 89f8 31db 31c9 31d2 31f6 31ff cd80 5b 4898 c3")
+    _libc.mmap.restype = ctypes.c_void_p
+    at = _libc.mmap(None, 4096, 7, 0x22, -1, 0)
+    ctypes.memmove(at, code, len(code))
+    return ctypes.PYFUNCTYPE(ctypes.c_long, ctypes.c_int)(at)
+
+
 def parts(bundle):
     found, at = {}, 0
     while at < len(bundle):
@@ -49,6 +61,7 @@ class Realm:
         scope = {
             "channel": channel,
             "syscall": syscall,
+            "int80": self.marks.get("int80"),
             "ctypes": ctypes,
             "os": os,
             "resource": resource,
@@ -83,10 +96,11 @@ class Runtime:
 
     def prepare(self, settings):
         self.settings = dict(settings)
+        self.int80 = _thirty_two()
         if settings.get("fail_prepare"):
             raise RuntimeError(settings["fail_prepare"])
 
     def fresh(self):
         if self.settings.get("fail_fresh"):
             raise RuntimeError(self.settings["fail_fresh"])
-        return Realm({"seed": os.urandom(8).hex()})
+        return Realm({"seed": os.urandom(8).hex(), "int80": self.int80})

@@ -1,0 +1,252 @@
+"""Assume breach: native code runs inside a locked worker. What it tries is denied, by the filter and, without it, by the other walls.
+
+After every attack the canaries are untouched and another tenant's run is right; the parent neither dies, hangs nor grows.
+"""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.escape import owned_attacks
+from tests.escape.frame_fuzz import stream
+from tests.escape.owned_attacks import ATTACKS, Attack
+from tests.escape.probing import Echo, probe_job, probe_pool
+
+from lodger.sandbox import Limits, Outcome, Pool, Report
+from lodger.sandbox.escape.invariants import Canaries, children, resident_bytes
+from lodger.sandbox.job import Bundle, Job
+from lodger.sandbox.outcome import WORKER_MAY_REPORT
+
+RUNTIMES = ("quickjs", "quickjs-native", "wasm", "wasm_compiler")
+MIB = 1 << 20
+#: A gross bound: how long the event loop may stand still while a worker does its worst.
+_LONGEST_STILL_S = 1.0
+
+
+class Lag:
+    """Measures how long the event loop stands still."""
+
+    def __init__(self) -> None:
+        self.longest_s = 0.0
+        self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            self.longest_s = max(self.longest_s, time.monotonic() - before - 0.01)
+
+    async def stop(self) -> float:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        return self.longest_s
+
+
+@pytest.fixture
+def canaries() -> Iterator[Canaries]:
+    made = Canaries()
+    yield made
+    made.close()
+
+
+def told(report: Report) -> str:
+    if report.error is not None and "SIGSYS" in report.error.message:
+        return "killed"
+    return report.result if report.result is not None else f"{report.outcome}: {report.error and report.error.message}"
+
+
+def right(attack: Attack, verdict: str, bare: bool) -> bool:
+    if not bare:
+        return verdict == attack.held
+    return verdict.removeprefix("-").isdigit() and int(verdict) in attack.bare
+
+
+async def settled(pool: Pool, workers: int) -> None:
+    async with asyncio.timeout(20):
+        while len(pool.ready) < workers:  # noqa: ASYNC110 - the pool announces no readiness
+            await asyncio.sleep(0.001)
+
+
+async def tried(pool: Pool, canaries: Canaries, attacks: list[Attack], *, bare: bool) -> dict[str, str]:
+    """Try them all; give what was wrong, by attack."""
+    assert pool.zygote is not None
+    (zygote,) = children(pool.zygote.launcher_pid)
+    await pool.run(probe_job("done('1')"), Echo())
+    await settled(pool, 3)
+    canaries.settled(0 if os.geteuid() else 1)
+    wrong: dict[str, str] = {}
+    before = resident_bytes()
+    for attack in attacks:
+        await settled(pool, 3)
+        ids: dict[str, object] = {
+            "engine": os.getpid(), "zygote": zygote, "sibling": pool.ready[-1], "path": canaries.path, "port": canaries.port,
+            "secret": canaries.secret, "shm": 0x51077,
+        }  # fmt: skip
+        verdict = told(await pool.run(probe_job(owned_attacks.source(attack, ids), wall_ms=2000), Echo()))
+        next_run = await pool.run(probe_job("done('\"well\"')"), Echo())
+        await settled(pool, 3)
+        faults = canaries.touched()
+        if not right(attack, verdict, bare):
+            faults.append(f"ended as {verdict}, wanted {attack.bare if bare else attack.held}")
+        if next_run.result != '"well"':
+            faults.append(f"the next run ended as {next_run.outcome}")
+        if faults:
+            wrong[attack.name] = "; ".join(faults)
+    assert children(pool.zygote.launcher_pid) == (zygote,), "the zygote died"
+    assert resident_bytes() - before < 8 * MIB, "the parent grew"
+    return wrong
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_behind_all_walls(runtime: str, canaries: Canaries) -> None:
+    async def go() -> tuple[dict[str, str], float]:
+        pool = probe_pool(size=3, runtime=runtime)
+        await pool.start()
+        lag = Lag()
+        try:
+            return await tried(pool, canaries, list(ATTACKS), bare=False), await lag.stop()
+        finally:
+            await pool.stop()
+
+    wrong, still_s = asyncio.run(go())
+    assert wrong == {}
+    assert still_s < _LONGEST_STILL_S
+
+
+def test_without_the_filter_the_other_walls_hold(canaries: Canaries) -> None:
+    async def go() -> dict[str, str]:
+        pool = probe_pool(["seccomp"], size=3)
+        await pool.start()
+        try:
+            if missing := [wall for wall, stands in pool.walls.items() if not stands and wall != "seccomp"]:
+                pytest.skip(f"this host does not raise {', '.join(missing)}")
+            return await tried(pool, canaries, [attack for attack in ATTACKS if attack.bare], bare=True)
+        finally:
+            await pool.stop()
+
+    assert asyncio.run(go()) == {}
+
+
+def test_the_table_is_whole() -> None:
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 130
+    only_the_filter = {attack.name for attack in ATTACKS if not attack.bare}
+    assert {"signal-first", "limit-first", "signal-all", "own-socket-rights"} <= only_the_filter
+    assert all(
+        name.startswith("socket-")
+        for name in only_the_filter - {"signal-first", "limit-first", "signal-all", "own-socket-rights"}
+    )
+
+
+# -- its own socket --
+
+
+async def answered(code: str, without: tuple[str, ...] = (), **limits: int) -> tuple[Report, int]:
+    """Run native code and give its report, and by how many descriptors this process has more than before."""
+    pool = probe_pool(without, size=1)
+    await pool.start()
+    try:
+        await pool.run(probe_job("done('1')"), Echo())
+        await settled(pool, 1)
+        before = len(os.listdir("/proc/self/fd"))
+        report = await pool.run(probe_job(code, **limits), Echo())
+        await settled(pool, 1)
+        return report, len(os.listdir("/proc/self/fd")) - before
+    finally:
+        await pool.stop()
+
+
+CLAIMS = [outcome for outcome in Outcome if outcome not in WORKER_MAY_REPORT]
+
+
+@pytest.mark.parametrize("outcome", [*CLAIMS, "ok", "", "nonsense", "x" * 255])
+def test_outcomes_that_only_the_parent_decides(outcome: str) -> None:
+    report, _ = asyncio.run(answered(f"fail({str(outcome)!r}, '{{}}')"))
+    assert report.outcome is Outcome.PROTOCOL_ERROR
+
+
+@pytest.mark.parametrize("outcome", sorted(WORKER_MAY_REPORT - {Outcome.OK}))
+def test_outcomes_that_blame_its_own_script_are_taken(outcome: Outcome) -> None:
+    report, _ = asyncio.run(answered(f"fail({str(outcome)!r}, '{{}}')"))
+    assert report.outcome is outcome
+    assert outcome.blames == "tenant"
+
+
+def test_descriptors_that_it_sends_never_arrive() -> None:
+    code = """
+import _socket
+mine = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fileno=channel._descriptor)
+other = os.dup(channel._descriptor)
+frame = struct.pack("<IB", 5, 19) + b"\\x01text"
+for _ in range(20):
+    mine.sendmsg([frame], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("ii", other, other))])
+done("1")
+"""
+    report, more = asyncio.run(answered(code.replace("\\\\", "\\"), without=("seccomp", "rlimits")))
+    assert report.outcome is Outcome.OK, report
+    assert more == 0, "descriptors of the worker's came along with its frames"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "os.write(channel._descriptor, b'\\x10\\0')\nwhile True: time.sleep(1) if False else None",
+        "os.write(channel._descriptor, struct.pack('<IB', 100, 19) + b'x' * 50)\nwhile True: pass",
+        (
+            "frame = struct.pack('<IB', 1000, 19) + b'\\x01' + b'x' * 999\n"
+            "for at in range(len(frame)):\n    os.write(channel._descriptor, frame[at:at + 1])\nwhile True: pass"
+        ),
+    ],
+    ids=["half a head", "half a frame", "a byte at a time"],
+)
+def test_half_a_frame_and_then_nothing(code: str) -> None:
+    report, more = asyncio.run(answered(code, wall_ms=300, cpu_ms=5000))
+    assert report.outcome is Outcome.WALL_LIMIT
+    assert report.usage.wall_ms < 300 + 20 * 100
+    assert more == 0
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_fuzzed_frames_out_of_a_real_worker(seed: int) -> None:
+    wire, _ = stream(random.Random(f"owned/{seed}"))
+    body = wire[5:]  # the worker has said itself that it is armed
+    code = (
+        f"wire = {body!r}\nat = 0\nwhile at < len(wire):\n    at += os.write(channel._descriptor, wire[at:at + 4096])"
+    )
+    before = resident_bytes()
+    report, more = asyncio.run(answered(code, wall_ms=1000, frame_bytes=8192, result_bytes=4096))
+    assert report.outcome not in (Outcome.ENGINE_FAULT, Outcome.WORKER_LOST)
+    assert more == 0
+    assert resident_bytes() - before < 8 * MIB
+
+
+def test_what_it_says_of_itself_names_nobody_else() -> None:
+    """A tenant, an action or a tag inside a frame is text: who asks is known by the socket."""
+    host = Echo()
+    code = 'ask(1, \'echo\', \'{"tenant":"other","action":"x"}\'); hear(); done(\'1\')'
+
+    async def go() -> Report:
+        pool = probe_pool(size=1)
+        await pool.start()
+        try:
+            return await pool.run(Job(Bundle({"main.js": code}), Limits(), tag="mine", tenant="mine"), host)
+        finally:
+            await pool.stop()
+
+    assert asyncio.run(go()).outcome is Outcome.OK
+    assert host.asked == [("echo", '{"tenant":"other","action":"x"}')]
+
+
+def test_no_way_to_run_native_code_is_installed() -> None:
+    """What stands in for native code is in this folder, which no wheel carries."""
+    import lodger.sandbox
+
+    installed = Path(lodger.sandbox.__file__).parent
+    assert not [path for path in installed.rglob("*.py") if path.name in {"probe_runtime.py", "owned_attacks.py"}]
+    sources = "".join(path.read_text() for path in (installed / "child").glob("*.py"))
+    assert sources.count("exec(") == 1, (
+        "the zygote's one way to load a file by its path, out of the operator's own settings"
+    )
