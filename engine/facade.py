@@ -127,6 +127,8 @@ class Scripts(Shell[scripts.Scripts]):
     put = Verb(scripts.Scripts.put)
     get = Verb(scripts.Scripts.get)
     module = Verb(scripts.Scripts.module)
+    check = Verb(scripts.Scripts.check)
+    dry_run = Verb(scripts.Scripts.dry_run)
     versions = Verb(scripts.Scripts.versions)
     diff = Verb(scripts.Scripts.diff)
     rollback = Verb(scripts.Scripts.rollback)

@@ -32,6 +32,7 @@ from lodger.engine.verbs.grants import Grants
 from lodger.engine.verbs.metrics import Metrics
 from lodger.engine.verbs.module_check import ModuleCheck
 from lodger.engine.verbs.nodes import Nodes
+from lodger.engine.verbs.rehearsals import Rehearsals
 from lodger.engine.verbs.schedules import Schedules
 from lodger.engine.verbs.scripts import Scripts
 from lodger.engine.verbs.secrets import Secrets
@@ -61,7 +62,7 @@ class Engine:
         self.vault = Vault(Keyring(books.settings.secret_keys))
         self.secrets = Secrets(books, self.changed, self.vault)
         self.webhooks = Webhooks(books, self.changed, self.vault)
-        self.scripts = Scripts(books, self.changed, ModuleCheck(books.settings))
+        self.scripts = Scripts(books, self.changed, ModuleCheck(books.settings), Rehearsals(self))
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
         #: Set by :meth:`own_people`.

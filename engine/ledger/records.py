@@ -367,3 +367,27 @@ class Counters:
     skipped: dict[str, int]
     failures: int
     since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """How a run ended that left nothing behind.
+
+    Attributes:
+        effects: what it would have changed and sent, in the order of its calls.
+    """
+
+    outcome: Outcome
+    result: Json
+    error: ScriptError | None
+    logs: tuple[LogLine, ...]
+    usage: Usage
+    effects: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Whether a source is a script that could run, and if not, where not."""
+
+    ok: bool
+    problems: tuple[ScriptError, ...]

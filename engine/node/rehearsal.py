@@ -57,6 +57,15 @@ async def rehearse(
         dry_run=True,
         fetches=fetches,
     )
+    return await carry_out(engine, claim)
+
+
+async def carry_out(engine: "Engine", claim: Claim) -> Finished:
+    """Run a claim in walls of its own, which come and go with it; nothing is stored.
+
+    Raises:
+        SandboxError: the host cannot raise the walls.
+    """
     executor = SandboxExecutor.of(engine, workers=1)
     try:
         await executor.start()

@@ -160,7 +160,7 @@ class Route:
 #: Nouns whose things belong to tenants: listed without one they are everybody's.
 OF_TENANTS = {"schedules", "actions", "audit"}
 #: Verbs that ask with a body and change nothing.
-READING = {"schedules.preview", "schedules.what_if", "scripts.check"}
+READING = {"schedules.preview", "schedules.what_if", "scripts.check", "scripts.dry_run"}
 
 
 #: Verbs that change a thing which has an ETag.

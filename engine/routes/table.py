@@ -67,6 +67,8 @@ ROUTES: tuple[Route, ...] = (
     _route(f"GET {_SCRIPT}", "scripts.get", VIEWER),
     _route(f"PUT {_SCRIPT}/module", "scripts.put", EDITOR, raw="source", media="application/wasm"),
     _route(f"GET {_SCRIPT}/module", "scripts.module", VIEWER, media="application/wasm"),
+    _route(f"POST {_T}/check-script", "scripts.check", EDITOR),
+    _route(f"POST {_SCRIPT}/dry-run", "scripts.dry_run", EDITOR),
     _route(f"GET {_SCRIPT}/versions", "scripts.versions", VIEWER, most=100),
     _route(f"GET {_SCRIPT}/diff", "scripts.diff", VIEWER),
     _route(f"POST {_SCRIPT}/rollback", "scripts.rollback", EDITOR),

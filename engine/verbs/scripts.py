@@ -9,11 +9,12 @@ from lodger.engine.handlers import Handler
 from lodger.engine.identity import PLATFORM
 from lodger.engine.ledger import differences, keys, pages, scripts, tenants
 from lodger.engine.ledger.grants import encoded
-from lodger.engine.ledger.records import Page, Script, ScriptDiff, ScriptVersion
+from lodger.engine.ledger.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.ledger.script_content import Content, Given, read
 from lodger.engine.typed_params import read_fields
 from lodger.engine.verbs.module_check import ModuleCheck
 from lodger.engine.verbs.noun import UNCHANGED, Verbs
+from lodger.engine.verbs.rehearsals import Rehearsals
 
 # Inside the noun the word ``list`` is a verb.
 ScriptList = list[Script]
@@ -26,6 +27,7 @@ class Scripts(Verbs):
     """Scripts and their versions."""
 
     intake: ModuleCheck
+    rehearsals: Rehearsals
 
     def put(
         self,
@@ -106,6 +108,42 @@ class Scripts(Verbs):
         if known != content.digest:
             self.intake.demand(tenant_id, wasm, limits)
         return content
+
+    def check(self, tenant_id: str, source: Given) -> Checked:
+        """Say whether a source could run, before it is stored: the runtime parses all its files, in walls, and runs no line.
+
+        Raises:
+            InputError: script_empty, entry_missing, source_not_text, source_too_large, not_webassembly.
+            Unavailable: this host cannot raise the walls.
+        """
+        return self.rehearsals.check(tenant_id, source)
+
+    def dry_run(
+        self,
+        tenant_id: str,
+        name: str,
+        params: Json = None,
+        *,
+        version: int | None = None,
+        source: Given | None = None,
+        fetches: bool = False,
+    ) -> DryRun:
+        """Run a script once in real walls against the data of now; say how it ended and what it would have done.
+
+        Nothing is stored: no action, no effect, no mail. Of its requests (``fetch``) those leave that only read, GET and HEAD; the
+        others are shown.
+
+        Args:
+            version: the latest by default.
+            source: run this instead of what is stored, such as an edit that is not saved yet.
+            fetches: let all requests leave.
+
+        Raises:
+            NotFound: no such tenant, script or version.
+            InputError: not_rehearsable, and what is wrong with the source.
+            Unavailable: this host cannot raise the walls.
+        """
+        return self.rehearsals.dry_run(tenant_id, name, params, version, source, fetches=fetches)
 
     def get(self, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
         """Give a version, the latest by default; raises NotFound."""

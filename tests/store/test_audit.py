@@ -77,13 +77,41 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
 LOGGED = {"tokens.first": "tokens.create"}
 #: Verbs that only read.
 READS = {
-    "tenants.get", "tenants.list", "scripts.get", "scripts.versions", "scripts.diff", "scripts.list", "scripts.module",
-    "scripts.offered", "actions.running", "actions.overdue", "actions.compared", "nodes.list", "metrics.read", "metrics.text",
+    "actions.attempts",
+    "actions.compared",
+    "actions.get",
+    "actions.list",
+    "actions.logs",
+    "actions.overdue",
+    "actions.running",
+    "audit.export",
+    "audit.list",
+    "grants.list",
     "metrics.blocked",
-    "schedules.get", "schedules.list", "schedules.revisions", "schedules.diff", "schedules.counters", "schedules.last_run",
-    "schedules.preview", "actions.list", "actions.get", "actions.attempts", "actions.logs", "tokens.get", "tokens.list",
-    "audit.list", "audit.export", "grants.list", "secrets.list",
-}  # fmt: skip
+    "metrics.read",
+    "metrics.text",
+    "nodes.list",
+    "schedules.counters",
+    "schedules.diff",
+    "schedules.get",
+    "schedules.last_run",
+    "schedules.list",
+    "schedules.preview",
+    "schedules.revisions",
+    "scripts.check",
+    "scripts.diff",
+    "scripts.dry_run",
+    "scripts.get",
+    "scripts.list",
+    "scripts.module",
+    "scripts.offered",
+    "scripts.versions",
+    "secrets.list",
+    "tenants.get",
+    "tenants.list",
+    "tokens.get",
+    "tokens.list",
+}
 
 
 @pytest.fixture

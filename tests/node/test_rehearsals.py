@@ -1,0 +1,101 @@
+"""Rehearsals in real walls: a source that is only read, and a run that leaves nothing behind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.escape.commands import HELLO
+
+from lodger.engine.errors import InputError
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine
+from lodger.sandbox.outcome import Outcome
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine.open(tmp_path / "ledger.db", settings=Settings(sqlite_synchronous="NORMAL")) as opened:
+        opened.tenants.create("acme")
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "export default () => 1",
+        "export default async function ({ db }) { await db.carts.find({}) }",
+        "const a = 1; return a",
+        "#!/usr/bin/env lodger\nreturn 1",
+        "await kv.set('x', 1)",
+        "// nothing is exported\nreturn 1",
+        "import { f } from './lib.js';\nexport default () => f()",
+        "import { f } from './lib.js';\nf()",
+        "while (true) {}",
+        "throw new Error('not now')",
+        "function f() { return 1 } return f()",
+    ],
+)
+def test_what_could_run_passes_and_runs_no_line(engine: Engine, source: str) -> None:
+    files = {"main.js": source, "lib.js": "export const f = () => 1; for (;;) {}"}
+    assert engine.scripts.check("acme", files if "lib.js" in source else source).ok
+
+
+@pytest.mark.parametrize(
+    ("source", "file", "line"),
+    [
+        ("export default () => {\n  return 1 +;\n}", "main.js", 2),
+        ("const a = 1;\nconst a = 2;\nreturn a", "main.js", 2),
+        ("return 1\n}", "main.js", 2),
+        ("// export\nreturn (", "main.js", 2),
+        ({"main.js": "import './lib.js';\nexport default () => 1", "lib.js": "let x;\nlet x;"}, "lib.js", 2),
+        ({"main.js": "return 1", "unused.js": "\n\nfunction ("}, "unused.js", 3),
+        ("import './nowhere.js';\nexport default () => 1", "main.js", 1),
+    ],
+)
+def test_what_could_not_run_is_told_with_its_line(engine: Engine, source: object, file: str, line: int) -> None:
+    checked = engine.scripts.check("acme", source)  # type: ignore[arg-type]  # text or files
+    assert not checked.ok
+    (problem,) = checked.problems
+    assert (problem.file, problem.line) == (file, line), problem
+    assert problem.message
+
+
+def test_modules_are_compiled_and_nothing_is_stored(engine: Engine) -> None:
+    assert engine.scripts.check("acme", HELLO).ok
+    wrong = engine.scripts.check("acme", b"\0asm nonsense")
+    assert not wrong.ok
+    assert wrong.problems[0].message
+    with pytest.raises(InputError) as refused:
+        engine.scripts.check("acme", "")
+    assert refused.value.code == "script_empty"
+    assert engine.scripts.list("acme") == []
+    assert engine.audit.list("acme", verb="scripts.") == []
+
+
+def test_a_dry_run_of_what_is_stored_and_of_an_edit(engine: Engine) -> None:
+    engine.scripts.put(
+        "acme",
+        "job",
+        "export default async ({ kv, action }) => { console.log('hi'); await kv.add('n', 1); return action.input }",
+    )
+    ended = engine.scripts.dry_run("acme", "job", {"a": [1]})
+    assert (ended.outcome, ended.result) == (Outcome.OK, {"a": [1]})
+    assert [line.text for line in ended.logs] == ["hi"]
+    assert [effect["effect"] for effect in ended.effects] == ["kv.add"]
+    assert ended.usage.cpu_ms > 0
+    edited = engine.scripts.dry_run("acme", "unsaved", source="export default () => { throw new RangeError('no') }")
+    assert edited.outcome is Outcome.SCRIPT_ERROR
+    assert edited.error is not None
+    assert (edited.error.name, edited.error.line) == ("RangeError", 1)
+    assert engine.actions.list("acme") == []
+    assert [script.name for script in engine.scripts.list("acme")] == ["job"]
+
+
+def test_a_handler_is_not_rehearsed(engine: Engine) -> None:
+    @engine.handler("rebuild")
+    def rebuild() -> None:
+        raise AssertionError("it ran")
+
+    with pytest.raises(InputError) as refused:
+        engine.scripts.dry_run("@platform", "rebuild")
+    assert refused.value.code == "not_rehearsable"
