@@ -8,6 +8,7 @@ import pytest
 
 PUBLIC = {
     "lodger.engine": {"Engine"},
+    "lodger.engine.client": {"AsyncClient", "Client"},
     "lodger.sandbox": {
         "Bundle",
         "Host",

@@ -76,6 +76,15 @@ def _unambiguous(headers: Headers) -> None:
 
 def _readable(scope: Scope) -> None:
     """Refuse what is no text: two readers would put different letters in its place."""
+    segments = [unquote_to_bytes(segment) for segment in scope["raw_path"].split(b"/")]
+    if any(segment in {b".", b".."} or b"/" in segment or b"\\" in segment for segment in segments):
+        raise Refused(
+            400,
+            "path_invalid",
+            "this address climbs, or hides a slash in a name",
+            why="a reader on its way could take it for another",
+            fix="no name has / or \\, or is . or ..",
+        )
     for part in (scope["raw_path"], scope["query_string"]):
         try:
             unquote_to_bytes(part).decode()

@@ -15,11 +15,13 @@ from lodger.engine.verbs.scripts import Scripts
 from lodger.engine.verbs.secrets import Secrets
 from lodger.engine.verbs.tenants import Tenants
 from lodger.engine.verbs.tokens import Tokens
+from lodger.engine.verbs.webhooks import Webhooks
 
 NOUNS: dict[str, type] = {
     "tenants": Tenants,
     "grants": Grants,
     "secrets": Secrets,
+    "webhooks": Webhooks,
     "scripts": Scripts,
     "schedules": Schedules,
     "actions": Actions,
@@ -61,6 +63,11 @@ ROUTES: tuple[Route, ...] = (
     _route(f"PUT {_T}/secrets/{{name}}", "secrets.put", EDITOR, secret=True),
     _route(f"DELETE {_T}/secrets/{{name}}", "secrets.delete", EDITOR, status=204),
     _route("POST /secrets/rotate", "secrets.rotate", ADMIN),
+    _route(f"GET {_T}/webhooks", "webhooks.list", VIEWER),
+    _route(f"GET {_T}/webhooks/{{name}}", "webhooks.get", VIEWER),
+    _route(f"PUT {_T}/webhooks/{{name}}", "webhooks.put", EDITOR, secret=True),
+    _route(f"POST {_T}/webhooks/{{name}}/renew", "webhooks.renew", EDITOR, secret=True),
+    _route(f"DELETE {_T}/webhooks/{{name}}", "webhooks.delete", EDITOR, status=204),
     _route("GET /scripts/offered", "scripts.offered", VIEWER),
     _route(f"GET {_T}/scripts", "scripts.list", VIEWER),
     _route(f"PUT {_SCRIPT}", "scripts.put", EDITOR),

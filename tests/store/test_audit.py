@@ -274,7 +274,7 @@ async def acted(bench: Bench) -> list[tuple[str, str]]:
     with acting("bob", via="http"):
         await engine.tenants.create("beta")
     entries = [entry async for entry in engine.audit.export("beta")]
-    engine.threads.shutdown()
+    engine.threads.pool.shutdown()
     return [(entry.actor, entry.via) for entry in entries]
 
 

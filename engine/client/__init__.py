@@ -1,0 +1,21 @@
+"""The engine's verbs, asked of a server over HTTP: the same names, the same arguments, the same answers. It opens no ledger.
+
+``Client`` for scripts, Flask and Django, ``AsyncClient`` for asyncio. Names load on first use (PEP 562).
+"""
+
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the price of importing typing
+if TYPE_CHECKING:
+    from lodger.engine.client.aio import AsyncClient
+    from lodger.engine.client.blocking import Client
+
+__all__ = ["AsyncClient", "Client"]
+
+_HOMES = {"AsyncClient": "aio", "Client": "blocking"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"lodger.engine.client.{_HOMES[name]}"), name)

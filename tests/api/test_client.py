@@ -1,0 +1,383 @@
+"""The client against a real server: the same verbs with the same signatures, the same answers, the same errors."""
+
+import asyncio
+import inspect
+import re
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from tests.api.house import ONE, House, house
+from tests.escape.commands import HELLO
+from tests.store.intervals import EPOCH, VirtualClock, compile_intervals
+
+from lodger.engine import Engine as AsyncEngine
+from lodger.engine.acting import acting
+from lodger.engine.client import AsyncClient, Client
+from lodger.engine.errors import Conflict, InputError, NotFound, Unavailable
+from lodger.engine.ledger.records import Page, Schedule
+from lodger.engine.routes.table import NOT_HERE, NOUNS, ROUTES
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine
+from lodger.engine.vault.keyring import Keyring
+
+TWO = "export default () => 2"
+
+
+@pytest.fixture
+def lodge(tmp_path: Path) -> Iterator[House]:
+    Keyring(tmp_path / "keys").add()
+    with house(f"sqlite:///{tmp_path / 'served.db'}", secret_keys=tmp_path / "keys") as made:
+        yield made
+
+
+@pytest.fixture
+def client(lodge: House) -> Iterator[Client]:
+    with Client(lodge.url, lodge.token("admin")) as made:
+        yield made
+
+
+def test_every_noun_has_the_same_verbs_with_the_same_signatures(client: Client, lodge: House) -> None:
+    for noun, kind in NOUNS.items():
+        theirs, ours = getattr(lodge.engine, noun), getattr(client, noun)
+        shell = getattr(AsyncClient("http://x", "t"), noun)
+        verbs = {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
+        assert set(dir(ours)) == verbs
+        for verb in verbs - {name.partition(".")[2] for name in NOT_HERE if name.startswith(f"{noun}.")}:
+            wanted = inspect.signature(getattr(theirs, verb))
+            there = inspect.signature(getattr(ours, verb))
+            assert there == wanted, f"{noun}.{verb}"
+            awaited = inspect.signature(getattr(shell, verb))
+            assert list(awaited.parameters.values())[1:] == list(wanted.parameters.values())
+    for verb in ("run_at", "run_in"):
+        for one in (Client, AsyncClient):
+            mine = inspect.signature(getattr(one, verb)).parameters
+            assert list(mine.values()) == list(inspect.signature(getattr(Engine, verb)).parameters.values())
+
+
+def everything(engine: Any, said: Callable[[str, object], Any]) -> None:
+    """Carry out every verb that HTTP has; ``engine`` is an engine or a client, ``said`` is told every answer."""
+    tenants, scripts, schedules, actions = engine.tenants, engine.scripts, engine.schedules, engine.actions
+    said("tenants.create", tenants.create("acme", "Acme", {"cpu_ms": 500}, people=["a@example.com"]))
+    said("tenants.edit", tenants.edit("acme", limits={"concurrent_runs": 3}))
+    said("tenants.suspend", tenants.suspend("acme"))
+    said("tenants.resume", tenants.resume("acme"))
+    said("tenants.get", tenants.get("acme"))
+    said("tenants.list", tenants.list())
+    said("grants.give", engine.grants.give("acme", "fetch:example.com", "secret:KEY"))
+    said("grants.take", engine.grants.take("acme", "secret:KEY"))
+    said("grants.list", engine.grants.list("acme"))
+    said("grants.keep", engine.grants.keep("acme", None))
+    said("grants.people", engine.grants.people("acme", ["b@example.com"]))
+    said("secrets.put", engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"]))
+    said("secrets.list", engine.secrets.list("acme"))
+    said("secrets.delete", engine.secrets.delete("acme", "KEY"))
+    said("secrets.rotate", engine.secrets.rotate())
+    webhooks = engine.webhooks
+    made = said("webhooks.put", webhooks.put("acme", "hook", "https://example.com/in", events=["order.*"]))
+    assert made.secret
+    said("webhooks.put", webhooks.put("acme", "hook", "https://example.com/other"))
+    said("webhooks.renew", webhooks.renew("acme", "hook"))
+    said("webhooks.get", webhooks.get("acme", "hook"))
+    said("webhooks.list", webhooks.list("acme"))
+    said("webhooks.delete", webhooks.delete("acme", "hook"))
+    said("scripts.put", scripts.put("acme", "job", ONE, why="first"))
+    said("scripts.put", scripts.put("acme", "job", {"main.js": TWO, "a.js": "1"}, grants=["kv"], after_version=1))
+    said("scripts.put", scripts.put("acme", "wasm", HELLO, why="as bytes"))
+    said("scripts.module", scripts.module("acme", "wasm"))
+    said("scripts.get", scripts.get("acme", "job", 1))
+    said("scripts.versions", scripts.versions("acme", "job"))
+    said("scripts.diff", scripts.diff("acme", "job", 1))
+    said("scripts.rollback", scripts.rollback("acme", "job", 1))
+    said("scripts.list", scripts.list("acme"))
+    said("scripts.offered", scripts.offered())
+    said("scripts.check", scripts.check("acme", "return 1 +"))
+    said(
+        "scripts.dry_run",
+        scripts.dry_run("acme", "job", source="export default ({ action }) => action.input", params=[1]),
+    )
+    made = schedules.create(
+        "acme", "s", script="job", rules=["every 60", "every 60"], version=1, retry=2, expires_s=5.5, params={"a": None},
+        first_after=EPOCH - timedelta(hours=1), missed="all", why="because",
+    )  # fmt: skip
+    assert isinstance(said("schedules.create", made), Schedule)
+    said("schedules.edit", schedules.edit("acme", "s", params=None, end=EPOCH + timedelta(days=1), revision=1))
+    said("schedules.diff", schedules.diff("acme", "s", 1))
+    said("schedules.rollback", schedules.rollback("acme", "s", 1, why="back"))
+    said("schedules.revisions", schedules.revisions("acme", "s"))
+    said("schedules.pause", schedules.pause("acme", "s", note="a while", until=EPOCH + timedelta(hours=2)))
+    said("schedules.resume", schedules.resume("acme", "s"))
+    said("schedules.get", schedules.get("acme", "s"))
+    said("schedules.list", schedules.list("acme", state="armed"))
+    said("schedules.list", schedules.list(limit=1))
+    said("schedules.counters", schedules.counters("acme", "s"))
+    said("schedules.last_run", schedules.last_run("acme", "s"))
+    said("schedules.preview", schedules.preview("every 90", n=3, after=EPOCH))
+    asked = said("actions.run_now", actions.run_now(schedules.get("acme", "s"), params=[1], request_key="once"))
+    said("actions.run_now", actions.run_now("s", "acme", request_key="once"))
+    said("actions.get", actions.get(asked.id))
+    said("actions.get", actions.get(asked.id, "acme"))
+    said("actions.attempts", actions.attempts(asked.id))
+    said("actions.logs", actions.logs(asked.id, "acme"))
+    said("actions.cancel", actions.cancel(asked.id))
+    said("actions.replay", actions.replay(asked.id, newest=True))
+    said("actions.backfill", actions.backfill("s", "acme", start=EPOCH - timedelta(hours=3), end=EPOCH))
+    said("actions.run_at", actions.run_at("acme", "job", EPOCH + timedelta(days=1)))
+    said("actions.run_in", engine.run_in("acme", "job", timedelta(seconds=90)))
+    said("actions.run_in", engine.run_in("acme", "job", "2h"))
+    said("actions.list", actions.list("acme", made.id, origin="run_now", since=EPOCH))
+    said("actions.list", actions.list(state="cancelled", limit=1))
+    token = said("tokens.create", engine.tokens.create("x", "editor", "acme", expires_at=EPOCH + timedelta(days=9)))
+    said("tokens.get", engine.tokens.get(token.token.prefix))
+    said("tokens.revoke", engine.tokens.revoke(token.token.id))
+    said("tokens.list", engine.tokens.list("acme"))
+    said("audit.list", engine.audit.list("acme", verb="schedules."))
+    said("audit.export", list(engine.audit.export("acme", since=EPOCH)))
+    said("schedules.delete", schedules.delete("acme", "s"))
+    said("tenants.delete", tenants.delete("acme"))
+
+
+def plain(value: object) -> str:
+    """Give a value without what differs between two ledgers: ids, tokens, keys, who, which way, how long."""
+    text = repr(value).replace("TzInfo(0)", "datetime.timezone.utc")
+    for pattern, instead in (
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
+        (r"lodger_[a-z2-7]{10}(_[\w-]{43})?", "TOKEN"),
+        (r"(key_id|actor|created_by|via|request_id)(=|': )('[^']*'|None)", r"\1"),
+        (r"usage=Usage\([^)]*\)", "usage"),
+        (r"secret='[^']*'", "secret"),
+        (r"next='[^']*'", "next"),
+    ):
+        text = re.sub(pattern, instead, text)
+    return f"{type(value).__name__} {text}"
+
+
+def same(theirs: list[tuple[str, str]], ours: list[tuple[str, str]]) -> None:
+    for there, here in zip(theirs, ours, strict=True):
+        assert there == here
+
+
+def answers(engine: Any) -> list[tuple[str, str]]:
+    told: list[tuple[str, str]] = []
+
+    def said(verb: str, answer: Any) -> Any:
+        told.append((verb, plain(answer)))
+        return answer
+
+    everything(engine, said)
+    return told
+
+
+@pytest.fixture
+def local(tmp_path: Path, lodge: House) -> list[tuple[str, str]]:
+    settings = Settings(
+        sqlite_synchronous="NORMAL", min_interval_s=1, secret_keys=tmp_path / "keys", concurrent_runs=100
+    )
+    with Engine.open(
+        tmp_path / "here.db", clock=VirtualClock(), settings=settings, compile_schedule=compile_intervals
+    ) as engine:
+        return answers(engine)
+
+
+def test_a_server_answers_what_the_engine_itself_answers(client: Client, local: list[tuple[str, str]]) -> None:
+    same(answers(client), local)
+    assert {verb for verb, _ in local} | set(NOT_HERE) == {route.name for route in ROUTES} | set(NOT_HERE)
+
+
+class Waiting:
+    """An async engine or client, asked as if it were a synchronous one."""
+
+    def __init__(self, inner: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.inner, self.loop = inner, loop
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.inner, name)
+        if not callable(found):
+            return Waiting(found, self.loop)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = found(*args, **kwargs)
+            if hasattr(given, "__aiter__"):
+                given = gathered(given)
+            return self.loop.run_until_complete(given)
+
+        return call
+
+
+async def gathered(stream: Any) -> list[Any]:
+    return [each async for each in stream]
+
+
+def test_the_async_client_answers_the_same(lodge: House, local: list[tuple[str, str]]) -> None:
+    loop = asyncio.new_event_loop()
+    client = AsyncClient(lodge.url, lodge.token("admin"))
+    try:
+        assert loop.run_until_complete(client.me())["role"] == "admin"
+        same(answers(Waiting(client, loop)), local)
+    finally:
+        loop.run_until_complete(client.close())
+        loop.close()
+
+
+def test_errors_are_those_of_the_engine(client: Client) -> None:
+    client.tenants.create("acme")
+    for call, kind, code in (
+        (lambda: client.tenants.get("nobody"), NotFound, "tenant_unknown"),
+        (lambda: client.tenants.create("acme"), Conflict, "tenant_exists"),
+        (lambda: client.scripts.put("acme", "x", ""), InputError, "script_empty"),
+        (lambda: client.schedules.preview("every nonsense"), InputError, "rule_invalid"),
+        (lambda: client.schedules.pause("acme", "s", until=datetime(2027, 1, 1)), Exception, None),
+        (lambda: client.tokens.first("x"), InputError, "verb_local"),
+        (lambda: client.actions.run_now("s"), InputError, "verb_local"),
+    ):
+        with pytest.raises(kind) as refused:
+            call()
+        assert code is None or refused.value.code == code
+    with pytest.raises(InputError) as told:
+        client.schedules.preview("every nonsense")
+    assert told.value.index == 0
+    with pytest.raises(TypeError):
+        client.tenants.create()  # type: ignore[call-arg]  # as Python itself would
+    with pytest.raises(AttributeError):
+        client.tenants.destroy("acme")  # type: ignore[attr-defined]  # there is no such verb
+
+
+def test_who_and_why_go_along(client: Client, lodge: House) -> None:
+    with acting(why="größer, ticket 4711"):
+        client.tenants.create("acme")
+    row = lodge.engine.audit.list("acme")[0]
+    assert (row.why, row.via) == ("größer, ticket 4711", "http")
+
+
+def test_lists_are_whole_unless_a_page_is_asked_for(client: Client, lodge: House) -> None:
+    for number in range(2300):
+        with lodge.engine.books.database.write() as connection:
+            connection.exec_driver_sql(
+                "insert into lodger_tenants (id, name, state, generation, limits, created_us) values (?, 'x', 'active', 1, '{}', 0)",
+                (f"t{number:04}",),
+            )
+    whole = client.tenants.list()
+    assert len(whole) == 2300
+    assert whole.next is None
+    page = client.tenants.list(limit=1500)
+    assert (len(page), [tenant.id for tenant in page][-1]) == (1500, "t1499")
+    assert isinstance(page, Page)
+    assert client.tenants.list(limit=10, cursor=page.next)[0].id == "t1500"
+
+
+def test_a_request_that_got_lost_is_sent_again_and_done_once(lodge: House) -> None:
+    """A proxy that loses the first answer, after it has let the request through."""
+    with Flaky(lodge.port) as flaky, Client(f"http://127.0.0.1:{flaky.port}", lodge.token("admin")) as client:
+        client.tenants.create("acme")
+        client.scripts.put("acme", "job", ONE)
+        flaky.lose = 1
+        asked = client.run_in("acme", "job", "90s")
+        assert flaky.lose == 0
+        assert [action.id for action in lodge.engine.actions.list("acme")] == [asked.id]
+        flaky.lose = 1
+        with pytest.raises(Unavailable) as lost:
+            client.tokens.create("x", "admin")
+        assert lost.value.code == "server_unreachable", "a secret is not asked for twice"
+
+
+class Flaky:
+    """Passes connections on; loses the answers of as many as it is told."""
+
+    def __init__(self, port: int) -> None:
+        self.behind, self.lose = port, 0
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        self.accepting = threading.Thread(target=self._accept)
+        self.accepting.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+        for thread in [self.accepting, *self.threads]:
+            thread.join()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                here, _ = self.listening.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self._pass, args=(here,))
+            thread.start()
+            self.threads.append(thread)
+
+    def _pass(self, here: socket.socket) -> None:
+        with closing(here), socket.create_connection(("127.0.0.1", self.behind)) as there:
+            while True:
+                for readable in select.select([here, there], [], [])[0]:
+                    data = readable.recv(65536)
+                    if readable is there and data and self.lose:
+                        self.lose -= 1
+                        return
+                    if not data:
+                        return
+                    (there if readable is here else here).sendall(data)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "acme/schedules/s", "a\\b", "../schedules/s"])
+def test_a_name_never_turns_into_another_address(client: Client, lodge: House, name: str) -> None:
+    """What would climb in the path, or be two segments of it, deletes something else: it is not sent."""
+    lodge.furnish()
+    for call in (
+        lambda: client.schedules.delete("acme", name),
+        lambda: client.tenants.delete(name),
+        lambda: client.scripts.put("acme", name, ONE),
+    ):
+        with pytest.raises(InputError) as refused:
+            call()
+        assert refused.value.code == "name_invalid"
+    assert lodge.engine.schedules.get("acme", "s").state == "armed"
+    token = lodge.token("admin").encode()
+    for path in (
+        b"acme%2fschedules%2fs",
+        b"acme/schedules/../../acme",
+        b"acme/schedules/%2e%2e",
+        b"acme%5cx",
+        b"acme/./schedules/s",
+    ):
+        said = (
+            b"DELETE /api/v1/tenants/"
+            + path
+            + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer "
+            + token
+        )
+        assert lodge.raw(said + b"\r\n\r\n").startswith(b"HTTP/1.1 400"), path
+    assert lodge.engine.schedules.get("acme", "s").state == "armed"
+
+
+def test_nobody_at_home(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with Client(url, "lodger_x") as client, pytest.raises(Unavailable) as refused:
+            client.tenants.list()
+    assert refused.value.code == "server_unreachable"
+    for wrong in ("ftp://x", "localhost", "http://", "http://a:b@c", "http://x?y=1"):
+        with pytest.raises(InputError):
+            Client(wrong, "t")
+    with pytest.raises(InputError):
+        Client("http://x", "to\nken")
+
+
+async def compared(folder: Path) -> bool:
+    async with AsyncEngine.open(str(folder / "x.db")) as engine:
+        return (await engine.tenants.create("a")).id == "a"
+
+
+def test_the_async_engine_still_carries(tmp_path: Path) -> None:
+    assert asyncio.run(compared(tmp_path))
