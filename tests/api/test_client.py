@@ -61,8 +61,13 @@ def test_every_noun_has_the_same_verbs_with_the_same_signatures(client: Client, 
             assert list(mine.values()) == list(inspect.signature(getattr(Engine, verb)).parameters.values())
 
 
-def everything(engine: Any, said: Callable[[str, object], Any]) -> None:
-    """Carry out every verb that HTTP has; ``engine`` is an engine or a client, ``said`` is told every answer."""
+def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) -> None:
+    """Carry out every verb that HTTP has; ``engine`` is an engine or a client of ``ledger``'s, ``said`` is told every answer."""
+
+    def sql(statement: str) -> None:
+        with ledger.books.database.write() as connection:
+            connection.exec_driver_sql(statement)
+
     tenants, scripts, schedules, actions = engine.tenants, engine.scripts, engine.schedules, engine.actions
     said("tenants.create", tenants.create("acme", "Acme", {"cpu_ms": 500}, people=["a@example.com"]))
     said("tenants.edit", tenants.edit("acme", limits={"concurrent_runs": 3}))
@@ -126,6 +131,16 @@ def everything(engine: Any, said: Callable[[str, object], Any]) -> None:
     said("actions.attempts", actions.attempts(asked.id))
     said("actions.logs", actions.logs(asked.id, "acme"))
     said("actions.cancel", actions.cancel(asked.id))
+    sql(f"update lodger_actions set state = 'failed' where id = '{asked.id}'")
+    said("actions.retry", actions.retry(asked.id))
+    said("actions.compared", actions.compared(asked.id))
+    said("actions.running", actions.running("acme"))
+    said("actions.overdue", actions.overdue("acme", grace_s=0.5, limit=5))
+    said("actions.overdue", actions.overdue())
+    said("nodes.list", engine.nodes.list(gone=True))
+    said("metrics.read", [metric.name for metric in engine.metrics.read()])
+    said("metrics.blocked", engine.metrics.blocked())
+    said("actions.cancel", actions.cancel(asked.id))
     said("actions.replay", actions.replay(asked.id, newest=True))
     said("actions.backfill", actions.backfill("s", "acme", start=EPOCH - timedelta(hours=3), end=EPOCH))
     said("actions.run_at", actions.run_at("acme", "job", EPOCH + timedelta(days=1)))
@@ -163,14 +178,14 @@ def same(theirs: list[tuple[str, str]], ours: list[tuple[str, str]]) -> None:
         assert there == here
 
 
-def answers(engine: Any) -> list[tuple[str, str]]:
+def answers(engine: Any, ledger: Engine) -> list[tuple[str, str]]:
     told: list[tuple[str, str]] = []
 
     def said(verb: str, answer: Any) -> Any:
         told.append((verb, plain(answer)))
         return answer
 
-    everything(engine, said)
+    everything(engine, ledger, said)
     return told
 
 
@@ -182,11 +197,13 @@ def local(tmp_path: Path, lodge: House) -> list[tuple[str, str]]:
     with Engine.open(
         tmp_path / "here.db", clock=VirtualClock(), settings=settings, compile_schedule=compile_intervals
     ) as engine:
-        return answers(engine)
+        return answers(engine, engine)
 
 
-def test_a_server_answers_what_the_engine_itself_answers(client: Client, local: list[tuple[str, str]]) -> None:
-    same(answers(client), local)
+def test_a_server_answers_what_the_engine_itself_answers(
+    client: Client, local: list[tuple[str, str]], lodge: House
+) -> None:
+    same(answers(client, lodge.engine), local)
     assert {verb for verb, _ in local} | set(NOT_HERE) == {route.name for route in ROUTES} | set(NOT_HERE)
 
 
@@ -219,7 +236,7 @@ def test_the_async_client_answers_the_same(lodge: House, local: list[tuple[str, 
     client = AsyncClient(lodge.url, lodge.token("admin"))
     try:
         assert loop.run_until_complete(client.me())["role"] == "admin"
-        same(answers(Waiting(client, loop)), local)
+        same(answers(Waiting(client, loop), lodge.engine), local)
     finally:
         loop.run_until_complete(client.close())
         loop.close()

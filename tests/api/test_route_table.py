@@ -144,7 +144,7 @@ def test_things_of_other_tenants_answer_like_absent_ones(lodge: House) -> None:
 
 
 NO_ROUTES = ["/", "/api", "/api/v1", "/api/v1/", "/api/v2/tenants", "/docs", "/redoc", "/openapi.json", "/favicon.ico",
-     "/api/v1/tenants/", "/api/v1//tenants", "/api/v1/../v1/tenants", "/API/V1/TENANTS", "/api/v1/tenants/acme%2f..%2fother"]  # fmt: skip
+     "/api/v1/tenants/", "/api/v1//tenants", "/API/V1/TENANTS"]  # fmt: skip
 
 
 def test_what_is_no_route_is_denied_before_it_is_looked_for(open_house: House, subtests: pytest.Subtests) -> None:
