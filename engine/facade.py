@@ -183,11 +183,12 @@ class Engine(Shell[sync.Engine]):
         name: str | None = None,
         *,
         apply_effects: "ApplyEffects | None" = None,
+        couriers: bool = True,
     ) -> AsyncIterator["Node"]:
         """Run a node for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
         from lodger.engine.node.node import Node
 
-        made = Node(self.inner, executor, name, apply_effects=apply_effects)
+        made = Node(self.inner, executor, name, apply_effects=apply_effects, couriers=couriers)
         try:
             await made.start()
             yield made

@@ -153,6 +153,7 @@ class Actions(Shell[actions.Actions]):
     get = Verb(actions.Actions.get)
     attempts = Verb(actions.Actions.attempts)
     logs = Verb(actions.Actions.logs)
+    deliveries = Verb(actions.Actions.deliveries)
     run_at = Verb(actions.Actions.run_at)
     run_in = Verb(actions.Actions.run_in)
     run_now = Verb(actions.Actions.run_now)

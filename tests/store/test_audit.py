@@ -63,6 +63,15 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     ),
     "actions.retry": lambda engine: engine.actions.retry(failed(engine)),
     "actions.cancel": lambda engine: engine.actions.cancel(engine.actions.run_now("s", "acme").id),
+    "webhooks.put": lambda engine: engine.webhooks.put("acme", "hook", "https://example.com/in"),
+    "webhooks.renew": lambda engine: (
+        engine.webhooks.put("acme", "hook", "https://example.com/in"),
+        engine.webhooks.renew("acme", "hook"),
+    ),
+    "webhooks.delete": lambda engine: (
+        engine.webhooks.put("acme", "hook", "https://example.com/in"),
+        engine.webhooks.delete("acme", "hook"),
+    ),
     "secrets.put": lambda engine: engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"]),
     "secrets.delete": lambda engine: (
         engine.secrets.put("acme", "KEY", "a value of some length"),
@@ -79,6 +88,7 @@ LOGGED = {"tokens.first": "tokens.create"}
 READS = {
     "actions.attempts",
     "actions.compared",
+    "actions.deliveries",
     "actions.get",
     "actions.list",
     "actions.logs",
@@ -111,6 +121,8 @@ READS = {
     "tenants.list",
     "tokens.get",
     "tokens.list",
+    "webhooks.get",
+    "webhooks.list",
 }
 
 
