@@ -2,32 +2,29 @@
 
 import asyncio
 import inspect
-import re
 import select
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from tests.api.every_verb import answers, same
 from tests.api.house import ONE, House, house
-from tests.escape.commands import HELLO
-from tests.store.intervals import EPOCH, VirtualClock, compile_intervals
+from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine import Engine as AsyncEngine
 from lodger.engine.acting import acting
 from lodger.engine.client import AsyncClient, Client
 from lodger.engine.errors import Conflict, InputError, NotFound, Unavailable
-from lodger.engine.ledger.records import Page, Schedule
+from lodger.engine.ledger.records import Page
 from lodger.engine.routes.table import NOT_HERE, NOUNS, ROUTES
 from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
-
-TWO = "export default () => 2"
 
 
 @pytest.fixture
@@ -59,135 +56,6 @@ def test_every_noun_has_the_same_verbs_with_the_same_signatures(client: Client, 
         for one in (Client, AsyncClient):
             mine = inspect.signature(getattr(one, verb)).parameters
             assert list(mine.values()) == list(inspect.signature(getattr(Engine, verb)).parameters.values())
-
-
-def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) -> None:
-    """Carry out every verb that HTTP has; ``engine`` is an engine or a client of ``ledger``'s, ``said`` is told every answer."""
-
-    def sql(statement: str) -> None:
-        with ledger.books.database.write() as connection:
-            connection.exec_driver_sql(statement)
-
-    tenants, scripts, schedules, actions = engine.tenants, engine.scripts, engine.schedules, engine.actions
-    said("tenants.create", tenants.create("acme", "Acme", {"cpu_ms": 500}, people=["a@example.com"]))
-    said("tenants.edit", tenants.edit("acme", limits={"concurrent_runs": 3}))
-    said("tenants.suspend", tenants.suspend("acme"))
-    said("tenants.resume", tenants.resume("acme"))
-    said("tenants.get", tenants.get("acme"))
-    said("tenants.list", tenants.list())
-    said("grants.give", engine.grants.give("acme", "fetch:example.com", "secret:KEY"))
-    said("grants.take", engine.grants.take("acme", "secret:KEY"))
-    said("grants.list", engine.grants.list("acme"))
-    said("grants.keep", engine.grants.keep("acme", None))
-    said("grants.people", engine.grants.people("acme", ["b@example.com"]))
-    said("secrets.put", engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"]))
-    said("secrets.list", engine.secrets.list("acme"))
-    said("secrets.delete", engine.secrets.delete("acme", "KEY"))
-    said("secrets.rotate", engine.secrets.rotate())
-    webhooks = engine.webhooks
-    made = said("webhooks.put", webhooks.put("acme", "hook", "https://example.com/in", events=["order.*"]))
-    assert made.secret
-    said("webhooks.put", webhooks.put("acme", "hook", "https://example.com/other"))
-    said("webhooks.renew", webhooks.renew("acme", "hook"))
-    said("webhooks.get", webhooks.get("acme", "hook"))
-    said("webhooks.list", webhooks.list("acme"))
-    said("webhooks.delete", webhooks.delete("acme", "hook"))
-    said("scripts.put", scripts.put("acme", "job", ONE, why="first"))
-    said("scripts.put", scripts.put("acme", "job", {"main.js": TWO, "a.js": "1"}, grants=["kv"], after_version=1))
-    said("scripts.put", scripts.put("acme", "wasm", HELLO, why="as bytes"))
-    said("scripts.module", scripts.module("acme", "wasm"))
-    said("scripts.get", scripts.get("acme", "job", 1))
-    said("scripts.versions", scripts.versions("acme", "job"))
-    said("scripts.diff", scripts.diff("acme", "job", 1))
-    said("scripts.rollback", scripts.rollback("acme", "job", 1))
-    said("scripts.list", scripts.list("acme"))
-    said("scripts.offered", scripts.offered())
-    said("scripts.check", scripts.check("acme", "return 1 +"))
-    said(
-        "scripts.dry_run",
-        scripts.dry_run("acme", "job", source="export default ({ action }) => action.input", params=[1]),
-    )
-    made = schedules.create(
-        "acme", "s", script="job", rules=["every 60", "every 60"], version=1, retry=2, expires_s=5.5, params={"a": None},
-        first_after=EPOCH - timedelta(hours=1), missed="all", why="because",
-    )  # fmt: skip
-    assert isinstance(said("schedules.create", made), Schedule)
-    said("schedules.edit", schedules.edit("acme", "s", params=None, end=EPOCH + timedelta(days=1), revision=1))
-    said("schedules.diff", schedules.diff("acme", "s", 1))
-    said("schedules.rollback", schedules.rollback("acme", "s", 1, why="back"))
-    said("schedules.revisions", schedules.revisions("acme", "s"))
-    said("schedules.pause", schedules.pause("acme", "s", note="a while", until=EPOCH + timedelta(hours=2)))
-    said("schedules.resume", schedules.resume("acme", "s"))
-    said("schedules.get", schedules.get("acme", "s"))
-    said("schedules.list", schedules.list("acme", state="armed"))
-    said("schedules.list", schedules.list(limit=1))
-    said("schedules.counters", schedules.counters("acme", "s"))
-    said("schedules.last_run", schedules.last_run("acme", "s"))
-    said("schedules.preview", schedules.preview("every 90", n=3, after=EPOCH))
-    asked = said("actions.run_now", actions.run_now(schedules.get("acme", "s"), params=[1], request_key="once"))
-    said("actions.run_now", actions.run_now("s", "acme", request_key="once"))
-    said("actions.get", actions.get(asked.id))
-    said("actions.get", actions.get(asked.id, "acme"))
-    said("actions.attempts", actions.attempts(asked.id))
-    said("actions.logs", actions.logs(asked.id, "acme"))
-    said("actions.deliveries", actions.deliveries(asked.id))
-    said("actions.cancel", actions.cancel(asked.id))
-    sql(f"update lodger_actions set state = 'failed' where id = '{asked.id}'")
-    said("actions.retry", actions.retry(asked.id))
-    said("actions.compared", actions.compared(asked.id))
-    said("actions.running", actions.running("acme"))
-    said("actions.overdue", actions.overdue("acme", grace_s=0.5, limit=5))
-    said("actions.overdue", actions.overdue())
-    said("nodes.list", engine.nodes.list(gone=True))
-    said("metrics.read", [metric.name for metric in engine.metrics.read()])
-    said("metrics.blocked", engine.metrics.blocked())
-    said("actions.cancel", actions.cancel(asked.id))
-    said("actions.replay", actions.replay(asked.id, newest=True))
-    said("actions.backfill", actions.backfill("s", "acme", start=EPOCH - timedelta(hours=3), end=EPOCH))
-    said("actions.run_at", actions.run_at("acme", "job", EPOCH + timedelta(days=1)))
-    said("actions.run_in", engine.run_in("acme", "job", timedelta(seconds=90)))
-    said("actions.run_in", engine.run_in("acme", "job", "2h"))
-    said("actions.list", actions.list("acme", made.id, origin="run_now", since=EPOCH))
-    said("actions.list", actions.list(state="cancelled", limit=1))
-    token = said("tokens.create", engine.tokens.create("x", "editor", "acme", expires_at=EPOCH + timedelta(days=9)))
-    said("tokens.get", engine.tokens.get(token.token.prefix))
-    said("tokens.revoke", engine.tokens.revoke(token.token.id))
-    said("tokens.list", engine.tokens.list("acme"))
-    said("audit.list", engine.audit.list("acme", verb="schedules."))
-    said("audit.export", list(engine.audit.export("acme", since=EPOCH)))
-    said("schedules.delete", schedules.delete("acme", "s"))
-    said("tenants.delete", tenants.delete("acme"))
-
-
-def plain(value: object) -> str:
-    """Give a value without what differs between two ledgers: ids, tokens, keys, who, which way, how long."""
-    text = repr(value).replace("TzInfo(0)", "datetime.timezone.utc")
-    for pattern, instead in (
-        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
-        (r"lodger_[a-z2-7]{10}(_[\w-]{43})?", "TOKEN"),
-        (r"(key_id|actor|created_by|via|request_id)(=|': )('[^']*'|None)", r"\1"),
-        (r"usage=Usage\([^)]*\)", "usage"),
-        (r"secret='[^']*'", "secret"),
-        (r"next='[^']*'", "next"),
-    ):
-        text = re.sub(pattern, instead, text)
-    return f"{type(value).__name__} {text}"
-
-
-def same(theirs: list[tuple[str, str]], ours: list[tuple[str, str]]) -> None:
-    for there, here in zip(theirs, ours, strict=True):
-        assert there == here
-
-
-def answers(engine: Any, ledger: Engine) -> list[tuple[str, str]]:
-    told: list[tuple[str, str]] = []
-
-    def said(verb: str, answer: Any) -> Any:
-        told.append((verb, plain(answer)))
-        return answer
-
-    everything(engine, ledger, said)
-    return told
 
 
 @pytest.fixture
