@@ -1,10 +1,21 @@
 """``lodger bench walls`` as people run it."""
 
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
 from tests.e2e.command import lodger
 
+from lodger.engine.bench.wall_cases import RUNTIMES, cases
+from lodger.engine.bench.wall_picture import picture
+from lodger.engine.bench.walls import figure
+from lodger.engine.cli.bench_walls import spread
 
-def test_figures_of_every_limit() -> None:
-    done = lodger("bench", "walls", "--runtime", "quickjs-native", "--samples", "2", "--json")
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_figures_of_every_limit(runtime: str, tmp_path: Path) -> None:
+    place = tmp_path / "walls.svg"
+    done = lodger("bench", "walls", "--runtime", runtime, "--samples", "2", "--json", "--svg", place)
     body = done.json
     assert {figure["unit"] for figure in body["figures"]} == {"ms", "MiB"}
     assert all(figure["samples"] == 2 and figure["most"] >= figure["p50"] for figure in body["figures"])
@@ -12,7 +23,30 @@ def test_figures_of_every_limit() -> None:
         "a gross bound: the exact one needs a quiet host"
     )
     assert body["holds"] == all(figure["holds"] for figure in body["figures"])
+    dots = [each for each in ElementTree.parse(place).iter() if each.tag.endswith("circle")]
+    assert len(dots) == 2 * len(body["figures"])
 
 
-def test_a_runtime_that_is_not_there() -> None:
-    assert lodger("bench", "walls", "--runtime", "nope").code == 2
+def test_people_see_a_row_and_its_spread() -> None:
+    done = lodger("bench", "walls", "--runtime", "quickjs-native", "--samples", "1")
+    assert done.code == 0
+    rows = [line for line in done.out.splitlines() if line.startswith("quickjs-native")]
+    assert len(rows) == len(cases("quickjs-native"))
+    assert all("│" in row and "█" in row for row in rows)
+
+
+@pytest.mark.parametrize("arguments", [("--runtime", "nope"), ("--check", "--samples", "99")])
+def test_what_cannot_be_measured(arguments: tuple[str, ...]) -> None:
+    assert lodger("bench", "walls", *arguments).code == 2
+
+
+def test_a_promise_that_does_not_hold_is_seen() -> None:
+    loop, memory = cases("quickjs")[0], cases("quickjs")[-1]
+    assert figure("quickjs", loop, [1.0] * 99 + [250.0]).holds
+    assert not figure("quickjs", loop, [1.0] * 98 + [101.0] * 2).holds, "99 of 100 within 100 ms"
+    assert not figure("quickjs", loop, [1.0] * 99 + [250.1]).holds, "each within 250 ms"
+    assert figure("quickjs", memory, [40.0]).holds
+    assert not figure("quickjs-native", memory, [16.1]).holds
+    far = figure("quickjs", loop, [-5.0, 1.0, 900.0])
+    assert (spread(far)[0], spread(far)[-1]) == ("█", "▄")
+    assert "<svg" in picture([far])
