@@ -139,6 +139,23 @@ class Settings(BaseSettings):
         description="what executes scripts on this node; quickjs-native has no WebAssembly around the engine: only for a node "
         "whose scripts are all trusted",
     )
+    profile: str = Field(
+        default="untrusted",
+        pattern="^(untrusted|trusted)$",
+        description="untrusted refuses to run below walls_minimum; trusted runs with the walls that the host has",
+    )
+    walls_minimum: int = Field(
+        default=4,
+        ge=0,
+        le=6,
+        description="how many of no_new_privs, seccomp, rlimits, landlock, namespaces and cgroup must stand for profile "
+        "untrusted; the first three and cpu_timer always must",
+    )
+    cgroup: Path | None = Field(
+        default=None,
+        description="folder of cgroup v2 in which a node makes the group of its workers, with memory_budget_bytes for all; "
+        "none: the one that systemd delegates (Delegate=yes), if any",
+    )
     database: str = Field(
         default="lodger.db",
         description="where the command line finds the ledger: a SQLite file's path or a database URL",

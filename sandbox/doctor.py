@@ -31,6 +31,10 @@ class Finding:
     remedy: str = ""
 
 
+def _layers(standing: dict[str, str]) -> int:
+    return sum(not standing.get(name, "not raised") for name in LAYERS)
+
+
 class Doctor:
     """Examines the host; with a running zygote's report, what really stands."""
 
@@ -49,19 +53,30 @@ class Doctor:
         return tuple(findings)
 
     @staticmethod
-    def as_json(findings: tuple[Finding, ...], profile: str = "untrusted") -> dict[str, Any]:
+    def as_json(
+        findings: tuple[Finding, ...], profile: str = "untrusted", minimum: int | None = None
+    ) -> dict[str, Any]:
         """Give the object that ``lodger doctor --json`` prints."""
+        standing = {finding.wall: finding.why for finding in findings}
+        verdict: dict[str, Any] = {"profile": profile, "ok": True, "layers": _layers(standing)}
+        verdict["minimum"] = MINIMUM if minimum is None else minimum
         try:
-            Doctor.demand(profile, {finding.wall: finding.why for finding in findings})
+            Doctor.demand(profile, standing, minimum=minimum)
         except WallUnavailable as refusal:
-            verdict: dict[str, Any] = {"profile": profile, "ok": False, "problem": refusal.as_dict()}
-        else:
-            verdict = {"profile": profile, "ok": True}
+            verdict |= {"ok": False, "problem": refusal.as_dict()}
         return {**verdict, "walls": [asdict(finding) for finding in findings]}
 
     @staticmethod
-    def demand(profile: str, standing: dict[str, str], *, taken_away: str = "") -> None:
-        """Check the minimum of a profile; walls a test took away on purpose are not held against it. Raises WallUnavailable."""
+    def demand(profile: str, standing: dict[str, str], *, minimum: int | None = None, taken_away: str = "") -> None:
+        """Check what a profile wants; walls a test took away on purpose are not held against it.
+
+        Args:
+            minimum: how many of the layers must stand for profile ``untrusted``; None for :data:`MINIMUM`.
+
+        Raises:
+            WallUnavailable: the wall, or how many are too few, and how to get them.
+        """
+        wanted = MINIMUM if minimum is None else minimum
         if profile not in PROFILES:
             raise WallUnavailable(
                 "profile_unknown", f"there is no profile {profile!r}", fix="one of: " + ", ".join(PROFILES)
@@ -74,10 +89,10 @@ class Doctor:
             if why:
                 raise WallUnavailable("wall_missing", f"the wall {name} does not stand", why=why, fix=remedies[name])
         lacking = [name for name in LAYERS if standing.get(name, "not raised")]
-        if len(LAYERS) - len(lacking) < MINIMUM:
+        if _layers(standing) < wanted:
             raise WallUnavailable(
                 "too_few_walls",
-                f"only {len(LAYERS) - len(lacking)} of {len(LAYERS)} layers stand, profile untrusted needs {MINIMUM}",
+                f"only {_layers(standing)} of {len(LAYERS)} layers stand, profile untrusted needs {wanted}",
                 why="; ".join(f"{name}: {standing.get(name, 'not raised')}" for name in lacking),
                 fix="; ".join(remedies[name] for name in lacking),
             )

@@ -36,7 +36,7 @@ class Intake:
     Args:
         shelf: makes the shelf that the code is put on, anew for each module, and closed after it.
         cores: how many compile at once; the others wait, and each tenant has one at a time.
-        profile: as of :class:`lodger.sandbox.pool.Pool`.
+        profile, minimum: as of :class:`lodger.sandbox.pool.Pool`.
         limits: of one compilation.
     """
 
@@ -46,10 +46,12 @@ class Intake:
         *,
         cores: int | None = None,
         profile: str = "untrusted",
+        minimum: int | None = None,
         limits: Limits = LIMITS,
     ) -> None:
         self._shelf = shelf
         self._profile = profile
+        self._minimum = minimum
         self._limits = limits
         self._gate = threading.BoundedSemaphore(cores or len(os.sched_getaffinity(0)))
         self._queue = threading.Lock()
@@ -86,7 +88,9 @@ class Intake:
 
     async def _compile(self, job: Job) -> Report | None:
         settings = {"library": str(artefact.find_library()), "cpu_grace_ms": "0"}
-        pool = Pool(runtime="wasm_compiler", settings=settings, size=1, cores=1, profile=self._profile)
+        pool = Pool(
+            runtime="wasm_compiler", settings=settings, size=1, cores=1, profile=self._profile, minimum=self._minimum
+        )
         shelf = self._shelf()
         try:
             await pool.start()

@@ -19,8 +19,10 @@ from pathlib import Path
 
 from lodger.sandbox.child.settings import encode
 from lodger.sandbox.child.zygote import CODE, DEATH, PID
+from lodger.sandbox.enclosure import Enclosure
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.limits import LIMITS
+from lodger.sandbox.walls.cgroup import Group, NoGroup
 
 FOLDER = Path(__file__).resolve().parent
 _ANCILLARY = socket.CMSG_SPACE(8)
@@ -93,6 +95,14 @@ class WorkerEnd:
             os.close(self.pidfd)
             self.pidfd = -1
 
+    def resident_bytes(self) -> int:
+        """Give its resident memory, 0 when it is gone."""
+        try:
+            with Path(f"/proc/{self.pid}/statm").open("rb") as statm:
+                return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except OSError:
+            return 0
+
     def ended(self, death: Death | None) -> None:
         """Note the death; None when the zygote died and nobody can tell."""
         self.death = death
@@ -145,9 +155,18 @@ class Zygote:
         modules: what the zygote had imported when it was ready.
     """
 
-    def __init__(self, on_worker: Callable[[WorkerEnd], None], on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        on_worker: Callable[[WorkerEnd], None],
+        on_lost: Callable[[], None],
+        on_refused: Callable[[], None],
+        enclosure: Enclosure | None = None,
+    ) -> None:
         self._on_worker = on_worker
         self._on_lost = on_lost
+        self._on_refused = on_refused
+        self._enclosure = enclosure
+        self._group: Group | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ready: asyncio.Future[None] | None = None
@@ -186,6 +205,8 @@ class Zygote:
             )
         ours.setblocking(False)
         self._control = ours
+        if self._enclosure is not None:
+            ungrouped = await asyncio.to_thread(self._group_in, self._enclosure, self._process.pid)
         loop = asyncio.get_running_loop()
         self._ready = loop.create_future()
         loop.add_reader(ours.fileno(), self._hear)
@@ -193,6 +214,8 @@ class Zygote:
             ours.send(encode(settings))
             async with asyncio.timeout(_START_S):
                 await self._ready
+            if self._enclosure is not None:
+                self.walls["cgroup"] = ungrouped
         except (TimeoutError, OSError):
             await self.stop()
             raise ZygoteFailed(
@@ -203,7 +226,7 @@ class Zygote:
             raise
 
     def spawn(self, code: tuple[int, int, bool] | None = None) -> None:
-        """Ask for one worker; they come through ``on_worker`` in the order of asking.
+        """Ask for one worker; they come through ``on_worker`` in the order of asking, or ``on_refused`` says that one could not be made.
 
         Args:
             code: for runtime ``wasm`` the compiled module: descriptor of a sealed memory file, bytes, whether it is metered.
@@ -230,6 +253,23 @@ class Zygote:
             await self._wait(process, 5.0)
         process.wait()
         self._process = None
+        group, self._group = self._group, None
+        if group is not None and self._enclosure is not None:
+            await asyncio.to_thread(self._enclosure.close, group)
+
+    def _group_in(self, enclosure: Enclosure, launcher: int) -> str:
+        """Put the launcher into a group before it makes anything: all that comes of it is in there. Gives why not, or nothing."""
+        try:
+            group = enclosure.leaf()
+        except NoGroup as reason:
+            return str(reason)
+        try:
+            group.admit(launcher)
+        except NoGroup as reason:
+            enclosure.close(group)
+            return str(reason)
+        self._group = group
+        return ""
 
     @staticmethod
     async def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
@@ -263,6 +303,8 @@ class Zygote:
                 self._bury(message[1:])
             elif kind == b"W":
                 self._adopt(message[1:], ancillary)
+            elif kind == b"N":
+                self._on_refused()
             elif kind == b"Z":
                 words = message[1:].decode().split("\0")
                 self.walls = dict(zip(words[0::2], words[1::2], strict=False))

@@ -16,6 +16,7 @@ from lodger.sandbox import frames, verdict
 from lodger.sandbox.admission import refuse
 from lodger.sandbox.attempt import Attempt, NeverArmed, Surroundings
 from lodger.sandbox.doctor import Doctor
+from lodger.sandbox.enclosure import Enclosure
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.launcher import WorkerEnd, Zygote, zygote_settings
@@ -52,6 +53,8 @@ class Pool:
         size: ready workers to keep; 8 per core unless told.
         cores: how many may warm up at once.
         profile: ``untrusted`` refuses to start below the minimum of walls, ``trusted`` runs with what the host has.
+        minimum: how many layers must stand for profile ``untrusted``; None for :data:`lodger.sandbox.doctor.MINIMUM`.
+        enclosure: the control group around all workers; None for none.
         metered: also prepare for jobs with ``fuel``, a deterministic ceiling; costs one more realm in the zygote.
         cache: where the baked realm is kept; None for lodger in the user's cache folder.
         shelf: where compiled WebAssembly modules are kept; in memory only unless told.
@@ -66,6 +69,8 @@ class Pool:
         size: int | None = None,
         cores: int | None = None,
         profile: str = "untrusted",
+        minimum: int | None = None,
+        enclosure: Enclosure | None = None,
         metered: bool = False,
         cache: Path | None = None,
         shelf: "Shelf | None" = None,
@@ -81,6 +86,8 @@ class Pool:
         self._cores = cores or len(os.sched_getaffinity(0))
         self._size = size or 8 * self._cores
         self._profile = profile
+        self._minimum = minimum
+        self._enclosure = enclosure
         self._metered = metered
         self._cache = cache
         self._now_us = now_us
@@ -156,7 +163,13 @@ class Pool:
             if self._wasm is None:
                 settings = {name: self._told[name] for name in ("without",) if name in self._told}
                 self._wasm = WasmPool(
-                    settings=settings, cores=self._cores, profile=self._profile, shelf=self._shelf, now_us=self._now_us
+                    settings=settings,
+                    cores=self._cores,
+                    profile=self._profile,
+                    minimum=self._minimum,
+                    enclosure=self._enclosure,
+                    shelf=self._shelf,
+                    now_us=self._now_us,
                 )
         await self._wasm.start()
         return self._wasm
@@ -263,7 +276,7 @@ class Pool:
             if self._first is not None and not self._first.done():
                 self._first.set_result(None)
             if not self._around.idle_bytes:
-                self._around = Surroundings(resident_bytes(worker.pid), self.walls, self._now_us)
+                self._around = Surroundings(worker.resident_bytes(), self.walls, self._now_us)
             self._give_back(worker)
             self._refill()
             return
@@ -274,6 +287,14 @@ class Pool:
         )
         if self._failures >= _HOPELESS:
             self._despair(ZygoteFailed("no_worker", "workers die while warming up", why=self._last_words))
+        back_off = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S) - 1)]
+        asyncio.get_running_loop().call_later(back_off, self._refill)
+
+    def _refused(self) -> None:
+        # The kernel had no process, no memory or no descriptor for one more: what runs now will give some back. Who waits has patience.
+        self._asked -= 1
+        self._failures += 1
+        self._last_words = "the kernel has no room for one more process"
         back_off = _BACK_OFF_S[min(self._failures, len(_BACK_OFF_S) - 1)]
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
@@ -300,14 +321,15 @@ class Pool:
         return {**realm.settings(), **self._told}
 
     async def _bring_up(self) -> None:
-        zygote = Zygote(self._adopt, self._lost)
+        zygote = Zygote(self._adopt, self._lost, self._refused, self._enclosure)
         await zygote.start(self._settings)
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
         for wall, why in zygote.walls.items():
             if why:
-                _journal.warning("the wall %s does not stand: %s", wall, why)
+                asked = wall != "cgroup" or (self._enclosure is not None and self._enclosure.folder is not None)
+                _journal.log(logging.WARNING if asked else logging.INFO, "the wall %s does not stand: %s", wall, why)
         try:
-            Doctor.demand(self._profile, zygote.walls, taken_away=self._told.get("without", ""))
+            Doctor.demand(self._profile, zygote.walls, minimum=self._minimum, taken_away=self._told.get("without", ""))
         except BaseException:
             await zygote.stop()
             raise
@@ -369,12 +391,3 @@ def _drop(worker: WorkerEnd) -> None:
         asyncio.get_running_loop().remove_reader(worker.socket.fileno())
     worker.kill()
     worker.close()
-
-
-def resident_bytes(pid: int) -> int:
-    """Resident memory of a process, 0 when it is gone."""
-    try:
-        with Path(f"/proc/{pid}/statm").open("rb") as statm:
-            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0

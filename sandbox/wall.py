@@ -89,8 +89,9 @@ WALLS: tuple[Wall, ...] = (
     Wall("oom", "the kernel taking the engine instead of a worker when memory is short", "a writable /proc", _always),
     Wall(
         "cgroup",
-        "memory and CPU of all workers together",
-        "delegate a cgroup v2 subtree to the engine (systemd: Delegate=yes)",
+        "memory and number of processes of all workers together beyond the node's budget",
+        "let the engine make groups of cgroup v2 with the controllers memory and pids: Delegate=yes and DelegateSubgroup=engine in its"
+        " systemd unit, or a folder that it may write and that holds no process itself in LODGER_CGROUP",
         cgroup.missing,
     ),
 )

@@ -11,11 +11,12 @@ from lodger.sandbox.admission import refuse
 from lodger.sandbox.attempt import Attempt, NeverArmed, Surroundings
 from lodger.sandbox.compiler import LIMITS, Compiler
 from lodger.sandbox.doctor import Doctor
+from lodger.sandbox.enclosure import Enclosure
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import Host, Job, Report
 from lodger.sandbox.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.pool import Pool, now_us, resident_bytes
+from lodger.sandbox.pool import Pool, now_us
 from lodger.sandbox.runtimes import artefact
 from lodger.sandbox.sealed import Sealed
 from lodger.sandbox.shelf import Shelf
@@ -32,7 +33,7 @@ class WasmPool:
     Args:
         settings: what the runtimes are told beside the library; for tests only: ``without`` (walls to take away).
         cores: how many workers may be made ready at once.
-        profile: as of :class:`lodger.sandbox.pool.Pool`.
+        profile, minimum, enclosure: as of :class:`lodger.sandbox.pool.Pool`.
         shelf: where compiled modules are kept; in memory only unless told. It is closed with the pool.
         compile_limits: of one compilation.
         now_us: microseconds since 1970, for log lines.
@@ -49,6 +50,8 @@ class WasmPool:
         settings: dict[str, str] | None = None,
         cores: int | None = None,
         profile: str = "untrusted",
+        minimum: int | None = None,
+        enclosure: Enclosure | None = None,
         shelf: Shelf | None = None,
         compile_limits: Limits = LIMITS,
         now_us: Callable[[], int] = now_us,
@@ -57,10 +60,19 @@ class WasmPool:
         self._settings = {"library": str(artefact.find_library()), "cpu_grace_ms": "0", **(settings or {})}
         self._without = self._settings.get("without", "")
         self._profile = profile
+        self._minimum = minimum
+        self._enclosure = enclosure
         self._now_us = now_us
         self._shelf = shelf or Shelf()
         self._factory = Pool(
-            runtime="wasm_compiler", settings=self._settings, size=1, cores=cores, profile=profile, now_us=now_us
+            runtime="wasm_compiler",
+            settings=self._settings,
+            size=1,
+            cores=cores,
+            profile=profile,
+            minimum=minimum,
+            enclosure=enclosure,
+            now_us=now_us,
         )
         self.compiler = Compiler(self._factory, self._shelf, compile_limits)
         self._gate = asyncio.Semaphore(cores or len(os.sched_getaffinity(0)))
@@ -138,7 +150,7 @@ class WasmPool:
         for _ in range(_TRIES):
             try:
                 worker = await self._worker(code, metered=bool(job.fuel))
-                around = Surroundings(resident_bytes(worker.pid), self.walls, self._now_us)
+                around = Surroundings(worker.resident_bytes(), self.walls, self._now_us)
                 return await self.attempt_type(worker, job, host, around).run()
             except NeverArmed:
                 if not self._open:
@@ -185,10 +197,10 @@ class WasmPool:
     async def _bring_up(self) -> Zygote:
         self._demand_open()
         await self._bury()
-        zygote = Zygote(self._adopt, self._bereft)
+        zygote = Zygote(self._adopt, self._bereft, self._refused, self._enclosure)
         await zygote.start(zygote_settings("wasm", self._settings))
         try:
-            Doctor.demand(self._profile, zygote.walls, taken_away=self._without)
+            Doctor.demand(self._profile, zygote.walls, minimum=self._minimum, taken_away=self._without)
             self._demand_open()
         except BaseException:
             await zygote.stop()
@@ -208,11 +220,15 @@ class WasmPool:
             self._lost.append(zygote)
         self._disappoint()
 
+    def _refused(self) -> None:
+        # The kernel had no process, no memory or no descriptor for one more.
+        coming = self._expected.popleft()
+        if not coming.done():
+            coming.set_exception(NeverArmed())
+
     def _disappoint(self) -> None:
         while self._expected:
-            coming = self._expected.popleft()
-            if not coming.done():
-                coming.set_exception(NeverArmed())
+            self._refused()
 
     async def _bury(self) -> None:
         while self._lost:

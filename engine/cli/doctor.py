@@ -2,11 +2,14 @@
 
 import platform
 import sqlite3
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lodger.engine.cli.answer import AsJson, say, table, write_json
+
+if TYPE_CHECKING:
+    from lodger.engine.settings import Settings
 
 
 def doctor(
@@ -16,11 +19,14 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Say which walls stand on this host, what is missing and how to get it."""
+    from lodger.engine.settings_table import load
     from lodger.sandbox.doctor import Doctor
 
-    standing, trouble = _standing() if raise_walls else (None, None)
+    settings = load()
+    standing, trouble = _standing(settings) if raise_walls else (None, None)
     findings = Doctor.examine(standing)
-    body = Doctor.as_json(findings) | {"versions": _versions(), "cache": _cache(), "kernel": platform.release()}
+    judged = Doctor.as_json(findings, settings.profile, settings.walls_minimum)
+    body = judged | {"versions": _versions(), "cache": _cache(), "kernel": platform.release()}
     if trouble:
         body |= {"ok": False, "problem": trouble}
     if as_json:
@@ -31,17 +37,18 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _standing() -> tuple[dict[str, str] | None, dict[str, Any] | None]:
+def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, Any] | None]:
     """Raise the walls for real: the report of a living zygote, or what kept it from coming up."""
     import asyncio
 
     from lodger.engine.cli.failure import Teaching, described
-    from lodger.engine.settings_table import load
+    from lodger.engine.node.host_walls import enclosure
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.runtimes.artefact import ensure
 
     async def look() -> dict[str, str] | None:
-        pool = Pool(settings=ensure(load().cache_dir).settings(), size=1, profile="trusted")
+        realm = ensure(settings.cache_dir).settings()
+        pool = Pool(settings=realm, size=1, profile="trusted", enclosure=enclosure(settings))
         await pool.start()
         try:
             return dict(pool.zygote.walls) if pool.zygote is not None else None
@@ -98,8 +105,11 @@ def _show(body: dict[str, Any]) -> None:
     say("  ".join(f"{name} {version}" for name, version in body["versions"].items()))
     cache = body["cache"]
     say(f"cache {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1_048_576:.1f} MiB")
-    if body["ok"]:
-        say("Strangers' code may run here (profile untrusted).")
+    layers = f"{body['layers']} of 6 layers stand, {body['minimum']} must"
+    if body["ok"] and body["profile"] == "trusted":
+        say(f"Profile trusted: whatever stands will do ({layers} for strangers' code).")
+    elif body["ok"]:
+        say(f"Strangers' code may run here (profile untrusted): {layers}.")
     else:
         problem = body["problem"]
         say(f"Strangers' code may not run here: {problem['message']}")

@@ -13,6 +13,7 @@ from lodger.engine.data.memory import MemoryStore
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.host_walls import demanded
 from lodger.engine.node.sandbox_executor import as_job
 from lodger.engine.policy.grants import DEFAULT, Grants, parse
 from lodger.engine.settings_table import load
@@ -115,14 +116,16 @@ async def _rehearse(
         limits=limits,
         dry_run=True,
     )
-    store, way_out = MemoryStore(), WayOut(load())
+    settings = load()
+    store, way_out = MemoryStore(), WayOut(settings)
     pool: Pool | WasmPool
     if claim.wasm is not None:
-        pool = WasmPool()
+        pool = WasmPool(**demanded(settings))
     elif runtime == "quickjs":
-        pool = Pool(settings=ensure(load().cache_dir, progress=progress).settings(), size=1)
+        realm = ensure(settings.cache_dir, progress=progress).settings()
+        pool = Pool(settings=realm, size=1, **demanded(settings))
     else:
-        pool = Pool(runtime=runtime, size=1)
+        pool = Pool(runtime=runtime, size=1, **demanded(settings))
     try:
         fetching = Fetching(claim.tenant_id, claim.action_id, 0, way_out.send, dry=True, frame_bytes=limits.frame_bytes)
         attempt = Attempt(claim, store.read, Datasets(), now_us=now_us, fetching=fetching)

@@ -27,6 +27,7 @@ from lodger.engine.ledger import fetches, secrets
 from lodger.engine.ledger.secrets import Opened
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim, Finished, Stopped
+from lodger.engine.node.host_walls import demanded, enclosure
 from lodger.engine.node.people import AskedPeople, StoredPeople
 from lodger.engine.vault.vault import Vault
 from lodger.engine.verbs.module_check import shelf_of
@@ -102,6 +103,8 @@ class SandboxExecutor:
                 size=workers,
                 cache=books.settings.cache_dir,
                 shelf=shelf_of(books.settings),
+                enclosure=enclosure(books.settings),
+                **demanded(books.settings),
             ),
             reads,
             engine.datasets,

@@ -30,7 +30,8 @@ class ModuleCheck:
 
         with self._making:
             if self._made is None:
-                self._made = Intake(partial(shelf_of, self._settings))
+                told = self._settings
+                self._made = Intake(partial(shelf_of, told), profile=told.profile, minimum=told.walls_minimum)
             return self._made
 
     def demand(self, tenant_id: str, wasm: bytes, limits: Limits) -> None:

@@ -5,8 +5,8 @@ fork; ``tests/unit/sandbox/test_zygote_modules.py`` pins the list.
 
 Control messages (SOCK_SEQPACKET). In: settings first, then ``s`` to spawn one (with CODE and a memory file
 where the runtime wants them); end of file ends the zygote and with it its workers.
-Out: ``Z`` + report when ready · ``W`` + PID with [socket, pidfd] for a fork · ``D`` + DEATH for a reaped one · ``F`` + text when it gives
-up.
+Out: ``Z`` + report when ready · ``W`` + PID with [socket, pidfd] for a fork · ``N`` when there could be none · ``D`` + DEATH for a
+reaped one · ``F`` + text when it gives up.
 """
 
 import sys
@@ -83,16 +83,28 @@ class Zygote:
                     self._reap(descriptor)
 
     def _spawn(self, code: "tuple[int, int, bool] | None") -> None:
-        ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        pid: int = fork()
-        if pid < 0:
-            raise OSError("the zygote could not fork")
-        if pid == 0:
-            worker.live(theirs.fileno(), self._boot, self._runtime, code)
-        theirs.close()
-        if code is not None:
-            os.close(code[0])
-        pidfd = os.pidfd_open(pid)
+        pid = pidfd = -1
+        ends: tuple[_socket.socket, ...] = ()
+        try:
+            ours, theirs = ends = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+            pid = fork()
+            if pid == 0:
+                worker.live(theirs.fileno(), self._boot, self._runtime, code)
+            theirs.close()
+            pidfd = os.pidfd_open(pid)  # of -1 when there could be no fork
+        except (
+            OSError
+        ):  # no process, memory or descriptor is left: those that live go on, and the engine asks again later
+            for end in ends:
+                end.close()
+            if pid > 0:
+                os.kill(pid, 9)
+                os.waitpid(pid, 0)
+            self._control.send(b"N")
+            return
+        finally:
+            if code is not None:
+                os.close(code[0])
         self._workers[pidfd] = pid
         self._poll.register(pidfd, select.POLLIN)
         rights = _RIGHTS.pack(ours.fileno(), pidfd)

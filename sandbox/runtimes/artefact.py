@@ -4,6 +4,7 @@ A compiled module is machine code: whoever writes it owns the worker. So it is r
 this user (or root) and that nobody else may write, and its SHA-256 must be the one noted beside it.
 """
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -44,6 +45,8 @@ GLOBALS = (
 )
 
 _BAKE_SECONDS = 120
+#: Realms that a cache keeps, the latest used: one for each state of the library that is in use somewhere, and those of the escape suite.
+_KEPT = 48
 _FORMAT = "1"
 
 
@@ -233,7 +236,17 @@ def _read(place: Path) -> Artefact | None:
     noted = words[-1].removeprefix("sha256=") if words else ""
     if hashlib.sha256(module.read_bytes()).hexdigest() != noted:
         return None
+    with contextlib.suppress(OSError):
+        os.utime(place)
     return Artefact(find_library(), module, " ".join(words[:-1]))
+
+
+def _prune(cache: Path) -> None:
+    """Throw away what was used longest ago; a worker that has one mapped keeps it."""
+    realms = [place for place in cache.iterdir() if (place / "realm.numbers").exists() and is_ours(place)]
+    realms.sort(key=lambda place: place.stat().st_mtime_ns, reverse=True)
+    for place in realms[_KEPT:]:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: bool) -> None:
@@ -278,5 +291,6 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
         except OSError:
             if _read(place) is None:
                 raise
+        _prune(cache)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -12,27 +12,6 @@ from lodger.sandbox.runtimes.realm import QuickRealm
 from lodger.sandbox.runtimes.rehearsal import LIMITS, REHEARSALS, SCRIPT, Mute
 from lodger.sandbox.walls.libc import Call, carry_out
 
-#: What a worker of this runtime calls of the kernel once it is warm, seen with strace over 300 000 objects, host calls, timers,
-#: a stack overflow, memory to its limit and a metered loop; the socket is the channel's. No thread, no file, no executable page.
-SYSCALLS = (
-    "read",
-    "write",
-    "sendto",
-    "recvfrom",
-    "poll",  # Channel.wait on x86_64
-    "ppoll",  # the same on aarch64
-    "mprotect",  # one per 64 KiB of guest memory growth, never PROT_EXEC
-    "getrandom",  # the reseed, crypto.getRandomValues
-    "clock_gettime",  # the process's CPU clock for the soft stop; other clocks come from the vDSO
-    "rt_sigreturn",  # a stack overflow of the guest is a SIGSEGV that wasmtime answers
-    "brk",  # Python's and malloc's own memory, here and in the next four
-    "mmap",
-    "munmap",
-    "mremap",
-    "madvise",
-    "exit_group",
-)
-
 _OPEN_MEMORY = 16 << 20  # before the header: what the touch block may hold
 
 
@@ -64,7 +43,6 @@ class Runtime:
     """The runtime as the zygote holds it."""
 
     name = "quickjs"
-    syscalls = SYSCALLS
 
     def __init__(self) -> None:
         self.machine: Machine | None = None

@@ -24,22 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-#: What a worker of this runtime calls of the kernel once it is warm.
-SYSCALLS = (
-    "read",
-    "write",
-    "poll",
-    "ppoll",
-    "getrandom",
-    "getrusage",
-    "futex",
-    "brk",
-    "mmap",
-    "munmap",
-    "mremap",
-    "madvise",
-    "exit_group",
-)
 _STACK_BYTES = 8 << 20
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
@@ -87,7 +71,6 @@ class Runtime:
     """The runtime as the zygote holds it."""
 
     name = "quickjs-native"
-    syscalls = SYSCALLS
 
     def __init__(self) -> None:
         self._make: tuple[ModuleType, list[str], int] | None = None

@@ -1,5 +1,8 @@
 """``lodger doctor`` on this host: every wall has a verdict, and what is missing a remedy."""
 
+from pathlib import Path
+
+import pytest
 from tests.e2e.command import lodger
 
 from lodger.sandbox.wall import WALLS
@@ -32,3 +35,32 @@ def test_what_stands_is_what_a_run_reports() -> None:
 def test_probing_raises_nothing() -> None:
     states = {each["state"] for each in lodger("doctor", "--probe", "--json").json["walls"]}
     assert "stands" not in states
+
+
+def test_the_minimum_is_the_operators(tmp_path: Path) -> None:
+    body = lodger("doctor", "--json").json
+    stands = body["layers"]
+    assert (body["profile"], body["minimum"]) == ("untrusted", 4)
+    assert lodger("doctor", LODGER_WALLS_MINIMUM=str(stands)).code == 0
+    if stands == 6:
+        pytest.skip("NOT TESTED: every layer stands here, no minimum is above that")
+    more = {"LODGER_WALLS_MINIMUM": str(stands + 1)}
+    said = lodger("doctor", "--json", **more)
+    assert (said.code, said.json["ok"], said.json["problem"]["code"]) == (1, False, "too_few_walls")
+    assert said.json["problem"]["fix"]
+    refused = lodger("exec", "-", "--json", stdin="return 1;", **more)
+    assert (refused.code, refused.json["error"]["code"]) == (1, "too_few_walls")
+    assert "layers stand" in lodger("up", "--db", tmp_path / "ledger.db", **more).err
+    assert lodger("exec", "-", stdin="return 1;", LODGER_PROFILE="trusted", **more).code == 0
+    trusted = lodger("doctor", LODGER_PROFILE="trusted", **more)
+    assert trusted.code == 0
+    assert "Profile trusted" in trusted.out
+
+
+def test_a_folder_for_groups_that_is_none_is_told() -> None:
+    (found,) = (
+        each for each in lodger("doctor", "--json", LODGER_CGROUP="/nowhere").json["walls"] if each["wall"] == "cgroup"
+    )
+    assert found["state"] == "missing"
+    assert "/nowhere" in found["why"]
+    assert "LODGER_CGROUP" in found["remedy"]

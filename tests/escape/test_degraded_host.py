@@ -5,10 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.escape.probing import PROBE
-from tests.escape.standing import ROOT, namespace, standing, status
+from tests.escape.standing import ROOT, limits, namespace, ordinary_python, standing, status
+
+from lodger.sandbox.doctor import Doctor
 
 # A user namespace in which no further namespace may be made: what a container without rights looks like.
 NO_NAMESPACES = (
@@ -20,6 +23,7 @@ NO_NAMESPACES = (
     'for kind in user pid net mnt ipc uts; do echo 0 > "/proc/sys/user/max_${kind}_namespaces"; done; exec "$@"',
     "sh",
 )
+CONTAINED = Path(__file__).with_name("contained.py")
 
 
 def can_unshare() -> bool:
@@ -28,9 +32,10 @@ def can_unshare() -> bool:
     return subprocess.run([*NO_NAMESPACES, "true"], capture_output=True).returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not can_unshare(), reason="no user namespace here to take rights away in")
+nested = pytest.mark.skipif(not can_unshare(), reason="NOT TESTED: no user namespace here to take rights away in")
 
 
+@nested
 def test_without_namespaces_the_others_stand() -> None:
     with standing("root" if os.geteuid() == 0 else "own", under=NO_NAMESPACES) as (said, process):
         missing = {wall for wall, stands in said["walls"].items() if not stands}
@@ -49,6 +54,27 @@ def test_without_namespaces_the_others_stand() -> None:
         wait_gone(said["launcher"], said["zygote"], said["armed"], said["ready"])
 
 
+@pytest.mark.parametrize(
+    ("user", "lacks"), [("root", {"namespaces", "root"}), ("ordinary", {"namespaces", "root", "uid"})]
+)
+def test_in_a_container_of_default_rights(user: str, lacks: set[str]) -> None:
+    """As container engines start it: calls for namespaces and mounts are refused, and root has few capabilities."""
+    python = sys.executable if user == "root" else ordinary_python()
+    with standing(user, under=(python, str(CONTAINED), str(ROOT / ".dev"))) as (said, _):
+        assert {wall for wall, stands in said["walls"].items() if not stands} == lacks
+        for name in ("ready", "armed"):
+            facts = status(said[name])
+            assert (facts["Seccomp"], facts["NoNewPrivs"]) == ("2", "1")
+            # Without a right over them an ordinary user keeps the bounding set, which no_new_privs makes worthless.
+            sets = ("Inh", "Prm", "Eff", "Amb", *(("Bnd",) if user == "root" else ()))
+            assert all(int(facts[f"Cap{which}"], 16) == 0 for which in sets)
+            assert (int(facts["Uid"].split()[0]) > 1_000_000_000) == (user == "root")
+            assert limits(said[name])["Max processes"] == ("0", "0")
+        enough = {wall: "" if stands else "missing" for wall, stands in said["walls"].items()}
+        Doctor.demand("untrusted", enough)
+
+
+@nested
 def test_missing_walls_are_said_and_enough_of_them_refuse() -> None:
     code = f"""
 import asyncio, json, sys

@@ -119,3 +119,18 @@ def test_bakes_are_equal(tmp_path, baked) -> None:
     one, two = ensure(baked, capabilities={}), ensure(tmp_path, capabilities={})
     assert one.numbers == two.numbers
     assert one.module.read_bytes() == two.module.read_bytes()
+
+
+def test_old_realms_go_the_longest_unused_first(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(artefact, "_KEPT", 2)
+    for name in ("a", "b"):
+        ensure(tmp_path, capabilities={f"cap-{name}.js": ""})
+    first, second = sorted((p for p in tmp_path.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime_ns)
+    (tmp_path / "modules").mkdir()
+    os.utime(second, (1, 1))
+    os.utime(first, (2, 2))
+    ensure(tmp_path, capabilities={"cap-c.js": ""})
+    assert first.is_dir()
+    assert not second.exists()
+    assert (tmp_path / "modules").is_dir(), "what is no realm stays"
+    assert len([p for p in tmp_path.iterdir() if (p / "realm.cwasm").exists()]) == 2

@@ -1,0 +1,224 @@
+"""The control group around all workers: made where there is a place, told where there is none, and everything in it ends with it."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.escape.probing import Echo, probe_job, probe_pool
+
+from lodger.sandbox import Outcome
+from lodger.sandbox.doctor import Doctor
+from lodger.sandbox.enclosure import Enclosure
+from lodger.sandbox.errors import WallUnavailable
+from lodger.sandbox.limits import MIB
+from lodger.sandbox.walls import cgroup
+from lodger.sandbox.wasm_pool import WasmPool
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A group of cgroup v2 in which groups can be made, whatever controllers it has."""
+    try:
+        place = cgroup.own() / f"lodger-test-{os.getpid()}"
+        place.mkdir()
+    except (cgroup.NoGroup, OSError) as reason:
+        pytest.skip(f"NOT TESTED: no place for groups of cgroup v2 here ({reason})")
+    yield place
+    place.rmdir()
+
+
+@pytest.fixture
+def bounding(folder: Path) -> Path:
+    """The same, with controllers that bound."""
+    try:
+        for place in (folder.parent, folder):
+            cgroup.prepare(place)
+    except cgroup.NoGroup as reason:
+        pytest.skip(f"NOT TESTED: the limits of a group, on this host ({reason})")
+    return folder
+
+
+def groups(folder: Path) -> list[Path]:
+    return [place for place in folder.iterdir() if place.is_dir()]
+
+
+def child(pid: int) -> str:
+    (only,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return only
+
+
+def members(folder: Path) -> set[int]:
+    return {int(line) for place in folder.rglob("cgroup.procs") for line in place.read_text().split()}
+
+
+def test_all_of_a_zygote_is_in_its_group_and_nothing_stays(folder: Path) -> None:
+    async def go() -> None:
+        pool = probe_pool(size=2, enclosure=Enclosure(folder, memory_bytes=0, controllers=()))
+        await pool.start()
+        try:
+            report = await pool.run(probe_job("done('1')"), Echo())
+            assert report.walls["cgroup"]
+            assert pool.zygote is not None
+            launcher = pool.zygote.launcher_pid
+            inside = members(folder)
+            assert {launcher, *pool.ready} <= inside
+            assert os.getpid() not in inside
+            (outer,) = groups(folder)
+            assert len(groups(outer)) == 1
+        finally:
+            await pool.stop()
+        assert not groups(folder)
+
+    asyncio.run(go())
+
+
+def test_each_zygote_has_its_own_and_the_last_takes_the_outer_one_away(folder: Path) -> None:
+    async def go() -> None:
+        enclosure = Enclosure(folder, memory_bytes=0, controllers=())
+        pools = [probe_pool(enclosure=enclosure), WasmPool(enclosure=enclosure, profile="trusted")]
+        for pool in pools:
+            await pool.start()
+        (outer,) = groups(folder)
+        assert len(groups(outer)) == 3, "scripts, modules, their compiler"
+        await pools[0].stop()
+        assert outer.is_dir()
+        await pools[1].stop()
+        assert not outer.exists()
+
+    asyncio.run(go())
+
+
+def test_removal_ends_whatever_is_inside(folder: Path) -> None:
+    async def go() -> None:
+        group = cgroup.Group(folder / "one")
+        process = await asyncio.create_subprocess_exec("/bin/sh", "-c", "sleep 60 & sleep 60", start_new_session=True)
+        group.admit(process.pid)
+        group.remove()
+        assert await process.wait() == -9
+        group.remove()  # safe twice
+
+    asyncio.run(go())
+    assert not (folder / "one").exists()
+
+
+def test_a_place_that_offers_nothing_is_told_and_the_others_stand(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def go() -> None:
+        pool = probe_pool(enclosure=Enclosure(folder, memory_bytes=64 * MIB, controllers=("memory", "nothing")))
+        await pool.start()
+        try:
+            report = await pool.run(probe_job("done('1')"), Echo())
+            assert report.outcome is Outcome.OK
+            assert not report.walls["cgroup"]
+            assert report.walls["seccomp"]
+            assert pool.zygote is not None
+            assert "nothing" in pool.zygote.walls["cgroup"]
+        finally:
+            await pool.stop()
+
+    with caplog.at_level(logging.WARNING, "lodger.sandbox"):
+        asyncio.run(go())
+    assert "the wall cgroup does not stand" in caplog.text, "whoever names a folder wants it"
+    assert not groups(folder)
+
+
+@pytest.mark.parametrize("place", ["/nowhere", "/tmp"])
+def test_no_group_at_all(place: str, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(cgroup.NoGroup, match=place):
+        Enclosure(Path(place), memory_bytes=0).leaf()
+    enclosure = Enclosure(memory_bytes=0)
+    if cgroup.missing():
+        with pytest.raises(cgroup.NoGroup):
+            enclosure.leaf()
+
+
+def test_it_is_one_of_the_layers_that_count() -> None:
+    others = dict.fromkeys(("no_new_privs", "seccomp", "rlimits", "cpu_timer", "landlock"), "")
+    Doctor.demand("untrusted", {**others, "cgroup": ""}, minimum=5)
+    with pytest.raises(WallUnavailable) as refused:
+        Doctor.demand("untrusted", {**others, "cgroup": "no group"}, minimum=5)
+    assert refused.value.code == "too_few_walls"
+    assert "LODGER_CGROUP" in refused.value.fix
+
+
+def test_memory_of_all_together_is_bounded(bounding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each attempt may have 512 MiB; the group ends one when all together pass its bound, and nobody else."""
+    monkeypatch.setattr("lodger.sandbox.enclosure._BESIDE_BYTES", 64 * MIB)
+    hog = "hold = bytearray(400 << 20)\nfor at in range(0, len(hold), 4096): hold[at] = 1\ndone('1')"
+
+    async def go() -> None:
+        pool = probe_pool(size=1, enclosure=Enclosure(bounding, memory_bytes=64 * MIB))
+        await pool.start()
+        try:
+            report = await pool.run(probe_job(hog, memory_bytes=512 * MIB, cpu_ms=20_000, wall_ms=60_000), Echo())
+            assert report.outcome is Outcome.WORKER_LOST, "what a neighbour took is not this script's fault"
+            assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_processes_of_all_together_are_bounded(bounding: Path) -> None:
+    async def go() -> None:
+        pool = probe_pool(size=8, enclosure=Enclosure(bounding, memory_bytes=512 * MIB, processes=4))
+        await pool.start()
+        try:
+            for _ in range(20):
+                assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
+                assert len(members(bounding)) <= 4
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+
+
+@pytest.fixture
+def few_processes() -> Iterator[Path]:
+    """A group, of either version, that bounds the number of processes."""
+    with suppress(cgroup.NoGroup):
+        cgroup.prepare(cgroup.mounted(), ("pids",))
+    for root in (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")):
+        place = root / f"lodger-few-{os.getpid()}"
+        try:
+            place.mkdir()
+        except OSError:
+            continue
+        if (place / "pids.max").exists():
+            yield place
+            place.rmdir()
+            return
+        place.rmdir()
+    pytest.skip("NOT TESTED: a host out of processes (no group here bounds them)")
+
+
+def test_a_zygote_that_cannot_fork_lets_the_others_live(few_processes: Path) -> None:
+    async def go() -> None:
+        pool = probe_pool(size=4)
+        await pool.start()
+        try:
+            assert pool.zygote is not None
+            zygote = child(pool.zygote.launcher_pid)
+            async with asyncio.timeout(30):
+                while len(pool.ready) < 4:  # noqa: ASYNC110 - the pool has no event for it, and needs none
+                    await asyncio.sleep(0.01)
+                (few_processes / "pids.max").write_text("1")
+                (few_processes / "cgroup.procs").write_text(zygote)
+                for _ in range(4):
+                    assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
+                waiting = asyncio.create_task(pool.run(probe_job("done('2')"), Echo()))
+                while not pool._failures:  # noqa: ASYNC110 - the same
+                    await asyncio.sleep(0.01)
+                assert pool.zygote is not None, "it goes on"
+                assert not waiting.done()
+                (few_processes / "pids.max").write_text("100")
+                assert (await waiting).result == "2", "it waited until there was room"
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
