@@ -167,6 +167,7 @@ class Zygote:
         self._on_refused = on_refused
         self._enclosure = enclosure
         self._group: Group | None = None
+        self._stopping: asyncio.Task[None] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._ready: asyncio.Future[None] | None = None
@@ -205,12 +206,12 @@ class Zygote:
             )
         ours.setblocking(False)
         self._control = ours
-        if self._enclosure is not None:
-            ungrouped = await asyncio.to_thread(self._group_in, self._enclosure, self._process.pid)
         loop = asyncio.get_running_loop()
         self._ready = loop.create_future()
         loop.add_reader(ours.fileno(), self._hear)
         try:
+            if self._enclosure is not None:
+                ungrouped = self._group_in(self._enclosure, self._process.pid)
             ours.send(encode(settings))
             async with asyncio.timeout(_START_S):
                 await self._ready
@@ -242,7 +243,22 @@ class Zygote:
                 self._lose()
 
     async def stop(self) -> None:
-        """End the zygote and everything under it, and wait until nothing is left; safe twice."""
+        """End the zygote and everything under it, and wait until nothing is left; safe twice, and safe to cancel: it goes on to its end."""
+        if self._stopping is None:
+            self._stopping = asyncio.get_running_loop().create_task(self._stop())
+        cancelled = None
+        while not self._stopping.done():
+            try:
+                await asyncio.shield(self._stopping)
+            except (
+                asyncio.CancelledError
+            ) as problem:  # whoever waits is in a hurry; a process that nobody waits for stays for ever
+                cancelled = problem
+        if cancelled is not None:
+            raise cancelled
+        self._stopping.result()
+
+    async def _stop(self) -> None:
         self._let_go()
         process = self._process
         if process is None:

@@ -341,3 +341,21 @@ def test_two_pools_of_one_engine_have_two_uids() -> None:
         return owners
 
     assert len(asyncio.run(go()) - {0}) == 2
+
+
+@pytest.mark.parametrize("turns", [1, 3, 10, 30])
+def test_a_start_that_is_cancelled_again_and_again_leaves_nothing(turns: int) -> None:
+    """Whoever is in a hurry cancels twice; a zygote that nobody waits for would stay. The leak fixture looks."""
+
+    async def go() -> None:
+        pool = probe_pool()
+        starting = asyncio.create_task(pool.start())
+        for _ in range(turns):
+            await asyncio.sleep(0.001)
+        for _ in range(20):
+            starting.cancel()
+            await asyncio.sleep(0)
+        await asyncio.gather(starting, return_exceptions=True)
+        await pool.stop()
+
+    asyncio.run(go())

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.databases.fixtures import kind, url
 from tests.escape.commands import HELLO, LOOP, command
+from tests.escape.standing import status
 from tests.node.harness import Signals
 from tests.store.intervals import compile_intervals
 
@@ -193,11 +194,12 @@ def test_a_killed_zygote_is_our_fault_and_the_run_is_done_again(tmp_path: Path) 
             await world.signals.wait("started")
             pool = await world.modules()
 
-            async def running() -> bool:
-                return bool(pool.zygote and pool.zygote._living)
+            def armed() -> bool:
+                workers = pool.zygote._living.values() if pool.zygote else ()
+                return any(status(worker.pid).get("Seccomp_filters") == "2" for worker in workers)
 
             async with asyncio.timeout(20):
-                while not await running():  # noqa: ASYNC110 - the pool has no event for it, and needs none
+                while not armed():  # noqa: ASYNC110 - the pool has no event for it, and needs none
                     await asyncio.sleep(0.01)
             assert pool.zygote is not None
             os.kill(pool.zygote.launcher_pid, signal.SIGKILL)

@@ -59,6 +59,7 @@ THEIRS = OS | {
     "_struct",
     "ctypes",
     "ctypes._endian",
+    "errno",
     "gc",
     "resource",
     "select",
