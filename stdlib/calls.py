@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 #: The types of arguments: what each must be is decided in ``lodger.engine.capabilities.arguments``.
 ARGUMENT_TYPES = (
-    "name", "id", "filter", "order", "limit", "cursor", "names", "values", "text", "key", "value", "number", "flag",
+    "name", "id", "filter", "order", "limit", "cursor", "names", "values", "rows", "text", "key", "value", "number", "flag",
     "addresses", "pairs", "line",
 )  # fmt: skip
 
@@ -81,6 +81,13 @@ _CALLS = (
           "Adds amounts to columns of a row, whatever they hold when the run is committed.", effect=True),
     _call("db.delete", "set:name id:id", "boolean", "db", "queries rows_written", "Removes a row; false when there is none.",
           effect=True),
+    _call("db.insertMany", "set:name rows:rows", "Row[]", "db", "rows_written", "Adds rows, all of them or none.", effect=True),
+    _call("db.updateMany", "set:name filter?:filter changes:values", "number", "db", "queries rows_written",
+          "Changes columns of all rows that satisfy a filter; gives how many.", effect=True),
+    _call("db.deleteMany", "set:name filter?:filter", "number", "db", "queries rows_written",
+          "Removes all rows that satisfy a filter; gives how many.", effect=True),
+    _call("db.upsert", "set:name values:values on?:names", "Row", "db", "queries rows_written",
+          "Changes the row that is alike, or adds one.", effect=True),
     _call("db.changes", "set:name limit?:limit from?:text line?:line", "{changes: Change[], more: boolean}", "db:read",
           "queries rows_read", "What changed of a set since this schedule's last run that succeeded."),
     _call("kv.get", "key:key own?:flag", "Json | null", "kv:read", "queries", "The value kept under a key, or null."),

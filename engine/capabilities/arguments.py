@@ -9,6 +9,7 @@ from lodger.stdlib.calls import HostCall
 
 MOST_KEY = 512
 MOST_NAMES = 20
+MOST_ROWS = 500
 MOST_TEXT = 256 * 1024
 MOST_ADDRESSES = 50
 _LINE = re.compile(r"[^:\r\n]{1,120}:\d{1,7}", re.ASCII)
@@ -94,6 +95,12 @@ def _values(value: Any, what: str) -> dict[str, Any]:
     return value
 
 
+def _rows(value: Any, what: str) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not 0 < len(value) <= MOST_ROWS:
+        raise bad_request(f"{what} is a list of 1 to {MOST_ROWS} objects")
+    return [_values(each, what) for each in value]
+
+
 def _number(value: Any, what: str) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise bad_request(f"{what} is a number")
@@ -137,6 +144,7 @@ _CHECKS = {
     "cursor": _text,
     "names": _names,
     "values": _values,
+    "rows": _rows,
     "text": _text,
     "key": _key,
     "value": _any,

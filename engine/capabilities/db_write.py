@@ -19,7 +19,7 @@ from lodger.engine.effects.effect import Delete, Increment, Update, amount_of, o
 MOST_DOCUMENT = 64 * 1024
 
 
-async def _named(session: Session, given: dict[str, Any]) -> Dataset:
+async def writable(session: Session, given: dict[str, Any]) -> Dataset:
     """Give the set that is to be written.
 
     Raises:
@@ -36,39 +36,50 @@ async def _named(session: Session, given: dict[str, Any]) -> Dataset:
 
 async def insert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Answer db.insert with the row as it will be, its id included."""
-    rows = await _named(session, given)
-    said: frozenset[str] | None = None
-    if isinstance(rows, Collection):
-        row = _new_document(session, given["values"])
-    else:
-        row, said = _new_row(session, rows, given["values"]), frozenset(given["values"])
-    token = False
-    if rows.key.name not in row:
-        row, token = await _keyed(session, rows, row)
+    rows = await writable(session, given)
+    row, said, token = await fresh(session, rows, given["values"])
     session.budgets.spend("rows_written")
     session.journal.insert(rows, row, given=said, line=given["line"], token=token)
     return on_wire(rows, row)
 
 
-async def _keyed(session: Session, rows: Dataset, row: Row) -> tuple[Row, bool]:
-    """Give a new row with the key that the database makes, or with a token of it."""
-    assert isinstance(rows, TableDataset)
-    key = await session.number(rows)
+async def fresh(
+    session: Session, rows: Dataset, given: dict[str, Any], *, of: int = 1
+) -> tuple[Row, frozenset[str] | None, bool]:
+    """Make a new row of what a script said.
+
+    Args:
+        of: how many are made together.
+
+    Returns:
+        The row with its key; the columns that the script named, None for all; whether the key is a token.
+    """
+    if isinstance(rows, Collection):
+        return _new_document(session, given), None, False
+    row = _new_row(session, rows, given)
+    if rows.key.name in row:
+        return row, frozenset(given), False
+    key = await session.number(rows, of)
     found = session.journal.token() if key is None else key
-    return {item.name: found if item is rows.key else row[item.name] for item in rows.shown}, key is None
+    whole = {item.name: found if item is rows.key else row[item.name] for item in rows.shown}
+    return whole, frozenset(given), key is None
+
+
+def changed(rows: Dataset, given: dict[str, Any]) -> Row:
+    """Make the new values of columns, or of top-level fields of a document, of what a script said."""
+    return _document(given) if isinstance(rows, Collection) else _changes(rows, given)
 
 
 async def update(session: Session, given: dict[str, Any]) -> None:
     """Answer db.update."""
-    rows = await _named(session, given)
+    rows = await writable(session, given)
     key = read_key(rows, given["id"])
-    changes = _document(given["changes"]) if isinstance(rows, Collection) else _changes(rows, given["changes"])
-    await _change(session, Update(rows, key, changes, line=given["line"]))
+    await _change(session, Update(rows, key, changed(rows, given["changes"]), line=given["line"]))
 
 
 async def increment(session: Session, given: dict[str, Any]) -> None:
     """Answer db.increment."""
-    rows = await _named(session, given)
+    rows = await writable(session, given)
     key = read_key(rows, given["id"])
     if isinstance(rows, TableDataset):
         for name in given["amounts"]:
@@ -81,7 +92,7 @@ async def increment(session: Session, given: dict[str, Any]) -> None:
 
 async def delete(session: Session, given: dict[str, Any]) -> bool:
     """Answer db.delete: whether there was a row."""
-    rows = await _named(session, given)
+    rows = await writable(session, given)
     if isinstance(rows, TableDataset) and not rows.deletable:
         raise denied(f"rows of {rows.name} may not be deleted")
     key = read_key(rows, given["id"])

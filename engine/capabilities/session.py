@@ -97,14 +97,18 @@ class Session:
     numbers: Numbers | None = None
     stock: dict[TableDataset, list[int]] = field(default_factory=dict)
 
-    async def number(self, rows: TableDataset) -> int | None:
-        """Take a key of a set from its database; None when that tells it only at the commit."""
+    async def number(self, rows: TableDataset, of: int = 1) -> int | None:
+        """Take a key of a set from its database; None when that tells it only at the commit.
+
+        Args:
+            of: how many are going to be taken.
+        """
         if self.numbers is None:
             return None
         left = self.stock.get(rows)
         if not left:
             # One for who inserts one; some for who inserts some: each time the database is asked, and what is not used is lost.
-            found = await self.numbers(rows, 1 if left is None else NUMBERS)
+            found = await self.numbers(rows, max(of, 1 if left is None else NUMBERS))
             if found is None:
                 return None
             left = self.stock[rows] = found[::-1]

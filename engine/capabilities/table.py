@@ -1,11 +1,12 @@
 """The handlers of host calls by name: exactly those of ``lodger.stdlib.calls``. Nothing is ever looked up by attribute."""
 
-from lodger.engine.capabilities import changes, db_read, db_write, events, fetch, kv, mail, secrets
+from lodger.engine.capabilities import changes, db_bulk, db_read, db_write, events, fetch, kv, mail, secrets
 from lodger.engine.capabilities.session import Handler
 
 HANDLERS: dict[str, Handler] = {
     **db_read.HANDLERS,
     **db_write.HANDLERS,
+    **db_bulk.HANDLERS,
     **changes.HANDLERS,
     **kv.HANDLERS,
     **mail.HANDLERS,

@@ -45,6 +45,7 @@ class TableDataset:
         origin: the platform's table.
         database: where it is; None is the ledger's own database.
         referred: columns that other exposed sets refer to.
+        unique: columns that together tell one row of a tenant from every other.
         feed: whether its changes are written down: ``reported``, ``trigger`` or ``off``.
     """
 
@@ -64,6 +65,7 @@ class TableDataset:
     references: dict[str, Reference] = field(default_factory=dict)
     database: "ForeignDatabase | None" = None
     referred: frozenset[Column[Any]] = frozenset()
+    unique: frozenset[frozenset[str]] = frozenset()
     feed: str = "reported"
 
     def lookup(self, name: str) -> Field:

@@ -121,6 +121,7 @@ def expose(
         required=frozenset(by_column[c] for c in writes if not c.nullable and not _defaulted(c)),
         references=_references(writes, by_column),
         database=database,
+        unique=_unique_within(table, tenant, by_column, frozenset(fields)),
         feed=_feed(table, key, feed),
     )
 
@@ -251,6 +252,19 @@ def _no_oracle(table: Table, tenant: Column[Any], writes: list[Column[Any]], all
             f"add {tenant.name} to the constraint, leave the column out of write=, or name it in allow_unique=",
             why="a violation would tell one tenant what another has",
         )
+
+
+def _unique_within(
+    table: Table, tenant: Column[Any], by_column: dict[Column[Any], str], shown: frozenset[str]
+) -> frozenset[frozenset[str]]:
+    """Give the sets of columns that are unique within a tenant, by their names, of those that scripts see."""
+    plain = [list(each.columns) for each in table.constraints if isinstance(each, sa.UniqueConstraint)]
+    for index in table.indexes:
+        partial = any(options.get("where") is not None for options in index.dialect_options.values())
+        if index.unique and not partial and all(isinstance(each, Column) for each in index.expressions):
+            plain.append(list(index.columns))
+    named = (frozenset(by_column.get(column, "") for column in columns if column is not tenant) for columns in plain)
+    return frozenset(each for each in named if each and each <= shown)
 
 
 def _loose(column: Column[Any]) -> bool:

@@ -173,6 +173,9 @@ class _Commit:
         except DBAPIError as error:
             if not of_the_tables(error):
                 raise
+            if isinstance(effect, Insert) and effect.upsert and isinstance(error, IntegrityError):
+                said = f"a row of {effect.rows.name} was made meanwhile, or a rule of the table forbids this one"
+                raise ConflictFound("conflict", said, index=index, place=effect.line) from None
             raise EffectRefused(
                 "constraint", f"{_name(effect)}: a rule of the table forbids this", index=index, place=effect.line
             ) from None

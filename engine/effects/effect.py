@@ -24,7 +24,8 @@ class Asked:
 class Insert(Asked):
     """A new row; ``row`` is canonical and holds the key, ``given`` names what the script said (None: all of it).
 
-    ``token``: the key stands for one that the database will make.
+    ``token``: the key stands for one that the database will make. ``upsert``: a row that is in the way is a conflict, not a
+    refusal: the run is made again and changes that one.
     """
 
     rows: Dataset
@@ -32,6 +33,7 @@ class Insert(Asked):
     row: Row
     given: frozenset[str] | None = None
     token: bool = False
+    upsert: bool = False
 
 
 @dataclass(frozen=True, slots=True)

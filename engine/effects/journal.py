@@ -217,6 +217,7 @@ class Journal:
         given: frozenset[str] | None = None,
         line: str | None = None,
         token: bool = False,
+        upsert: bool = False,
     ) -> None:
         """Add a row; it holds its key, or a token of it. ``given`` names what is written, None is all of it.
 
@@ -232,7 +233,7 @@ class Journal:
             known.touched[key] = Touched(None, row, checked=False, first=len(self.effects), line=line, token=token)
         else:
             held.now = row
-        self.effects.append(Insert(rows, key, row, given, token, line=line))
+        self.effects.append(Insert(rows, key, row, given, token, upsert, line=line))
 
     def change(self, effect: Update | Increment, committed: Row | None) -> None:
         """Update or increment a row.

@@ -75,6 +75,22 @@ class Rows {
     return this.#ask("insert", { values, line: at }).then(this.#read);
   }
 
+  insertMany(rows) {
+    return this.#ask("insertMany", { rows, line: line() }).then((made) => made.map(this.#read));
+  }
+
+  updateMany(filter, changes) {
+    return this.#ask("updateMany", { filter, changes, line: line() });
+  }
+
+  deleteMany(filter) {
+    return this.#ask("deleteMany", { filter, line: line() });
+  }
+
+  upsert(values, options = {}) {
+    return this.#ask("upsert", { values, on: options.on, line: line() }).then(this.#read);
+  }
+
   update(id, changes) {
     return this.#ask("update", { id, changes, line: line() });
   }

@@ -55,6 +55,17 @@ interface Rows {
   max(column: string, filter?: Filter): Promise<any>;
   /** The new row with its id. */
   insert(values: Row): Promise<Row>;
+  /** At most 500 rows, all of them or none; with their ids. */
+  insertMany(rows: Row[]): Promise<Row[]>;
+  /** How many rows it was; each must still hold what the filter saw when the run is committed. */
+  updateMany(filter: Filter, changes: Row): Promise<number>;
+  /** How many rows it was. */
+  deleteMany(filter: Filter): Promise<number>;
+  /**
+   * Changes the row that has the same id, or the same values in the columns of `on`, else adds one. `on` names columns that
+   * are unique together; documents go by their id.
+   */
+  upsert(values: Row, options?: { on?: string | string[] }): Promise<Row>;
   /** Fails with code `not_found` when there is no such row. */
   update(id: string | number, changes: Row): Promise<null>;
   /** Adds to whatever the row holds when the run is committed. */

@@ -1,0 +1,129 @@
+"""Host side of ``db``: many rows by one call, and rows that are made or changed, whichever it takes.
+
+A call is one thing: what is wrong with one of its rows is refused before any of them is in the journal. Rows that are chosen
+by a filter count as shown to the script: at the commit each must still hold what the filter saw.
+"""
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from lodger.engine.capabilities.db_read import read_key
+from lodger.engine.capabilities.db_write import changed, fresh, writable
+from lodger.engine.capabilities.session import Session
+from lodger.engine.data.dataset import Collection, Dataset, TableDataset
+from lodger.engine.data.evaluator import Row
+from lodger.engine.data.filters import And, Compare, Filter, Op, read_filter, read_order
+from lodger.engine.data.reader import Reader
+from lodger.engine.data.refusal import bad_request, denied
+from lodger.engine.effects.effect import Delete, Update, on_wire
+
+
+async def insert_many(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
+    """Answer db.insertMany with the rows as they will be."""
+    rows = await writable(session, given)
+    made = [await fresh(session, rows, values, of=len(given["rows"])) for values in given["rows"]]
+    keys = {row[rows.key.name] for row, _said, _token in made}
+    known = session.journal.of(rows).touched
+    if len(keys) < len(made) or any(key in known and known[key].now is not None for key in keys):
+        raise bad_request(f"two of these rows of {rows.name} have one id")
+    session.budgets.spend("rows_written", len(made))
+    for row, said, token in made:
+        session.journal.insert(rows, row, given=said, line=given["line"], token=token)
+    return [on_wire(rows, row) for row, _said, _token in made]
+
+
+async def update_many(session: Session, given: dict[str, Any]) -> int:
+    """Answer db.updateMany with how many rows it was."""
+    rows = await writable(session, given)
+    changes = changed(rows, given["changes"])
+    found = await _chosen(session, rows, read_filter(given["filter"], rows.lookup))
+    for row in found:
+        session.journal.change(Update(rows, row[rows.key.name], changes, line=given["line"]), row)
+    return len(found)
+
+
+async def delete_many(session: Session, given: dict[str, Any]) -> int:
+    """Answer db.deleteMany with how many rows it was."""
+    rows = await writable(session, given)
+    if isinstance(rows, TableDataset) and not rows.deletable:
+        raise denied(f"rows of {rows.name} may not be deleted")
+    found = await _chosen(session, rows, read_filter(given["filter"], rows.lookup))
+    for row in found:
+        session.journal.delete(Delete(rows, row[rows.key.name], line=given["line"]), row)
+    return len(found)
+
+
+async def upsert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
+    """Answer db.upsert with the row as it will be: changed where one is alike in ``on``, else made."""
+    rows = await writable(session, given)
+    values = given["values"]
+    on = _alike(rows, given["on"], values)
+    wanted = {name: values[name] for name in on}
+    if on == [rows.key.name]:
+        wanted = {rows.key.name: read_key(rows, values[rows.key.name])}
+        tree: Filter = And((Compare(rows.key, Op.EQ, wanted[rows.key.name]),))
+    else:
+        tree = read_filter(wanted, rows.lookup)
+    (found, *_) = [*await _first(session, rows, tree, 1), None]
+    if found is None:
+        row, said, token = await fresh(session, rows, values)
+        session.budgets.spend("rows_written")
+        session.journal.insert(rows, row, given=said, line=given["line"], token=token, upsert=True)
+        return on_wire(rows, row)
+    rest = {name: value for name, value in values.items() if name not in on}
+    if rest:
+        changes = changed(rows, rest)
+        session.budgets.spend("rows_written")
+        session.journal.saw(rows, [found])
+        session.journal.change(Update(rows, found[rows.key.name], changes, line=given["line"]), found)
+        found = found | changes
+    return on_wire(rows, found)
+
+
+def _alike(rows: Dataset, asked: list[str] | None, values: dict[str, Any]) -> list[str]:
+    """Give the columns by which a row is known to be the same.
+
+    Raises:
+        CallRefused: ``bad_request``: they are not unique for the tenant, or have no value.
+    """
+    key = rows.key.name
+    on = sorted(set(asked)) if asked is not None else [key]
+    alone = on == [key]
+    if isinstance(rows, Collection):
+        if not alone:
+            raise bad_request("documents are the same by their id only")
+    elif frozenset(on) not in rows.unique and not (alone and key in rows.writable):
+        listed = ["+".join(sorted(each)) for each in rows.unique] + ([key] if key in rows.writable else [])
+        raise bad_request(f"rows of {rows.name} are the same by one of these: {', '.join(sorted(listed)) or 'nothing'}")
+    for name in on:
+        if values.get(name) is None:
+            raise bad_request(f"{rows.name}.{name} needs a value: rows are the same by it")
+    return on
+
+
+async def _chosen(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
+    """Give the rows of a filter as this run sees them, within what it may still write."""
+    found = await _first(session, rows, tree, session.budgets.left("rows_written") + 1)
+    session.budgets.spend("rows_written", len(found))
+    session.journal.saw(rows, found)
+    return found
+
+
+async def _first(session: Session, rows: Dataset, tree: Filter, limit: int) -> list[Row]:
+    session.budgets.spend("queries")
+    order = read_order(None, rows.lookup, rows.key)
+    left = session.journal.untouched(rows)
+
+    def ask(connection: Connection) -> list[Row]:
+        return Reader(connection, session.scope).page(rows, tree, order, limit, without=left)
+
+    return session.journal.page(rows, tree, order, limit, None, await session.read(ask, rows))
+
+
+HANDLERS = {
+    "db.insertMany": insert_many,
+    "db.updateMany": update_many,
+    "db.deleteMany": delete_many,
+    "db.upsert": upsert,
+}

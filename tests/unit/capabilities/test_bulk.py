@@ -1,0 +1,157 @@
+"""Many rows by one call, and rows that are made or changed: whole or not at all, and sure of what they chose."""
+
+from typing import Any
+
+import pytest
+from tests.unit.capabilities.feeding import ask, settle
+from tests.unit.data.shop import Shop, customers, order, orders
+
+from lodger.engine.effects import commit
+
+
+@pytest.fixture
+def shop(shop: Shop) -> Shop:
+    shop.add(customers, {"id": 1, "org_id": "one", "email": "a@one.example"})
+    shop.add(orders, *(order("one", n, state="open" if n % 2 else "done", items=n) for n in range(1, 7)))
+    shop.add(orders, order("two", 7, state="open", items=7))
+    return shop
+
+
+def states(shop: Shop, tenant: str = "one") -> list[str]:
+    return [row["state"] for row in shop.rows(orders, org_id=tenant)]
+
+
+def test_many_rows_are_added_with_their_ids(shop: Shop) -> None:
+    attempt = shop.attempt()
+    made = ask(attempt, "db.insertMany", set="orders", rows=[{"state": f"s{n}", "items": n} for n in range(300)])
+    assert len({row["id"] for row in made}) == 300
+    assert ask(attempt, "db.count", set="orders") == 306
+    settle(shop, attempt)
+    assert len(states(shop)) == 306
+    documents = shop.attempt()
+    made = ask(documents, "db.insertMany", set="things", rows=[{"id": "a"}, {"n": 1}])
+    assert made[0] == {"id": "a"}
+    settle(shop, documents)
+    assert ask(shop.attempt(), "db.count", set="things") == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [], [{"state": "x"}] * 501, "x", [1], [{}], [{"state": "x", "items": 1}, {"state": "x", "org_id": "two"}],
+        [{"state": "x", "items": 1}, {"state": "x" * 50, "items": 1}],
+    ],
+)  # fmt: skip
+def test_one_wrong_row_and_none_is_added(shop: Shop, wrong: Any) -> None:
+    attempt = shop.attempt()
+    assert ask(attempt, "db.insertMany", set="orders", rows=wrong)[0] in {"bad_request", "denied"}
+    assert not attempt.journal
+
+
+def test_the_same_id_twice(shop: Shop) -> None:
+    attempt = shop.attempt()
+    assert ask(attempt, "db.insertMany", set="things", rows=[{"id": "a"}, {"id": "a"}])[0] == "bad_request"
+    ask(attempt, "db.insert", set="things", values={"id": "a"})
+    assert ask(attempt, "db.insertMany", set="things", rows=[{"id": "b"}, {"id": "a"}])[0] == "bad_request"
+    assert ask(attempt, "db.count", set="things") == 1
+
+
+def test_all_rows_of_a_filter_are_changed_and_no_others(shop: Shop) -> None:
+    attempt = shop.attempt()
+    ask(attempt, "db.update", set="orders", id=2, changes={"state": "open"})
+    assert ask(attempt, "db.updateMany", set="orders", filter={"state": "open"}, changes={"note": "seen"}) == 4
+    assert ask(attempt, "db.count", set="orders", filter={"note": "seen"}) == 4
+    settle(shop, attempt)
+    assert [row["note"] for row in shop.rows(orders)] == ["seen", "seen", "seen", None, "seen", None, None]
+
+
+def test_rows_that_were_chosen_must_still_be_what_the_filter_saw(shop: Shop) -> None:
+    attempt = shop.attempt()
+    ask(attempt, "db.updateMany", set="orders", filter={"state": "open"}, changes={"state": "paid"}, line="main.js:9")
+    with shop.engine.begin() as connection:
+        connection.execute(orders.update().where(orders.c.id == 3).values(state="cancelled"))
+    with pytest.raises(commit.ConflictFound) as refused:
+        settle(shop, attempt)
+    assert refused.value.line == 9
+    assert "paid" not in states(shop)
+
+
+def test_all_rows_of_a_filter_are_removed(shop: Shop) -> None:
+    attempt = shop.attempt()
+    assert ask(attempt, "db.deleteMany", set="orders", filter={"items": {"gte": 4}}) == 3
+    assert ask(attempt, "db.deleteMany", set="orders", filter={"items": {"gte": 4}}) == 0
+    settle(shop, attempt)
+    assert (len(states(shop)), states(shop, "two")) == (3, ["open"])
+
+
+def test_no_more_than_the_budget(shop: Shop) -> None:
+    attempt = shop.attempt(budgets={"rows_written": 3})
+    for name, more in (("db.updateMany", {"changes": {"note": "x"}}), ("db.deleteMany", {})):
+        assert ask(attempt, name, set="orders", filter={}, **more)[0] == "budget_exceeded"
+    assert ask(attempt, "db.insertMany", set="things", rows=[{"n": n} for n in range(4)])[0] == "budget_exceeded"
+    assert not attempt.journal
+    assert ask(attempt, "db.updateMany", set="orders", filter={"state": "open"}, changes={"note": "x"}) == 3
+
+
+def test_made_or_changed(shop: Shop) -> None:
+    attempt = shop.attempt()
+    first = ask(attempt, "db.upsert", set="things", values={"id": "a", "n": 1, "m": 1})
+    again = ask(attempt, "db.upsert", set="things", values={"id": "a", "n": 2})
+    assert (first, again) == ({"id": "a", "n": 1, "m": 1}, {"id": "a", "n": 2, "m": 1})
+    settle(shop, attempt)
+    other = shop.attempt()
+    assert ask(other, "db.upsert", set="things", values={"id": "a", "k": 1}) == {"id": "a", "n": 2, "m": 1, "k": 1}
+    settle(shop, other)
+    assert ask(shop.attempt(), "db.count", set="things") == 1
+
+
+def test_made_or_changed_by_what_is_unique(shop: Shop) -> None:
+    attempt = shop.attempt()
+    found = ask(attempt, "db.upsert", set="customers", values={"email": "a@one.example"}, on=["email"])
+    assert found["id"] == 1
+    assert not attempt.journal, "nothing is changed where nothing else was said"
+    made = ask(attempt, "db.upsert", set="customers", values={"email": "new@one.example"}, on="email")
+    assert made == ask(attempt, "db.upsert", set="customers", values={"email": "new@one.example"}, on="email")
+    settle(shop, attempt)
+    assert len(shop.rows(customers)) == 2
+
+
+def test_a_row_that_comes_between_is_a_conflict_that_runs_again(shop: Shop) -> None:
+    """The second run finds it and changes it; a plain insert would be refused."""
+    attempt = shop.attempt()
+    ask(attempt, "db.upsert", set="customers", values={"email": "b@one.example"}, on="email", line="main.js:4")
+    shop.add(customers, {"id": 50, "org_id": "one", "email": "b@one.example"})
+    with pytest.raises(commit.ConflictFound) as refused:
+        settle(shop, attempt)
+    assert refused.value.line == 4
+    again = shop.attempt()
+    assert ask(again, "db.upsert", set="customers", values={"email": "b@one.example"}, on="email")["id"] == 50
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "on"),
+    [
+        ("customers", {"email": "x"}, None), ("customers", {"email": "x"}, ["id"]), ("customers", {"email": None}, ["email"]),
+        ("orders", {"state": "x", "items": 1}, ["state"]), ("customers", {"email": "x"}, ["org_id", "email"]),
+        ("things", {"n": 1}, None), ("things", {"id": "a", "n": 1}, ["n"]), ("customers", {"email": "x"}, []),
+    ],
+)  # fmt: skip
+def test_what_rows_cannot_be_the_same_by(shop: Shop, name: str, values: Any, on: Any) -> None:
+    attempt = shop.attempt()
+    assert ask(attempt, "db.upsert", set=name, values=values, **({} if on is None else {"on": on}))[0] == "bad_request"
+    assert not attempt.journal
+
+
+def test_another_tenants_row_is_never_the_same(shop: Shop) -> None:
+    shop.add(customers, {"id": 60, "org_id": "two", "email": "both@example.com"})
+    attempt = shop.attempt()
+    ask(attempt, "db.upsert", set="customers", values={"email": "both@example.com"}, on="email")
+    settle(shop, attempt)
+    assert len(shop.rows(customers, email="both@example.com")) == 2
+
+
+def test_described_for_people(shop: Shop) -> None:
+    attempt = shop.attempt()
+    ask(attempt, "db.updateMany", set="orders", filter={"id": {"lte": 2}}, changes={"state": "x"})
+    shown = attempt.effects()
+    assert [(each["effect"], each["before"]["state"]) for each in shown] == [("update", "open"), ("update", "done")]
