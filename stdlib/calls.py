@@ -68,9 +68,10 @@ def _call(
 
 
 _CALLS = (
-    _call("db.find", "set:name filter?:filter order?:order limit?:limit cursor?:cursor", "{rows: Row[], cursor: string | null}",
-          "db:read", "queries rows_read", "A page of rows that satisfy a filter, in order."),
-    _call("db.get", "set:name id:id check?:flag", "Row | null", "db:read", "queries rows_read", "The row of an id, or null."),
+    _call("db.find", "set:name filter?:filter order?:order limit?:limit cursor?:cursor include?:names",
+          "{rows: Row[], cursor: string | null}", "db:read", "queries rows_read", "A page of rows that satisfy a filter, in order."),
+    _call("db.get", "set:name id:id check?:flag include?:names", "Row | null", "db:read", "queries rows_read",
+          "The row of an id, or null."),
     _call("db.count", "set:name filter?:filter", "number", "db:read", "queries", "How many rows satisfy a filter."),
     _call("db.aggregate", "set:name filter?:filter groupBy?:names sum?:names avg?:names min?:names max?:names", "Group[]",
           "db:read", "queries rows_read", "Counts, sums, averages and extremes, by group."),

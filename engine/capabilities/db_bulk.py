@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from lodger.engine.capabilities.db_read import read_key
+from lodger.engine.capabilities.db_read import dress, lookup, read_key
 from lodger.engine.capabilities.db_write import changed, fresh, writable
 from lodger.engine.capabilities.session import Session
 from lodger.engine.data.dataset import Collection, Dataset, TableDataset
@@ -16,6 +16,7 @@ from lodger.engine.data.evaluator import Row
 from lodger.engine.data.filters import And, Compare, Filter, Op, read_filter, read_order
 from lodger.engine.data.reader import Reader
 from lodger.engine.data.refusal import bad_request, denied
+from lodger.engine.data.related import Company, fields_of
 from lodger.engine.effects.effect import Delete, Update, on_wire
 
 
@@ -37,7 +38,7 @@ async def update_many(session: Session, given: dict[str, Any]) -> int:
     """Answer db.updateMany with how many rows it was."""
     rows = await writable(session, given)
     changes = changed(rows, given["changes"])
-    found = await _chosen(session, rows, read_filter(given["filter"], rows.lookup))
+    found = await _chosen(session, rows, read_filter(given["filter"], lookup(session, rows)))
     for row in found:
         session.journal.change(Update(rows, row[rows.key.name], changes, line=given["line"]), row)
     return len(found)
@@ -48,7 +49,7 @@ async def delete_many(session: Session, given: dict[str, Any]) -> int:
     rows = await writable(session, given)
     if isinstance(rows, TableDataset) and not rows.deletable:
         raise denied(f"rows of {rows.name} may not be deleted")
-    found = await _chosen(session, rows, read_filter(given["filter"], rows.lookup))
+    found = await _chosen(session, rows, read_filter(given["filter"], lookup(session, rows)))
     for row in found:
         session.journal.delete(Delete(rows, row[rows.key.name], line=given["line"]), row)
     return len(found)
@@ -113,12 +114,16 @@ async def _chosen(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
 async def _first(session: Session, rows: Dataset, tree: Filter, limit: int) -> list[Row]:
     session.budgets.spend("queries")
     order = read_order(None, rows.lookup, rows.key)
-    left = session.journal.untouched(rows)
+    journal, left = session.journal, session.journal.untouched(rows)
+    company, fields = Company(journal.written), tuple(fields_of(tree))
 
     def ask(connection: Connection) -> list[Row]:
-        return Reader(connection, session.scope).page(rows, tree, order, limit, without=left)
+        reader = Reader(connection, session.scope, journal.written)
+        committed = reader.page(rows, tree, order, limit, without=left)
+        dressed = dress(reader, company, journal.written(rows).values(), fields)
+        return journal.page(rows, tree, order, limit, None, committed, dressed)
 
-    return session.journal.page(rows, tree, order, limit, None, await session.read(ask, rows))
+    return await session.read(ask, rows)
 
 
 HANDLERS = {

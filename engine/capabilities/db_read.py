@@ -1,5 +1,7 @@
 """Host side of ``db``: questions. The database answers for rows that the journal has not touched, the journal for the rest."""
 
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -10,10 +12,13 @@ from lodger.engine.data.aggregate import Measure, Parts, Wanted
 from lodger.engine.data.cursor import read_cursor, write_cursor
 from lodger.engine.data.dataset import Dataset
 from lodger.engine.data.evaluator import Row, terms_of
-from lodger.engine.data.fields import ColumnField
-from lodger.engine.data.filters import Filter, read_filter, read_order
+from lodger.engine.data.fields import ColumnField, RelatedField
+from lodger.engine.data.filters import Filter, Lookup, read_filter, read_order
 from lodger.engine.data.reader import Reader
+from lodger.engine.data.refusal import bad_request
+from lodger.engine.data.related import Company, Relation, fields_of, lookup_of, relations
 from lodger.engine.effects.effect import on_wire
+from lodger.engine.effects.journal import undressed
 
 PAGE_ROWS = 500
 PAGE_BYTES = 512 * 1024
@@ -23,23 +28,28 @@ DEFAULT_LIMIT = 100
 async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     """Answer db.find: at most a page; ``cursor`` says where the next begins, null after the last."""
     rows = session.datasets.named(given["set"])
-    tree = read_filter(given["filter"], rows.lookup)
+    tree = read_filter(given["filter"], lookup(session, rows))
+    included = _included(session, rows, given["include"])
     order = read_order(given["order"], rows.lookup, rows.key)
     place = None if given["cursor"] is None else read_cursor(given["cursor"], rows.name, order)
     limit = min(given["limit"] or DEFAULT_LIMIT, PAGE_ROWS)
     session.budgets.spend("queries")
-    left = session.journal.untouched(rows)
+    journal, left = session.journal, session.journal.untouched(rows)
+    company, fields = Company(journal.written), tuple(fields_of(tree))
 
     def ask(connection: Connection) -> list[Row]:
-        reader = Reader(connection, session.scope)
-        return reader.page(rows, tree, order, limit + 1, after=place, without=left)
+        reader = Reader(connection, session.scope, journal.written)
+        committed = reader.page(rows, tree, order, limit + 1, after=place, without=left)
+        dressed = dress(reader, company, journal.written(rows).values(), fields)
+        found = journal.page(rows, tree, order, limit + 1, place, committed, dressed)
+        company.fetch(reader, ((each.target, _keys(found[:limit], each.link.name)) for each in included))
+        return found
 
-    committed = await session.read(ask, rows)
-    found = session.journal.page(rows, tree, order, limit + 1, place, committed)
+    found = await session.read(ask, rows)
     shown: list[dict[str, Any]] = []
     size = 0
     for row in found[:limit]:
-        made = on_wire(rows, row)
+        made = on_wire(rows, row) | _company(session, company, included, row)
         size += len(wire.dump(made))
         if shown and size > PAGE_BYTES:
             break
@@ -64,13 +74,67 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
     session.journal.saw(rows, [row])
     if given["check"]:
         session.journal.check(rows, key)
-    return on_wire(rows, row)
+    included = _included(session, rows, given["include"])
+    company = Company(session.journal.written)
+    if included:
+        session.budgets.spend("queries")
+
+        def ask(connection: Connection) -> None:
+            reader = Reader(connection, session.scope)
+            company.fetch(reader, ((each.target, [row[each.link.name]]) for each in included))
+
+        await session.read(ask, rows)
+    return on_wire(rows, row) | _company(session, company, included, row)
+
+
+def lookup(session: Session, rows: Dataset) -> Lookup:
+    """Give what finds the fields of a filter: of the set, and of those that its keys lead to and that may be read."""
+    return lookup_of(rows, session.datasets, partial(_may_read, session))
+
+
+def _may_read(session: Session, name: str) -> bool:
+    return session.grants.of_rows(name, exposed=True, write=False)
+
+
+def _included(session: Session, rows: Dataset, asked: list[str] | None) -> list[Relation]:
+    known = relations(rows, session.datasets, partial(_may_read, session)) if asked else {}
+    for name in asked or ():
+        if name not in known:
+            raise bad_request(f"{rows.name} leads to: {', '.join(sorted(known)) or 'nothing'}")
+    return [known[name] for name in dict.fromkeys(asked or ())]
+
+
+def _keys(found: Iterable[Row | None], name: str) -> set[Any]:
+    return {row[name] for row in found if row is not None}
+
+
+def dress(
+    reader: Reader, company: Company, own: Iterable[Row | None], fields: Sequence[RelatedField]
+) -> Callable[[Row], Row]:
+    """Read what the rows of the journal lead to, as far as the filter asks of it."""
+    if not fields:
+        return undressed
+    written = list(own)
+    company.fetch(reader, ((field.target, _keys(written, field.link.name)) for field in fields))
+    return partial(company.dressed, fields=fields)
+
+
+def _company(session: Session, company: Company, included: Iterable[Relation], row: Row) -> dict[str, Any]:
+    """Give what a row leads to, in wire form; each counts as a row that was given."""
+    shown: dict[str, Any] = {}
+    for each in included:
+        found = company.of(each.target, row[each.link.name])
+        if found is not None:
+            session.budgets.spend("rows_read")
+            session.journal.saw(each.target, [found])
+        shown[each.name] = None if found is None else on_wire(each.target, found)
+    return shown
 
 
 async def count(session: Session, given: dict[str, Any]) -> int:
     """Answer db.count."""
     rows = session.datasets.named(given["set"])
-    tree = read_filter(given["filter"], rows.lookup)
+    tree = read_filter(given["filter"], lookup(session, rows))
     parts = await _parts(session, rows, tree, Wanted())
     return parts[()].count if parts else 0
 
@@ -78,7 +142,7 @@ async def count(session: Session, given: dict[str, Any]) -> int:
 async def aggregates(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
     """Answer db.aggregate."""
     rows = session.datasets.named(given["set"])
-    tree = read_filter(given["filter"], rows.lookup)
+    tree = read_filter(given["filter"], lookup(session, rows))
     asked = {measure.value: given[measure.value] for measure in Measure if given[measure.value] is not None}
     wanted = aggregate.read_wanted(asked, given["groupBy"], rows.lookup)
     shown = aggregate.shown(wanted, await _parts(session, rows, tree, wanted))
@@ -88,12 +152,16 @@ async def aggregates(session: Session, given: dict[str, Any]) -> list[dict[str, 
 
 async def _parts(session: Session, rows: Dataset, tree: Filter, wanted: Wanted) -> Parts:
     session.budgets.spend("queries")
-    left = session.journal.untouched(rows)
+    journal, left = session.journal, session.journal.untouched(rows)
+    company, fields = Company(journal.written), tuple(fields_of(tree))
 
     def ask(connection: Connection) -> Parts:
-        return Reader(connection, session.scope).aggregate(rows, tree, wanted, without=left)
+        reader = Reader(connection, session.scope, journal.written)
+        committed = reader.aggregate(rows, tree, wanted, without=left)
+        dressed = dress(reader, company, journal.written(rows).values(), fields)
+        return aggregate.merged(wanted, committed, journal.measured(rows, tree, wanted, dressed))
 
-    return aggregate.merged(wanted, await session.read(ask, rows), session.journal.measured(rows, tree, wanted))
+    return await session.read(ask, rows)
 
 
 async def committed_row(session: Session, rows: Dataset, key: Any) -> Row | None:

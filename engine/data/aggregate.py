@@ -12,8 +12,8 @@ from typing import Any
 
 from lodger.engine.data import kinds, wire
 from lodger.engine.data.evaluator import Row, placed, value_of
-from lodger.engine.data.fields import BOOLEAN, NULL, NUMBER, OTHER, TIME, ColumnField, Field
-from lodger.engine.data.filters import Lookup, Order
+from lodger.engine.data.fields import BOOLEAN, NULL, NUMBER, OTHER, TIME, ColumnField, OwnField
+from lodger.engine.data.filters import Order, OwnLookup
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import bad_request
 from lodger.engine.data.stored import at_scale
@@ -36,8 +36,8 @@ class Measure(StrEnum):
 class Wanted:
     """An aggregate as asked: measures of fields, and the fields by which rows are grouped."""
 
-    measures: tuple[tuple[Measure, Field], ...] = ()
-    group: tuple[Field, ...] = ()
+    measures: tuple[tuple[Measure, OwnField], ...] = ()
+    group: tuple[OwnField, ...] = ()
 
 
 @dataclass(slots=True)
@@ -52,13 +52,13 @@ class Part:
 Parts = dict[tuple[Any, ...], Part]
 
 
-def read_wanted(measures: dict[str, Any], group: Any, lookup: Lookup) -> Wanted:
+def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> Wanted:
     """Make an aggregate of ``{sum: ["total"], max: "modified"}`` and ``["state"]``.
 
     Raises:
         CallRefused: ``bad_request``.
     """
-    asked: list[tuple[Measure, Field]] = []
+    asked: list[tuple[Measure, OwnField]] = []
     for name, value in measures.items():
         for column in value if isinstance(value, list) else [value]:
             if not isinstance(column, str):
@@ -70,7 +70,7 @@ def read_wanted(measures: dict[str, Any], group: Any, lookup: Lookup) -> Wanted:
     groups = [] if group is None else group if isinstance(group, list) else [group]
     if len(asked) > MOST_MEASURES or len(groups) > MOST_GROUP_FIELDS:
         raise bad_request(f"at most {MOST_MEASURES} measures by {MOST_GROUP_FIELDS} fields")
-    fields: list[Field] = []
+    fields: list[OwnField] = []
     for column in groups:
         if not isinstance(column, str):
             raise bad_request("groupBy takes the name of a column, or a list of names")
@@ -88,7 +88,7 @@ def _measurable(measure: Measure, column: ColumnField) -> None:
         raise bad_request(f"{column.name} has no order")
 
 
-def group_key(group: Iterable[Field], row: Row) -> tuple[Any, ...]:
+def group_key(group: Iterable[OwnField], row: Row) -> tuple[Any, ...]:
     """Give the group that a row belongs to; lists and objects count as null."""
     key: list[Any] = []
     for item in group:
@@ -184,7 +184,7 @@ def _shown(wanted: Wanted, key: tuple[Any, ...], part: Part) -> dict[str, Any]:
     return row
 
 
-def _average(kind: Kind, item: Field, total: Any, count: int) -> Any:
+def _average(kind: Kind, item: OwnField, total: Any, count: int) -> Any:
     if not count:
         return None
     if kind is Kind.DECIMAL:
@@ -193,7 +193,7 @@ def _average(kind: Kind, item: Field, total: Any, count: int) -> Any:
     return total / count
 
 
-def _group_shown(item: Field, value: Any) -> Any:
+def _group_shown(item: OwnField, value: Any) -> Any:
     if isinstance(item, ColumnField):
         return kinds.show(item.kind, value)
     rank, inner = value

@@ -11,8 +11,8 @@ from sqlalchemy import Double, Enum, String, and_, false, func, literal, not_, n
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data.bytewise import same_text
-from lodger.engine.data.fields import NULL, OTHER, STRING, TIME, ColumnField, PathField
-from lodger.engine.data.filters import And, Filter, In, Not, Op, Or, Order
+from lodger.engine.data.fields import NULL, OTHER, STRING, TIME, ColumnField, OwnField, PathField, RelatedField
+from lodger.engine.data.filters import And, Compare, Filter, In, Not, Op, Or, Order
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.paths import place
 from lodger.engine.data.stored import SQLITE, bound_type, column_of, floor_ceiling, stored
@@ -25,10 +25,12 @@ class Compiler:
 
     Args:
         dialect: ``sqlite`` or ``postgresql``.
+        related: compiles a condition on what a foreign key leads to.
     """
 
-    def __init__(self, dialect: str) -> None:
+    def __init__(self, dialect: str, related: Callable[[Compare | In], Clause] | None = None) -> None:
         self.dialect = dialect
+        self._related = related
 
     def where(self, tree: Filter) -> Clause:
         """Give the condition of a filter."""
@@ -38,11 +40,15 @@ class Compiler:
             return or_(false(), *(self.where(part) for part in tree.parts))
         if isinstance(tree, Not):
             return not_(self.where(tree.part))
+        field = tree.field
+        if isinstance(field, RelatedField):
+            assert self._related is not None
+            return self._related(tree)
         if isinstance(tree, In):
-            return self._in(tree)
-        if isinstance(tree.field, ColumnField):
-            return self._column(tree.field, tree.op, tree.value)
-        return self._path(tree.field, tree.op, tree.value)
+            return self._in(field, tree.values)
+        if isinstance(field, ColumnField):
+            return self._column(field, tree.op, tree.value)
+        return self._path(field, tree.op, tree.value)
 
     def bound(self, field: ColumnField, value: Any) -> ColumnElement[Any]:
         """Bind a canonical value."""
@@ -128,14 +134,13 @@ class Compiler:
             return found
         return and_(field.column.in_(bound), found)
 
-    def _in(self, tree: In) -> Clause:
-        field = tree.field
+    def _in(self, field: OwnField, wanted: Sequence[Any]) -> Clause:
         if isinstance(field, PathField):
-            return self._path_in(field, tree.values)
+            return self._path_in(field, wanted)
         column = field.column
-        values = [value for value in tree.values if value is not None and _holds(field, value)]
+        values = [value for value in wanted if value is not None and _holds(field, value)]
         found: Clause = and_(column.is_not(None), self.among(field, values)) if values else false()
-        return or_(found, column.is_(None)) if None in tree.values else found
+        return or_(found, column.is_(None)) if None in wanted else found
 
     def _path_in(self, field: PathField, values: Sequence[tuple[int, Any]]) -> Clause:
         ways: list[Clause] = []

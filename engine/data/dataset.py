@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Column, Table
 
-from lodger.engine.data.fields import PATH, ColumnField, Field, PathField
+from lodger.engine.data.fields import PATH, ColumnField, OwnField, PathField
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import bad_request
 from lodger.engine.ledger.schema.data import documents
@@ -45,6 +45,8 @@ class TableDataset:
         origin: the platform's table.
         database: where it is; None is the ledger's own database.
         referred: columns that other exposed sets refer to.
+        links: foreign keys among the columns, by the name under which they are followed: the column's name here, the table and the
+            column that it leads to.
         unique: columns that together tell one row of a tenant from every other.
         feed: whether its changes are written down: ``reported``, ``trigger`` or ``off``.
     """
@@ -65,10 +67,11 @@ class TableDataset:
     references: dict[str, Reference] = field(default_factory=dict)
     database: "ForeignDatabase | None" = None
     referred: frozenset[Column[Any]] = frozenset()
+    links: dict[str, tuple[str, Table, Column[Any]]] = field(default_factory=dict)
     unique: frozenset[frozenset[str]] = frozenset()
     feed: str = "reported"
 
-    def lookup(self, name: str) -> Field:
+    def lookup(self, name: str) -> OwnField:
         """Give the field that a filter or an order names.
 
         Raises:
@@ -109,7 +112,7 @@ class Collection:
         """Documents carry the tenant's id as it is."""
         return tenant_id
 
-    def lookup(self, name: str) -> Field:
+    def lookup(self, name: str) -> OwnField:
         """Give the field of a path like ``address.city``.
 
         Raises:

@@ -94,9 +94,10 @@ class Datasets:
     def tables(self, database: ForeignDatabase | None) -> list[TableDataset]:
         """Give the exposed tables of a database, each with the columns that others of them refer to."""
         here = [rows for rows in self._tables.values() if rows.database is database]
-        links = [each for rows in here for each in rows.references.values()]
+        links = [(table, column) for rows in here for _name, table, column in rows.links.values()]
+        links += [(each.table, each.column) for rows in here for each in rows.references.values()]
         return [
-            replace(rows, referred=frozenset(each.column for each in links if each.table is rows.origin))
+            replace(rows, referred=frozenset(column for table, column in links if table is rows.origin))
             for rows in here
         ]
 
@@ -174,6 +175,11 @@ class Datasets:
             item.name: {
                 "key": item.key.name,
                 "columns": {field.name: field.kind.value for field in item.shown},
+                "links": {
+                    name: target.name
+                    for name, (_link, table, column) in item.links.items()
+                    if (target := self.of_table(table, item.database)) and target.key.column.key == column.key
+                },
             }
             for item in self
         }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import Any
 
-from lodger.engine.data.fields import NULL, ColumnField, Field, classed
+from lodger.engine.data.fields import NULL, ColumnField, Field, PathField, RelatedField, classed
 from lodger.engine.data.filters import And, Compare, Filter, In, Not, Op, Or, Order
 
 #: A row as journal and readers hold it: canonical values by column name, or a document's wire JSON with its ``id``.
@@ -29,6 +29,8 @@ def value_of(field: Field, row: Row) -> Any:
     """Give a column's canonical value, or the (class, comparable) pair at a path."""
     if isinstance(field, ColumnField):
         return row.get(field.name)
+    if isinstance(field, RelatedField):
+        return (row.get(field.hidden) or {}).get(field.inner.name)
     return classed(field.found(row))
 
 
@@ -42,7 +44,7 @@ def _compare(tree: Compare, row: Row) -> bool:
         return _equal(held, value)
     if op is Op.NE:
         return not _equal(held, value)
-    if isinstance(tree.field, ColumnField):
+    if not isinstance(tree.field, PathField):
         return held is not None and _ordered(held, op, value)
     return held[0] == value[0] and held[0] != NULL and _ordered(held[1], op, value[1])
 

@@ -121,6 +121,7 @@ def expose(
         required=frozenset(by_column[c] for c in writes if not c.nullable and not _defaulted(c)),
         references=_references(writes, by_column),
         database=database,
+        links=_links(fields),
         unique=_unique_within(table, tenant, by_column, frozenset(fields)),
         feed=_feed(table, key, feed),
     )
@@ -306,6 +307,16 @@ def _references(writes: list[Column[Any]], by_column: dict[Column[Any], str]) ->
         for column in writes
         for link in column.foreign_keys
     }
+
+
+def _links(fields: dict[str, ColumnField]) -> dict[str, tuple[str, Table, Column[Any]]]:
+    """Give the foreign keys of the columns that scripts see, by the name under which they are followed."""
+    found: dict[str, tuple[str, Table, Column[Any]]] = {}
+    for name, item in fields.items():
+        for link in item.column.foreign_keys:
+            short = name.removesuffix("_id")
+            found[short if short and short not in fields else f"{name}_row"] = (name, link.column.table, link.column)
+    return found
 
 
 def _tenant_reader(name: str, table: Table, tenant: Column[Any]) -> Callable[[str], Any]:

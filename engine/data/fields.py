@@ -56,7 +56,31 @@ class PathField:
         return value
 
 
-Field = ColumnField | PathField
+@dataclass(frozen=True, slots=True, eq=False)
+class RelatedField:
+    """A column of the row that a foreign key leads to; it can be filtered by, and nothing else.
+
+    Attributes:
+        name: as scripts say it, ``customer.state``.
+        link: the column that leads there.
+        target: the set it leads to (:class:`lodger.engine.data.dataset.TableDataset`).
+        inner: the column there.
+    """
+
+    name: str
+    link: ColumnField
+    target: Any
+    inner: ColumnField
+
+    @property
+    def hidden(self) -> str:
+        """Under which name a row holds its related one while it is asked; no column is called so."""
+        return f".{self.link.name}"
+
+
+#: What belongs to the row itself: it can also be ordered by, grouped by and measured.
+OwnField = ColumnField | PathField
+Field = OwnField | RelatedField
 
 
 def classed(value: Any) -> tuple[int, Any]:

@@ -6,12 +6,22 @@ asks for missing ones. Text compares by code point, case-sensitive; nulls sort f
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from lodger.engine.data import kinds, wire
-from lodger.engine.data.fields import NULL, OTHER, STRING, ColumnField, Field, PathField, classed
+from lodger.engine.data.fields import (
+    NULL,
+    OTHER,
+    STRING,
+    ColumnField,
+    Field,
+    OwnField,
+    PathField,
+    RelatedField,
+    classed,
+)
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, bad_request
 
@@ -81,14 +91,16 @@ class Not:
 
 
 Filter = Compare | In | And | Or | Not
+#: Gives the field of a name in a filter; of an order or an aggregate, which ask of the row itself.
 Lookup = Callable[[str], Field]
+OwnLookup = Callable[[str], OwnField]
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """One term of an ordering."""
 
-    field: Field
+    field: OwnField
     descending: bool = False
 
 
@@ -138,6 +150,12 @@ class _Reader:
         return Compare(field, Op(op), operand(field, value, Op(op)))
 
 
+def inner_of(tree: Compare | In) -> Compare | In:
+    """Give a condition on what a foreign key leads to as one that is asked of the row there."""
+    assert isinstance(tree.field, RelatedField)
+    return replace(tree, field=tree.field.inner)
+
+
 def read_filter(value: Any, lookup: Lookup) -> Filter:
     """Make the tree of a script's filter.
 
@@ -151,7 +169,7 @@ def read_filter(value: Any, lookup: Lookup) -> Filter:
     return And(()) if value is None else _Reader(lookup).tree(value, 0)
 
 
-def read_order(value: Any, lookup: Lookup, key: ColumnField) -> tuple[Order, ...]:
+def read_order(value: Any, lookup: OwnLookup, key: ColumnField) -> tuple[Order, ...]:
     """Make an ordering of ``"name"``, ``"-name"``, ``{name: "desc"}`` or a list of those; the key is always the last term.
 
     Raises:
@@ -184,6 +202,8 @@ def operand(field: Field, value: Any, op: Op) -> Any:
     """Make the value that a comparison binds."""
     if isinstance(field, PathField):
         return _path_operand(field, value, op)
+    if isinstance(field, RelatedField):
+        field = field.inner
     if op in _TEXTUAL:
         if field.kind is not Kind.TEXT or not isinstance(value, str):
             raise bad_request(f"'{op}' asks text of a text column; {field.name} is {field.kind}")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Table, text
 from sqlalchemy.exc import ProgrammingError
 
 from lodger.engine.data.dataset import Collection, Dataset, TableDataset, database_of
@@ -83,6 +83,9 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
         return Wall()
     marks = {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": SCHEMA})}
     standing = frozenset(rows.name for rows in sets if marks.get(rows.name) == view(rows).mark)
+    # What leads to a set without a view cannot be asked as the role either.
+    while lost := {rows.name for rows in sets if rows.name in standing and not _reaches(rows, sets, standing)}:
+        standing -= lost
     for rows in sets:
         if rows.name not in standing:
             why = "is not what expose() says now" if rows.name in marks else "does not stand"
@@ -93,7 +96,6 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
         for rows in sets
         if rows.name in standing
         and rows.writable
-        and _reaches(rows, sets, standing)
         and not connection.scalar(_TRIGGERED, {"table": format_table(rows.origin)})
     )
     return Wall(True, standing, written)
@@ -101,8 +103,13 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
 
 def _reaches(rows: TableDataset, sets: list[TableDataset], standing: frozenset[str]) -> bool:
     """Whether the role can look at all that a set refers to."""
-    targets = {each.table for each in rows.references.values()}
+    targets = _led_to(rows)
     return all(each.name in standing for each in sets if each.origin in targets)
+
+
+def _led_to(rows: TableDataset) -> set[Table]:
+    """Give the tables that a set's foreign keys lead to."""
+    return {each.table for each in rows.references.values()} | {table for _name, table, _column in rows.links.values()}
 
 
 #: Asks something of a database, None for the ledger's.
@@ -181,7 +188,7 @@ def _tenant(tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> di
     named = {"lodger.tenant": tenant_id}
     for rows in sets:
         if isinstance(rows, TableDataset):
-            related = [datasets.of_table(each.table, rows.database) for each in rows.references.values()]
+            related = [datasets.of_table(table, rows.database) for table in _led_to(rows)]
             for each in (rows, *related):
                 value = _value(each, tenant_id)
                 if each is not None and value is not None:

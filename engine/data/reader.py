@@ -1,21 +1,37 @@
 """Reads one tenant's committed rows on a connection. Synchronous; what the journal adds is not its business."""
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Many
-from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Text, cast, collate, func
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    String,
+    Text,
+    and_,
+    cast,
+    collate,
+    false,
+    func,
+    literal,
+    not_,
+    or_,
+    true,
+)
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data import wire
 from lodger.engine.data.aggregate import MOST_GROUPS, Measure, Part, Parts, Wanted
+from lodger.engine.data.bytewise import Bytewise
 from lodger.engine.data.compiler import Compiler
 from lodger.engine.data.dataset import Collection, Dataset, TableDataset
-from lodger.engine.data.evaluator import Row
-from lodger.engine.data.fields import NULL, OTHER, ColumnField, PathField
-from lodger.engine.data.filters import Filter, Order
+from lodger.engine.data.evaluator import Row, matches
+from lodger.engine.data.fields import NULL, OTHER, ColumnField, OwnField, PathField, RelatedField
+from lodger.engine.data.filters import Compare, Filter, In, Order, inner_of
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, bad_request
 from lodger.engine.data.scope import Scope
@@ -40,13 +56,21 @@ class Reader:
     Args:
         connection: the caller's, in the caller's transaction.
         scope: binds every statement to the tenant.
+        touched: rows of a set that are not as the database has them, None for one that is gone; asked of sets that a filter
+            follows a key to.
     """
 
-    def __init__(self, connection: Connection, scope: Scope) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        scope: Scope,
+        touched: Callable[[TableDataset], Mapping[Any, Row | None]] = lambda _rows: {},
+    ) -> None:
         self.connection = connection
         self.scope = scope
         self.dialect = connection.dialect.name
-        self.compiler = Compiler(self.dialect)
+        self.compiler = Compiler(self.dialect, self._related)
+        self._touched = touched
 
     def _ask(self, statement: Any) -> Any:
         try:
@@ -119,6 +143,30 @@ class Reader:
             result[key] = part
         return result
 
+    def _related(self, tree: Compare | In) -> ColumnElement[bool]:
+        """Compile a condition on what a foreign key leads to; one that leads nowhere leads to nulls."""
+        field = tree.field
+        assert isinstance(field, RelatedField)
+        target, link = field.target, field.link.column
+        inner = inner_of(tree)
+        known = self._touched(target)
+        fits = [key for key, row in known.items() if matches(inner, row or {})]
+        there = (
+            self.scope.select(target, literal(1)).where(_leads(link, target.key.column)).correlate_except(target.table)
+        )
+        elsewhere = true() if not known else not_(self._among(field, list(known)))
+        found = and_(elsewhere, there.where(self.compiler.where(inner)).exists())
+        ways: list[ColumnElement[bool]] = [and_(link.is_not(None), found)]
+        if fits:
+            ways.append(self._among(field, fits))
+        if matches(inner, {}):
+            ways.append(or_(link.is_(None), and_(elsewhere, not_(there.exists()))))
+        return or_(false(), *ways)
+
+    def _among(self, field: RelatedField, keys: list[Any]) -> ColumnElement[bool]:
+        """Whether a foreign key is one of these; false when it is null."""
+        return and_(field.link.column.is_not(None), self.compiler.among(field.link, keys))
+
     def _without(self, statement: Any, rows: Dataset, keys: Untouched) -> Any:
         if not keys:
             return statement
@@ -126,13 +174,13 @@ class Reader:
             column_of(rows.key, self.dialect).not_in([self.compiler.bound(rows.key, key) for key in keys])
         )
 
-    def _group(self, item: ColumnField | PathField) -> list[ColumnElement[Any]]:
+    def _group(self, item: OwnField) -> list[ColumnElement[Any]]:
         if isinstance(item, ColumnField):
             return self.compiler.parts(item)
         rank = self.compiler.rank(item)
         return [func.nullif(func.nullif(rank, OTHER), NULL), *self.compiler.values(item)]
 
-    def _measure(self, measure: Measure, item: ColumnField | PathField) -> list[ColumnElement[Any]]:
+    def _measure(self, measure: Measure, item: OwnField) -> list[ColumnElement[Any]]:
         if isinstance(item, PathField):
             numbers = self.compiler.numbers(item)
             if measure in (Measure.SUM, Measure.AVG):
@@ -153,6 +201,13 @@ class Reader:
                 # two halves: SQLite's sum of whole numbers fails beyond 64 bits
                 return [func.sum(column.op(">>")(32)), func.sum(column.op("&")(_LOW)), func.count(column)]
         return [func.sum(column), func.count(column)]
+
+
+def _leads(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
+    if isinstance(link.type, String):
+        return and_(link == key, Bytewise(link) == Bytewise(key))
+    alike: ColumnElement[bool] = link == key
+    return alike
 
 
 def _columns(rows: Dataset, dialect: str) -> list[ColumnElement[Any]]:
@@ -197,7 +252,7 @@ def _part(wanted: Wanted, raw: Any, widths: list[int], spans: list[int]) -> tupl
     return tuple(key), part
 
 
-def _sum(item: ColumnField | PathField, cells: Sequence[Any]) -> Any:
+def _sum(item: OwnField, cells: Sequence[Any]) -> Any:
     if isinstance(item, PathField) or item.kind is Kind.FLOAT:
         return float(cells[0])
     if len(cells) == 3:

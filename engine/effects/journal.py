@@ -4,7 +4,7 @@ A row's *base* is what the attempt was given of it. A row that the script itself
 at commit it must still hold its base. One that it wrote unseen must only still be there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,15 @@ from lodger.engine.effects.effect import (
 #: Keys that the database will make are stood for by whole numbers from here downwards, inside the journal only: what a
 #: script's numbers can hold, and no table's own keys come near.
 FIRST_TOKEN = -(2**53) + 2_000_000_000
+
+
+#: Gives a row with more to be asked of it.
+Dress = Callable[[Row], Row]
+
+
+def undressed(row: Row) -> Row:
+    """Give the row as it is."""
+    return row
 
 
 @dataclass(slots=True)
@@ -294,23 +303,38 @@ class Journal:
         """Give the keys that the database must leave out: the journal answers for them."""
         return tuple(key for key, held in self.of(rows).touched.items() if not held.token)
 
-    def images(self, rows: Dataset, tree: Filter) -> list[Row]:
-        """Give the rows that the journal answers for and that satisfy a filter."""
+    def written(self, rows: Dataset) -> dict[Any, Row | None]:
+        """Give the rows that the journal answers for as this attempt sees them, None for one that it has removed."""
+        return {key: held.now for key, held in self.of(rows).touched.items()}
+
+    def images(self, rows: Dataset, tree: Filter, dress: Dress = undressed) -> list[Row]:
+        """Give the rows that the journal answers for and that satisfy a filter.
+
+        Args:
+            dress: gives a row with what its keys lead to, where the filter asks of that.
+        """
         held = self.of(rows).touched.values()
-        return [item.now for item in held if item.now is not None and matches(tree, item.now)]
+        return [item.now for item in held if item.now is not None and matches(tree, dress(item.now))]
 
     def page(
-        self, rows: Dataset, tree: Filter, order: tuple[Order, ...], limit: int, after_terms: Any, committed: list[Row]
+        self,
+        rows: Dataset,
+        tree: Filter,
+        order: tuple[Order, ...],
+        limit: int,
+        after_terms: Any,
+        committed: list[Row],
+        dress: Dress = undressed,
     ) -> list[Row]:
         """Put the database's first rows (without the touched keys) and the journal's together."""
-        own = self.images(rows, tree)
+        own = self.images(rows, tree, dress)
         if after_terms is not None:
             own = [row for row in own if placed(order, terms_of(order, row), after_terms) > 0]
         return ordered(order, committed + own)[:limit] if own else committed[:limit]
 
-    def measured(self, rows: Dataset, tree: Filter, wanted: Wanted) -> Parts:
+    def measured(self, rows: Dataset, tree: Filter, wanted: Wanted, dress: Dress = undressed) -> Parts:
         """Work out an aggregate of the rows that the journal answers for."""
-        return measured(wanted, self.images(rows, tree))
+        return measured(wanted, self.images(rows, tree, dress))
 
     # keyed values
 

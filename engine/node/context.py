@@ -42,14 +42,23 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
             "action": about,
             "now_us": now_us,
             "grants": claim.grants.shown(),
-            "datasets": {
-                name: about
-                for name, about in datasets.described().items()
-                if claim.grants.of_rows(name, exposed=True, write=False)
-            },
+            "datasets": _readable(claim, datasets),
             "offsets": offsets(claim.tz, now_us // _MONTH_US),
         }
     )
+
+
+def _readable(claim: Claim, datasets: Datasets) -> dict[str, Any]:
+    """Describe the sets that the run may read, and what leads from one of them to another."""
+    found = {
+        name: about
+        for name, about in datasets.described().items()
+        if claim.grants.of_rows(name, exposed=True, write=False)
+    }
+    return {
+        name: about | {"links": {link: target for link, target in about["links"].items() if target in found}}
+        for name, about in found.items()
+    }
 
 
 @lru_cache(maxsize=1024)

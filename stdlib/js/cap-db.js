@@ -3,12 +3,17 @@ const { encode, decode, line } = $.wire;
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 const PAGE = 500;
 
-function reader(kinds) {
+function reader(datasets, name) {
   // Rows of a table hold tags only in columns whose kind says so; documents anywhere.
-  if (kinds === undefined) return decode;
+  if (!Object.hasOwn(datasets, name)) return decode;
+  const kinds = datasets[name].columns;
+  const links = datasets[name].links || {};
   const tagged = Object.keys(kinds).filter((name) => kinds[name] === "instant" || kinds[name] === "bytes" || kinds[name] === "json");
   return (row) => {
-    if (row !== null) for (const name of tagged) if (name in row) row[name] = decode(row[name]);
+    if (row === null) return row;
+    for (const name of tagged) if (name in row) row[name] = decode(row[name]);
+    // What a key leads to is read as a row of its own set.
+    for (const link of Object.keys(links)) if (link in row) row[link] = reader(datasets, links[link])(row[link]);
     return row;
   };
 }
@@ -18,10 +23,10 @@ class Rows {
   #call;
   #read;
 
-  constructor(name, call, kinds) {
+  constructor(name, call, datasets) {
     this.#name = name;
     this.#call = call;
-    this.#read = reader(kinds);
+    this.#read = reader(datasets, name);
   }
 
   #ask(verb, given) {
@@ -35,7 +40,7 @@ class Rows {
     let cursor = options.cursor;
     do {
       const asked = typeof limit === "number" && limit > PAGE ? Math.min(PAGE, limit - rows.length) : limit;
-      const page = await this.#ask("find", { filter, order: options.order, limit: asked, cursor });
+      const page = await this.#ask("find", { filter, order: options.order, limit: asked, cursor, include: options.include });
       for (const row of page.rows) rows.push(this.#read(row));
       cursor = page.cursor;
     } while (cursor !== null && rows.length < limit);
@@ -49,7 +54,7 @@ class Rows {
   }
 
   async get(id, options = {}) {
-    return this.#read(await this.#ask("get", { id, check: options.check }));
+    return this.#read(await this.#ask("get", { id, check: options.check, include: options.include }));
   }
 
   count(filter) {
@@ -113,8 +118,7 @@ $.provide("db", (context, call) => {
       if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
       if (!$.primordials.exec(NAME, name)) throw new TypeError("a set is named by letters, digits and _");
       if (!(name in made)) {
-        const known = Object.hasOwn(datasets, name) ? datasets[name].columns : undefined;
-        made[name] = Object.freeze(new Rows(name, call, known));
+        made[name] = Object.freeze(new Rows(name, call, datasets));
       }
       return made[name];
     },

@@ -15,7 +15,11 @@ interface Condition<T = any> {
   startsWith?: string;
 }
 
-/** `{ state: "open", total: { gte: "10.00" }, or: [{ paid: true }, { not: { items: 0 } }] }` */
+/**
+ * A foreign key to another exposed set is followed by its name without `_id`: `{ "customer.state": "gold" }` in a filter,
+ * `include: "customer"` to be given the row there with each row.
+ *
+ * `{ state: "open", total: { gte: "10.00" }, or: [{ paid: true }, { not: { items: 0 } }] }` */
 type Filter = { and?: Filter[]; or?: Filter[]; not?: Filter } & { [field: string]: Scalar | Condition | Filter | Filter[] | undefined };
 
 /** `"modified"`, `"-modified"`, `{ modified: "desc" }`, or a list of those. Nulls are smallest. */
@@ -40,10 +44,13 @@ interface Group {
 
 interface Rows {
   /** 100 rows unless told, at most 10 000. */
-  find(filter?: Filter, options?: { order?: Order; limit?: number; cursor?: string | null }): Promise<Page>;
-  first(filter?: Filter, options?: { order?: Order }): Promise<Row | null>;
+  find(
+    filter?: Filter,
+    options?: { order?: Order; limit?: number; cursor?: string | null; include?: string | string[] },
+  ): Promise<Page>;
+  first(filter?: Filter, options?: { order?: Order; include?: string | string[] }): Promise<Row | null>;
   /** The row, or null; with `check` the run is tried again when the row changes before it is committed. */
-  get(id: string | number, options?: { check?: boolean }): Promise<Row | null>;
+  get(id: string | number, options?: { check?: boolean; include?: string | string[] }): Promise<Row | null>;
   count(filter?: Filter): Promise<number>;
   aggregate(
     filter: Filter | undefined,

@@ -26,7 +26,7 @@ from lodger.engine.ledger.schema.data import documents, holds, kv, outbox, seale
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.settings import Settings
 
-SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=2, concurrent_runs=2, min_interval_s=1, lease_s=0.5, poll_s=0.02)
+SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=2, concurrent_runs=2, min_interval_s=1, lease_s=1.0, poll_s=0.02)
 
 
 async def play(attempt: Attempt) -> None:
@@ -141,6 +141,7 @@ def audit(url: str, place: str) -> dict[str, Any]:
             return {
                 "actions": len(actions),
                 "states": sorted({each.state for each in actions}),
+                "failed": [str(each.error) for each in actions if each.state == "failed"],
                 "rows_once": rows == sorted(each.id[-20:] for each in actions),
                 "counted": counted,
                 "documents": connection.scalar(sa.select(sa.func.count()).select_from(documents)),

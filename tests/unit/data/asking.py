@@ -31,6 +31,7 @@ KINDS: dict[str, str] = {
     "total": "decimal", "paid": "bool", "modified": "instant", "day": "date", "ref": "uuid", "extra": "json", "blob": "bytes",
 }  # fmt: skip
 assert set(KINDS) == set(READ)
+EMAILS = ["a@x", "A@x", "b@x", "", "é@x", "canary@x"]
 UUIDS = [f"0000000{n}-0000-4000-8000-00000000000{n}" for n in range(4)]
 INSTANTS = [
     "2026-01-01T00:00:00.000000Z",
@@ -95,12 +96,21 @@ class Asker:
             values["a"] = self.one([[1, 2], {"k": 1}, {"$bytes": "AA=="}, {"$object": {"$instant": 1}}])
         return values or {"a": 0}
 
+    def related(self) -> dict[str, Any]:
+        """Give a condition on the customer that an order belongs to."""
+        if self.draw.random() < 0.5:
+            return {"customer.email": self.one([None, {"ne": self.one(EMAILS)}, self.one(EMAILS), {"in": self.draw.sample(EMAILS, 2)},
+                                                {"lt": self.one(EMAILS)}, {"contains": "@"}, {"startsWith": self.one(TEXTS)}])}  # fmt: skip
+        return {"customer.id": self.one([None, {"gt": 2}, self.draw.randrange(8), {"ne": 3}, {"in": [1, 2, None]}])}
+
     def field(self, documents: bool) -> str:
         if documents:
             return str(self.one(["a", "b", "c", "deep.x", "deep.y.z", "deep", "id", "a.b"]))
         return str(self.one(KINDS))
 
     def condition(self, documents: bool) -> dict[str, Any]:
+        if not documents and self.draw.random() < 0.12:
+            return self.related()
         name = self.field(documents)
         kind = "any" if documents and name != "id" else KINDS.get(name, "text")
         if documents and name == "id":

@@ -118,7 +118,7 @@ def test_names_are_taken_once_and_other_names_are_collections() -> None:
     datasets.expose(Cart, tenant_column="org", read=["items"])
     with pytest.raises(Conflict):
         datasets.expose(Cart, tenant_column="org", read=["items"])
-    assert datasets.described() == {"carts": {"key": "key", "columns": {"key": "uuid", "items": "int"}}}
+    assert datasets.described() == {"carts": {"key": "key", "columns": {"key": "uuid", "items": "int"}, "links": {}}}
     assert datasets.named("anything").name == "anything"
 
 

@@ -6,14 +6,16 @@ import math
 from typing import Any
 
 import pytest
-from tests.unit.data.asking import Asker
-from tests.unit.data.shop import NOW_US, Shop
+import sqlalchemy as sa
+from tests.unit.data.asking import EMAILS, Asker
+from tests.unit.data.shop import NOW_US, Shop, customers, orders
 
 from lodger.engine.data import aggregate
 from lodger.engine.data.evaluator import matches, ordered
 from lodger.engine.data.filters import read_filter, read_order
 from lodger.engine.data.guard import guarded
 from lodger.engine.data.reader import Reader
+from lodger.engine.data.related import lookup_of
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import on_wire
@@ -42,17 +44,39 @@ BIG = {"rows_written": 10**6, "queries": 10**6, "rows_read": 10**9}
 
 
 async def fill(shop: Shop, asker: Asker, name: str, documents: bool, many: int = 40) -> None:
+    people(shop)
     for tenant in ("one", "two", "three"):
         attempt = shop.attempt(tenant, budgets=BIG)
         for _ in range(many if tenant == "one" else 5):
             await ask(attempt, "db.insert", set=name, values=asker.document() if documents else asker.row())
         with shop.engine.begin() as connection:
             commit.apply(connection, attempt.journal, now_us=NOW_US)
+    with shop.engine.begin() as connection:  # as the platform does: to nobody, to one's own, to another tenant's
+        for number in range(1, many + 11):
+            which = asker.one([None, *range(1, 9)])
+            connection.execute(orders.update().where(orders.c.id == number).values(customer_id=which))
+
+
+def people(shop: Shop) -> None:
+    """Give two tenants some customers."""
+    shop.add(
+        customers,
+        *(
+            {"id": n, "org_id": "two" if n in (4, 7) else "one", "email": EMAILS[n % 6] + "!" * (n // 6)}
+            for n in range(1, 9)
+        ),
+    )
 
 
 async def scribble(attempt: Attempt, asker: Asker, name: str, documents: bool) -> None:
     """Insert, change, increment and delete through the journal; nothing is committed."""
     keys = [row["id"] for row in (await ask(attempt, "db.find", set=name, limit=500))["rows"]]
+    if not documents:  # the rows that keys lead to are written too
+        await ask(attempt, "db.update", set="customers", id=1, changes={"email": "changed@x"})
+        await ask(attempt, "db.delete", set="customers", id=2)
+        made = await ask(attempt, "db.insert", set="customers", values={"email": "made@x"})
+        for key in asker.draw.sample(keys, 3):
+            await ask(attempt, "db.update", set=name, id=key, changes={"customer_id": made["id"]})
     for _ in range(12):
         await ask(attempt, "db.insert", set=name, values=asker.document() if documents else asker.row())
         changes = (
@@ -70,6 +94,16 @@ async def scribble(attempt: Attempt, asker: Asker, name: str, documents: bool) -
             continue
     for key in keys[:5]:
         await ask(attempt, "db.delete", set=name, id=key)
+
+
+def dressed(shop: Shop, attempt: Attempt) -> Any:
+    """Give what adds the customer to an order, by looking through all of the tenant's customers as the run sees them."""
+    rows = shop.datasets.named("customers")
+    with shop.engine.connect() as connection:
+        everybody = connection.execute(sa.select(customers).where(customers.c.org_id == "one"))
+        known: dict[int, Any] = {row.id: {"id": row.id, "email": row.email} for row in everybody}
+    known |= {key: held.now for key, held in attempt.journal.of(rows).touched.items()}
+    return lambda row: row | {".customer_id": known.get(row.get("customer_id"))}
 
 
 def close(one: Any, other: Any) -> bool:
@@ -107,6 +141,7 @@ async def agree(shop: Shop, asker: Asker, documents: bool) -> None:
     world = [row for row in everything if row[rows.key.name] not in touched] + [
         held.now for held in touched.values() if held.now is not None
     ]
+    dress = dressed(shop, attempt)
     counted = 0
     for _ in range(QUERIES):
         question, sort, limit = asker.filter(documents), asker.order(documents), asker.draw.randrange(1, 20)
@@ -114,8 +149,10 @@ async def agree(shop: Shop, asker: Asker, documents: bool) -> None:
             page = await ask(attempt, "db.find", set=name, filter=question, order=sort, limit=limit)
         except Refused:
             continue
-        tree, order = read_filter(question, rows.lookup), read_order(sort, rows.lookup, rows.key)
-        wanted_rows = [on_wire(rows, row) for row in ordered(order, [row for row in world if matches(tree, row)])]
+        lookup = lookup_of(rows, shop.datasets, lambda _name: True)
+        tree, order = read_filter(question, lookup), read_order(sort, rows.lookup, rows.key)
+        chosen = [row for row in world if matches(tree, dress(row))]
+        wanted_rows = [on_wire(rows, row) for row in ordered(order, chosen)]
         assert page["rows"] == wanted_rows[:limit], question
         counted += 1
         if page["cursor"] is not None:
@@ -130,7 +167,7 @@ async def agree(shop: Shop, asker: Asker, documents: bool) -> None:
         wanted = aggregate.read_wanted(
             {m: asked[m] for m in ("sum", "avg", "min", "max")}, asked.get("groupBy"), rows.lookup
         )
-        in_python = aggregate.shown(wanted, aggregate.measured(wanted, [row for row in world if matches(tree, row)]))
+        in_python = aggregate.shown(wanted, aggregate.measured(wanted, chosen))
         in_sql = await ask(attempt, "db.aggregate", set=name, filter=question, **asked)
         assert close(in_sql, json.loads(json.dumps(in_python))), (question, asked)
     assert counted > QUERIES / 2, "most questions are answered, not refused"
