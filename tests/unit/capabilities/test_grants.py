@@ -90,7 +90,7 @@ def test_every_call_of_the_table_is_refused_to_who_holds_nothing(shop: Shop) -> 
 
 SAMPLES: dict[str, Any] = {
     "name": "orders", "id": 1, "values": {"state": "x"}, "text": "x", "key": "k", "value": 1, "number": 1, "flag": True,
-    "addresses": "a@x.example", "line": "main.js:1", "limit": 1, "names": "x", "pairs": [],
+    "addresses": "a@x.example", "line": "main.js:1", "limit": 1, "names": "x", "pairs": [], "rows": [{"state": "x"}],
 }  # fmt: skip
 
 
