@@ -1,0 +1,47 @@
+"""What an attempt costs, by figures that do not depend on what else the machine does: page faults of a worker, modules of its zygote.
+
+Each fault is 1.5 µs of CPU, and half of what an attempt costs. These bounds are a quarter above what was found; one that is passed means
+that something new is imported, allocated or walked through in every worker (bench/pool.py --beside shows the rest).
+"""
+
+import asyncio
+from statistics import median
+
+import pytest
+from tests.escape.probing import Echo, probe_pool
+
+from lodger.sandbox import Bundle, Job, Outcome, Pool
+from lodger.sandbox import launcher as launching
+
+SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
+MOST_FAULTS = {"quickjs": 490, "quickjs-native": 560, "probe": 330}
+
+
+@pytest.mark.parametrize("runtime", MOST_FAULTS)
+def test_page_faults_of_a_worker(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    faults: list[int] = []
+    real = launching.WorkerEnd.ended
+
+    def ended(self: launching.WorkerEnd, death: launching.Death | None) -> None:
+        if death is not None and ran:
+            faults.append(death.minor_faults)
+        real(self, death)
+
+    ran: list[bool] = []
+    monkeypatch.setattr(launching.WorkerEnd, "ended", ended)
+
+    async def go() -> None:
+        pool = probe_pool() if runtime == "probe" else Pool(runtime=runtime, size=1)
+        await pool.start()
+        try:
+            code = "done('1')" if runtime == "probe" else SCRIPT
+            for _ in range(15):
+                report = await pool.run(Job(Bundle({"main.js": code})), Echo())
+                assert report.outcome is Outcome.OK
+                ran.append(True)
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+    assert len(faults) > 10
+    assert median(faults[:14]) <= MOST_FAULTS[runtime], sorted(faults)
