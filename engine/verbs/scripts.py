@@ -58,7 +58,10 @@ class Scripts(Verbs):
             Conflict: scripts_full, versions_full, changed_meanwhile.
             Unavailable: a module cannot be compiled on this host.
         """
-        content = self._compiled(tenant_id, name, source) if isinstance(source, bytes) else source
+        if isinstance(source, bytes | bytearray | memoryview):
+            content: Given | Content = self._compiled(tenant_id, name, bytes(source))
+        else:
+            content = source
         fields = read_fields(params)
         needs = encoded if grants is UNCHANGED else lambda _before: encoded(grants)
         with self._changing("scripts.put", tenant_id, name, name) as change:

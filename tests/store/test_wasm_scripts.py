@@ -58,6 +58,14 @@ def test_versions(ledger: Bench) -> None:
     assert found.value.code == "no_module"
 
 
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_any_bytes_are_compiled_first(ledger: Bench, kind: type) -> None:
+    with pytest.raises(InputError) as found:
+        ledger.engine.scripts.put("acme", "m", kind(HELLO[:-20]))
+    assert found.value.code == "module_refused"
+    assert ledger.engine.scripts.put("acme", "m", kind(HELLO)).wasm_bytes == len(HELLO)
+
+
 def test_what_a_claim_carries(ledger: Bench) -> None:
     ledger.engine.scripts.put("acme", "job", HELLO)
     ledger.engine.run_in("acme", "job", 0, {"a": [1]})
@@ -107,8 +115,8 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def test_a_host_without_walls_stores_none(ledger: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lodger.sandbox.doctor.MINIMUM", 99)
+def test_a_host_without_walls_stores_none(ledger: Bench) -> None:
+    ledger.engine.scripts.intake._made = Intake(minimum=99)
     with pytest.raises(Unavailable) as found:
         ledger.engine.scripts.put("acme", "m", HELLO)
     assert found.value.code == "too_few_walls"
