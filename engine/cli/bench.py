@@ -2,7 +2,7 @@
 
 import typer
 
-from lodger.engine.cli import bench_rules, bench_walls
+from lodger.engine.cli import bench_attempts, bench_rules, bench_walls
 
 app = typer.Typer(name="bench", help="Measure this host.", no_args_is_help=True)
 
@@ -13,4 +13,5 @@ def _bench() -> None:
 
 
 app.command("walls")(bench_walls.walls)
+app.command("attempts")(bench_attempts.attempts)
 app.command("rules")(bench_rules.rules)

@@ -1,11 +1,13 @@
 """``lodger bench walls`` as people run it."""
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from tests.e2e.command import lodger
 
+from lodger.engine.bench.attempts import Row, broken
 from lodger.engine.bench.wall_cases import RUNTIMES, cases
 from lodger.engine.bench.wall_picture import picture
 from lodger.engine.bench.walls import figure
@@ -50,3 +52,31 @@ def test_a_promise_that_does_not_hold_is_seen() -> None:
     far = figure("quickjs", loop, [-5.0, 1.0, 900.0])
     assert (spread(far)[0], spread(far)[-1]) == ("█", "▄")
     assert "<svg" in picture([far])
+
+
+def test_what_an_attempt_costs() -> None:
+    done = lodger("bench", "attempts", "--seconds", "0.2", "--json")
+    body = done.json
+    assert done.code == 0
+    assert {row["runtime"] for row in body["rows"]} == set(RUNTIMES)
+    for row in body["rows"]:
+        assert row["attempts"] > 5
+        assert row["cpu_us"] == pytest.approx(row["worker_us"] + row["zygote_us"] + row["engine_us"], abs=2)
+        assert 0 < row["answer_p50_ms"] <= row["answer_p99_ms"] <= 20 * 250
+        assert 100 < row["faults"] < 1000
+    assert body["holds"] == (not body["broken"])
+    assert body["beside_ms"]["python"] > 0
+
+
+def test_a_promise_that_is_not_kept_is_named() -> None:
+    row = Row("quickjs", "", 1, 1000, 0.5, 2.5, 1, 1, 1000, 300, 400, 1700, 300)
+    assert broken([row, row, row]) == []
+    for change, word in (
+        ({"answer_p50_ms": 0.51}, "p50"),
+        ({"answer_p99_ms": 2.51}, "p99"),
+        ({"cpu_us": 1701}, "CPU"),
+        ({"per_s": 999}, "attempts/s"),
+    ):
+        (line,) = broken([replace(row, **change)] * 3)
+        assert word in line
+    assert broken([replace(row, runtime="wasm", per_s=1)] * 3) == [], "no promise for modules"

@@ -1,7 +1,8 @@
 """What an attempt costs, by figures that do not depend on what else the machine does: page faults of a worker, modules of its zygote.
 
 Each fault is 1.5 µs of CPU, and half of what an attempt costs. These bounds are a quarter above what was found; one that is passed means
-that something new is imported, allocated or walked through in every worker (bench/pool.py --beside shows the rest).
+that something new is imported, allocated or walked through in every worker. Where, lodger bench attempts tells, and bench/pool.py beside
+another checkout.
 """
 
 import asyncio
