@@ -19,6 +19,7 @@ from lodger.engine.settings import Settings
 from lodger.engine.shells import (
     Actions,
     Audit,
+    Collections,
     Grants,
     Metrics,
     Nodes,
@@ -84,6 +85,7 @@ class Engine(Shell[sync.Engine]):
         self.books = inner.books
         self.tenants = Tenants("tenants", self.threads)
         self.grants = Grants("grants", self.threads)
+        self.collections = Collections("collections", self.threads)
         self.secrets = Secrets("secrets", self.threads)
         self.webhooks = Webhooks("webhooks", self.threads)
         self.scripts = Scripts("scripts", self.threads)

@@ -9,6 +9,7 @@ from lodger.engine.ledger.records import AuditEntry
 from lodger.engine.verbs import (
     actions,
     audit,
+    collections,
     grants,
     metrics,
     nodes,
@@ -82,6 +83,14 @@ class Tenants(Shell[tenants.Tenants]):
     suspend = Verb(tenants.Tenants.suspend)
     resume = Verb(tenants.Tenants.resume)
     delete = Verb(tenants.Tenants.delete)
+
+
+class Collections(Shell[collections.Collections]):
+    """Documents of tenants, and indexes on their paths."""
+
+    list = Verb(collections.Collections.list)
+    index = Verb(collections.Collections.index)
+    drop_index = Verb(collections.Collections.drop_index)
 
 
 class Grants(Shell[grants.Grants]):

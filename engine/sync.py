@@ -28,6 +28,7 @@ from lodger.engine.vault.keyring import Keyring
 from lodger.engine.vault.vault import Vault
 from lodger.engine.verbs.actions import Actions
 from lodger.engine.verbs.audit import Audit
+from lodger.engine.verbs.collections import Collections
 from lodger.engine.verbs.grants import Grants
 from lodger.engine.verbs.metrics import Metrics
 from lodger.engine.verbs.module_check import ModuleCheck
@@ -59,6 +60,7 @@ class Engine:
         self._watchers: list[Callable[[], None]] = []
         self.tenants = Tenants(books, self.changed)
         self.grants = Grants(books, self.changed)
+        self.collections = Collections(books, self.changed)
         self.vault = Vault(Keyring(books.settings.secret_keys))
         self.secrets = Secrets(books, self.changed, self.vault)
         self.webhooks = Webhooks(books, self.changed, self.vault)

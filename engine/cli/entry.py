@@ -11,6 +11,7 @@ import typer
 from lodger.engine.cli import (
     action,
     bench,
+    collection,
     config,
     db,
     demo,
@@ -55,7 +56,7 @@ app.command("next")(next_verb.next_slots)
 app.command("doctor")(doctor.doctor)
 app.command("escape")(escape.escape)
 app.command("version")(version.version)
-for verb in (tenant, grant, secret, webhook, script, schedule, action, bench, db, config):
+for verb in (tenant, grant, collection, secret, webhook, script, schedule, action, bench, db, config):
     app.add_typer(verb.app)
 
 

@@ -56,13 +56,22 @@ _TRIGGERED = text(
 )
 
 
+#: What the role needs of Lodger's own tables.
+NEEDED = {
+    "lodger_documents": ("SELECT", "INSERT", "UPDATE", "DELETE"),
+    "lodger_kv": ("SELECT", "INSERT", "UPDATE", "DELETE"),
+    "lodger_document_index": ("SELECT", "INSERT", "DELETE"),
+    "lodger_collection_indexes": ("SELECT",),
+    "lodger_cursors": ("SELECT",),
+    "lodger_changes": ("SELECT",),
+    "lodger_changes_forgotten": ("SELECT",),
+}
 _OWN = text(
-    "SELECT bool_and(has_table_privilege(:role, to_regclass(name), privilege)) FROM (VALUES "
-    "('lodger_documents', 'SELECT'), ('lodger_documents', 'INSERT'), ('lodger_documents', 'UPDATE'), "
-    "('lodger_documents', 'DELETE'), ('lodger_kv', 'SELECT'), ('lodger_kv', 'INSERT'), ('lodger_kv', 'UPDATE'), "
-    "('lodger_kv', 'DELETE'), ('lodger_cursors', 'SELECT'), ('lodger_changes', 'SELECT'), "
-    "('lodger_changes_forgotten', 'SELECT')) needs (name, privilege)"
+    "SELECT bool_and(has_table_privilege(:role, to_regclass(name), privilege)) "
+    "FROM unnest(CAST(:names AS text[]), CAST(:privileges AS text[])) needs (name, privilege)"
 )
+_PAIRS = [(name, privilege) for name, some in NEEDED.items() for privilege in some]
+_NAMES: dict[str, Any] = {"names": [name for name, _ in _PAIRS], "privileges": [each for _, each in _PAIRS]}
 
 
 def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool = True) -> Wall:
@@ -78,7 +87,7 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
     if not connection.scalar(_MEMBER, {"role": ROLE}):
         _log.warning("scripts' questions are not asked as role %s: there is none, or this user is not its member", ROLE)
         return Wall()
-    if ledger and not connection.scalar(_OWN, {"role": ROLE}):
+    if ledger and not connection.scalar(_OWN, {"role": ROLE} | _NAMES):
         _log.warning("role %s may not use Lodger's own tables: `lodger db prepare` lets it", ROLE)
         return Wall()
     marks = {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": SCHEMA})}

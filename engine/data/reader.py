@@ -1,6 +1,5 @@
 """Reads one tenant's committed rows on a connection. Synchronous; what the journal adds is not its business."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Many
 from typing import Any
@@ -24,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data import wire
+from lodger.engine.data import document_index, wire
 from lodger.engine.data.aggregate import MOST_GROUPS, Measure, Part, Parts, Wanted
 from lodger.engine.data.bytewise import Bytewise
 from lodger.engine.data.compiler import Compiler
@@ -35,7 +34,7 @@ from lodger.engine.data.filters import Compare, Filter, In, Order, inner_of
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, bad_request
 from lodger.engine.data.scope import Scope
-from lodger.engine.data.stored import SQLITE, as_decimal, canonical, column_of
+from lodger.engine.data.stored import SQLITE, as_decimal, canonical, column_of, documents_of
 from lodger.engine.ledger.schema.data import documents
 
 _CHUNK = 400
@@ -91,7 +90,7 @@ class Reader:
         without: Untouched = (),
     ) -> list[Row]:
         """Give the first rows in order that satisfy the filter, stand after a place, and have none of these keys."""
-        statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(self.compiler.where(tree))
+        statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(*self._where(rows, tree))
         if after is not None:
             statement = statement.where(self.compiler.after(order, after))
         statement = self._without(statement, rows, without)
@@ -128,7 +127,7 @@ class Reader:
             columns.extend(parts)
         flat = [part for parts in groups for part in parts]
         labelled = [column.label(f"v{n}") for n, column in enumerate([*flat, *columns])]
-        statement = self.scope.select(rows, *labelled).where(self.compiler.where(tree))
+        statement = self.scope.select(rows, *labelled).where(*self._where(rows, tree))
         statement = self._without(statement, rows, without)
         if flat:
             statement = statement.group_by(*labelled[: len(flat)]).limit(MOST_GROUPS + 1)
@@ -142,6 +141,14 @@ class Reader:
             key, part = _part(wanted, raw, [len(parts) for parts in groups], spans)
             result[key] = part
         return result
+
+    def _where(self, rows: Dataset, tree: Filter) -> list[ColumnElement[bool]]:
+        """Give the condition of a filter, and what indexes say of it."""
+        narrowed: list[ColumnElement[bool]] = []
+        if isinstance(rows, Collection) and document_index.asks_paths(tree):
+            indexed = document_index.paths(self.connection, self.scope, rows.name, complete=True)
+            narrowed = document_index.narrowed(self.scope, rows, tree, indexed)
+        return [*narrowed, self.compiler.where(tree)]
 
     def _related(self, tree: Compare | In) -> ColumnElement[bool]:
         """Compile a condition on what a foreign key leads to; one that leads nowhere leads to nulls."""
@@ -219,8 +226,7 @@ def _columns(rows: Dataset, dialect: str) -> list[ColumnElement[Any]]:
 def _row(rows: Dataset, raw: Any) -> Row:
     if isinstance(rows, TableDataset):
         return {item.name: canonical(item, value) for item, value in zip(rows.shown, raw, strict=True)}
-    body: Row = json.loads(raw[1])
-    return {"id": raw[0]} | body
+    return documents_of(raw[0], raw[1])
 
 
 def _is_whole(value: Any) -> bool:

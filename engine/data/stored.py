@@ -86,6 +86,12 @@ def canonical(field: ColumnField, raw: Any) -> Any:
     return raw
 
 
+def documents_of(key: str, body: str) -> dict[str, Any]:
+    """Make the row of a document as the database keeps it."""
+    made: dict[str, Any] = json.loads(body)
+    return {"id": key} | made
+
+
 def as_decimal(raw: Any, scale: int | None) -> Decimal:
     """Make the decimal of a number that a database gave, at the column's scale."""
     made = raw if isinstance(raw, Decimal) else Decimal(repr(raw) if isinstance(raw, float) else str(raw))

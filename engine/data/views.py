@@ -163,8 +163,8 @@ SCHEMA_STATEMENTS = (
 #: Lets the role use Lodger's own tables for scripts, which row-level security holds to one tenant.
 OWN_STATEMENTS = (
     f"DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO {ROLE}', current_schema()); END $$",
-    f"GRANT SELECT, INSERT, UPDATE, DELETE ON lodger_kv, lodger_documents TO {ROLE}",
-    f"GRANT SELECT ON lodger_changes, lodger_changes_forgotten, lodger_cursors TO {ROLE}",
+    f"GRANT SELECT, INSERT, UPDATE, DELETE ON lodger_kv, lodger_documents, lodger_document_index TO {ROLE}",
+    "GRANT SELECT ON lodger_changes, lodger_changes_forgotten, lodger_cursors, lodger_collection_indexes TO " + ROLE,
 )
 
 

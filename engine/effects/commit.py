@@ -14,7 +14,7 @@ from sqlalchemy import Connection, literal, text
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data import feed, guard, triggers, wire
+from lodger.engine.data import document_index, feed, guard, triggers, wire
 from lodger.engine.data.dataset import Collection, Dataset, Reference, TableDataset
 from lodger.engine.data.evaluator import Row
 from lodger.engine.data.foreign import state_of
@@ -110,6 +110,7 @@ class _Commit:
         self.live: dict[Dataset, dict[Any, Row]] = {}
         self.made: dict[int, Any] = {}
         self.changed: dict[Dataset, dict[Any, str]] = {}
+        self.indexes: dict[str, list[str]] = {}
 
     def run(self, *, verify: bool) -> dict[int, Any]:
         self.verify = verify
@@ -224,6 +225,7 @@ class _Commit:
         if isinstance(rows, Collection):
             values: dict[str, Any] = {"id": effect.key, "body": _body(row), "created_us": self.now_us}
             self.connection.execute(self.scope.insert(rows, values | {"updated_us": self.now_us}))
+            self._index(rows, row)
         else:
             self._owned(rows, said)
             values = self._values(rows, said)
@@ -250,10 +252,27 @@ class _Commit:
             self._owned(rows, part)
             values = self._values(rows, part)
         self._hit(self.connection.execute(self.scope.update(rows).where(self._is(rows, effect.key)).values(values)))
+        if isinstance(rows, Collection):
+            self._index(rows, changed)
 
     def _delete(self, effect: Delete) -> None:
         self._hit(self.connection.execute(self.scope.delete(effect.rows).where(self._is(effect.rows, effect.key))))
         self.live.get(effect.rows, {}).pop(effect.key, None)
+        if isinstance(effect.rows, Collection) and self._indexed(effect.rows):
+            document_index.remove(self.connection, self.scope, effect.rows.name, effect.key)
+
+    def _index(self, rows: Collection, row: Row) -> None:
+        indexed = self._indexed(rows)
+        if indexed:
+            document_index.write(self.connection, self.scope, rows.name, indexed, row)
+
+    def _indexed(self, rows: Collection) -> list[str]:
+        """Give the indexed paths of a collection, looked up once."""
+        found = self.indexes.get(rows.name)
+        if found is None:
+            found = document_index.paths(self.connection, self.scope, rows.name, complete=False)
+            self.indexes[rows.name] = found
+        return found
 
     def _hit(self, result: Any) -> None:
         if result.rowcount != 1:

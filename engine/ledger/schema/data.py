@@ -4,9 +4,11 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Double,
     Index,
     Integer,
     LargeBinary,
+    SmallInteger,
     String,
     Table,
     Text,
@@ -145,5 +147,36 @@ webhooks = Table(
     Index("ix_lodger_webhooks_key", "key_id"),
 )
 
+#: Paths of collections that are indexed, by tenant. ``upto`` is how far the documents that were there before have been read;
+#: questions use an index when it is complete.
+collection_indexes = Table(
+    "lodger_collection_indexes",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("collection", String(64), primary_key=True),
+    Column("path", String(520), primary_key=True),
+    Column("complete", SmallInteger, nullable=False),
+    Column("upto", String(200), nullable=False),
+    Column("made_us", BigInteger, nullable=False),
+)
+
+#: What stands at an indexed path of each document: its class and its value, of a text the beginning. Compared by code point.
+_Words = String(200).with_variant(String(200, collation="C"), "postgresql")
+document_index = Table(
+    "lodger_document_index",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("collection", String(64), primary_key=True),
+    Column("path", String(520), primary_key=True),
+    Column("id", String(200), primary_key=True),
+    Column("rank", SmallInteger, nullable=False),
+    Column("number", Double),
+    Column("words", _Words),
+    Index("ix_lodger_document_index_number", "tenant_id", "collection", "path", "rank", "number"),
+    Index("ix_lodger_document_index_words", "tenant_id", "collection", "path", "rank", "words"),
+)
+
 #: All that a database needs for scripts to work on, without a ledger.
-TABLES = (kv, documents, outbox, webhooks, sealed, holds, feeds.changes, feeds.forgotten, feeds.cursors)
+TABLES = (
+    kv, documents, webhooks, collection_indexes, document_index, outbox, sealed, holds, feeds.changes, feeds.forgotten, feeds.cursors,
+)  # fmt: skip

@@ -19,6 +19,7 @@ from lodger.engine.data.related import lookup_of
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import on_wire
+from lodger.engine.ledger.schema.data import collection_indexes
 from lodger.engine.node.attempt import Attempt
 
 QUERIES = 80
@@ -117,10 +118,22 @@ def close(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@pytest.mark.parametrize("documents", [False, True], ids=["table", "collection"])
+@pytest.mark.parametrize("what", ["table", "collection", "indexed"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_database_and_python_agree(shop: Shop, seed: int, documents: bool) -> None:
-    asyncio.run(agree(shop, Asker(seed), documents))
+def test_the_database_and_python_agree(shop: Shop, seed: int, what: str) -> None:
+    if what == "indexed":
+        with shop.engine.begin() as connection:
+            for path in ("a", "c", "deep.x", "a.b"):
+                values = {
+                    "tenant_id": "one",
+                    "collection": "things",
+                    "path": path,
+                    "complete": 1,
+                    "upto": "",
+                    "made_us": 0,
+                }
+                connection.execute(collection_indexes.insert().values(values))
+    asyncio.run(agree(shop, Asker(seed), what != "table"))
 
 
 async def agree(shop: Shop, asker: Asker, documents: bool) -> None:
