@@ -18,6 +18,7 @@ from lodger.engine.cli import (
     doctor,
     escape,
     grant,
+    init,
     schedule,
     script,
     secret,
@@ -53,6 +54,8 @@ app.command("demo")(demo.demo)
 app.command("up")(up.up)
 app.command("exec")(exec_verb.execute)
 app.command("next")(next_verb.next_slots)
+app.command("init")(init.init)
+app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("escape")(escape.escape)
 app.command("version")(version.version)

@@ -28,7 +28,7 @@ type Order = string | { [field: string]: "asc" | "desc" } | (string | { [field: 
 /** A row by column name. Decimals and 64-bit numbers are text, instants are Instants, bytes are Uint8Arrays. */
 type Row = { [column: string]: any };
 
-interface Page extends Array<Row> {
+interface Page<R = Row> extends Array<R> {
   /** Where the next page begins, null after the last. */
   readonly cursor: string | null;
 }
@@ -42,15 +42,16 @@ interface Group {
   max: { [field: string]: any };
 }
 
-interface Rows {
+/** A set: `R` is what its rows are, `V` what may be written. */
+interface Rows<R = Row, V = Row> {
   /** 100 rows unless told, at most 10 000. */
   find(
     filter?: Filter,
     options?: { order?: Order; limit?: number; cursor?: string | null; include?: string | string[] },
-  ): Promise<Page>;
-  first(filter?: Filter, options?: { order?: Order; include?: string | string[] }): Promise<Row | null>;
+  ): Promise<Page<R>>;
+  first(filter?: Filter, options?: { order?: Order; include?: string | string[] }): Promise<R | null>;
   /** The row, or null; with `check` the run is tried again when the row changes before it is committed. */
-  get(id: string | number, options?: { check?: boolean; include?: string | string[] }): Promise<Row | null>;
+  get(id: string | number, options?: { check?: boolean; include?: string | string[] }): Promise<R | null>;
   count(filter?: Filter): Promise<number>;
   aggregate(
     filter: Filter | undefined,
@@ -61,20 +62,20 @@ interface Rows {
   min(column: string, filter?: Filter): Promise<any>;
   max(column: string, filter?: Filter): Promise<any>;
   /** The new row with its id. */
-  insert(values: Row): Promise<Row>;
+  insert(values: V): Promise<R>;
   /** At most 500 rows, all of them or none; with their ids. */
-  insertMany(rows: Row[]): Promise<Row[]>;
+  insertMany(rows: V[]): Promise<R[]>;
   /** How many rows it was; each must still hold what the filter saw when the run is committed. */
-  updateMany(filter: Filter, changes: Row): Promise<number>;
+  updateMany(filter: Filter, changes: Partial<V>): Promise<number>;
   /** How many rows it was. */
   deleteMany(filter: Filter): Promise<number>;
   /**
    * Changes the row that has the same id, or the same values in the columns of `on`, else adds one. `on` names columns that
    * are unique together; documents go by their id.
    */
-  upsert(values: Row, options?: { on?: string | string[] }): Promise<Row>;
+  upsert(values: V, options?: { on?: string | string[] }): Promise<R>;
   /** Fails with code `not_found` when there is no such row. */
-  update(id: string | number, changes: Row): Promise<null>;
+  update(id: string | number, changes: Partial<V>): Promise<null>;
   /** Adds to whatever the row holds when the run is committed. */
   increment(id: string | number, amounts: { [column: string]: number | string }): Promise<null>;
   /** Whether there was such a row. */
@@ -82,6 +83,8 @@ interface Rows {
 }
 
 /** An exposed table, or a collection of documents under any other name. */
-type Db = { readonly [set: string]: Rows };
+interface Db {
+  readonly [set: string]: Rows<any, any>;
+}
 
 declare const db: Db;

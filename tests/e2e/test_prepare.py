@@ -81,6 +81,19 @@ def test_what_it_prints_is_what_it_would_run(folder: Path, url: str, kind: str) 
     assert "CREATE TABLE IF NOT EXISTS lodger_receipts" in plain.out
 
 
+def test_types_for_scripts_of_this_platform(folder: Path, url: str) -> None:
+    scripts = folder / "scripts"
+    arguments = ("init", scripts, "--expose", "shop:expose", "--db", url, "--json")
+    said = lodger(*arguments, cwd=folder, SHOP=str(folder / "shop.db"))
+    assert said.code == 0, said.err
+    assert said.json["jsconfig"]
+    assert "readonly orders: Rows<OrdersRow, OrdersValues>;" in (scripts / "lodger-types" / "sets.d.ts").read_text()
+    assert (scripts / "lodger-types" / "db.d.ts").exists()
+    (scripts / "jsconfig.json").write_text("{}")
+    assert not lodger(*arguments, cwd=folder, SHOP=str(folder / "shop.db")).json["jsconfig"]
+    assert (scripts / "jsconfig.json").read_text() == "{}", "what is there is left as it is"
+
+
 def test_a_user_who_may_not_is_told_what_to_do(folder: Path, url: str, kind: str) -> None:
     if kind == "sqlite":
         said = lodger("db", "prepare", "--expose", "shop:expose", "--db", url, cwd=folder, SHOP="/nowhere/shop.db")
