@@ -349,6 +349,8 @@ class Attempt:
 
     async def _answer(self, number: int, name: str, arguments: str) -> None:
         try:
+            if self._decided.done():  # it came in one breath with the end: nothing begins for the judged
+                return
             reply = await self._host.call(name, arguments)
             self._reply(number, reply)
         except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's

@@ -2,7 +2,7 @@
 
 import typer
 
-from lodger.engine.cli import bench_attempts, bench_rules, bench_walls
+from lodger.engine.cli import bench_attempts, bench_frames, bench_rules, bench_walls
 
 app = typer.Typer(name="bench", help="Measure this host.", no_args_is_help=True)
 
@@ -15,3 +15,4 @@ def _bench() -> None:
 app.command("walls")(bench_walls.walls)
 app.command("attempts")(bench_attempts.attempts)
 app.command("rules")(bench_rules.rules)
+app.command("frames")(bench_frames.frames)

@@ -146,7 +146,8 @@ def _scan(text: str, depth: int, nodes: int) -> None:
                 raise bad_request(f"the arguments hold more than {nodes} values")
 
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+#: A text that does not end runs to the end of all: the quotes in it are not tried one after another.
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

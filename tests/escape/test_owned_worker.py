@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from tests.escape import owned_attacks
-from tests.escape.frame_fuzz import stream
 from tests.escape.owned_attacks import ATTACKS, Attack
 from tests.escape.probing import Echo, probe_job, probe_pool
 
 from lodger.sandbox import Limits, Outcome, Pool, Report
+from lodger.sandbox.escape.frame_fuzz import stream
 from lodger.sandbox.escape.invariants import Canaries, children, resident_bytes
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.outcome import WORKER_MAY_REPORT

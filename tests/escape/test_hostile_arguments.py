@@ -1,0 +1,142 @@
+"""A worker that is owned sends what it likes as arguments: every call of the table answers or refuses, soon, and never raises."""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from lodger.engine.data import wire
+from lodger.engine.data.refusal import CallRefused
+from lodger.engine.escape.world import TenantHost, world
+from lodger.engine.ledger.schema.metadata import metadata
+from lodger.sandbox import prescan
+from lodger.sandbox.limits import Limits
+from lodger.stdlib.calls import CALLS, HostCall
+
+LENGTH = 30_000
+#: Seconds of the parent's processor for one call. What is linear takes hundredths; quadratic work of this length takes ten seconds.
+MOST_S = 2.0
+#: Not JSON, or hardly; a serializer writes none of them.
+RAW = {
+    "an escaped quote for ever": '"' + '\\"' * LENGTH,
+    "escapes for ever": '"' + "\\\\" * LENGTH + "\\",
+    "quotes": '"' * LENGTH,
+    "a key for ever": '{"a":"' + '\\"' * LENGTH,
+    "keys for ever": '{"' + 'a":"\\' * (LENGTH // 5),
+    "texts and no end": '["a",' * 60 + '"\\"' * LENGTH,
+    "numbers for ever": "[" + "1e5" * LENGTH,
+    "digits": '{"a":' + "9" * LENGTH + "}",
+    "digits after a point": '{"a":0.' + "9" * LENGTH + "}",
+    "an exponent": '{"a":1e' + "9" * LENGTH + "}",
+    "minus": "-" * LENGTH,
+    "white space": " " * LENGTH,
+    "an empty list, often": "[" + "[]," * LENGTH + "[]]",
+    "brackets": "[" * LENGTH,
+    "commas": "[" + "," * LENGTH,
+    "colons": '{"a"' + ":" * LENGTH,
+    "escapes of halves": '{"a":"' + "\\ud800" * (LENGTH // 6) + '"}',
+    "one key twice": '{"set":"things","set":"orders"}',
+    "not a number": '{"a":NaN}',
+    "endless": '{"a":Infinity}',
+    "nothing": "",
+    "null": "null",
+    "a list": "[]",
+    "text": '"db.find"',
+    "too large": '{"a":1e400}',
+    "nul": '{"a\\u0000":1}',
+}
+#: Values of each shape for any argument; the long ones are what quadratic readers trip over.
+VALUES: dict[str, object] = {
+    "long": "a" * LENGTH,
+    "dots": "a." * (LENGTH // 2),
+    "colons": ":" * LENGTH,
+    "handles": "{{secret:" * (LENGTH // 9),
+    "names": "{{basic:" + "a" * LENGTH,
+    "words": "=?a?q?" * (LENGTH // 6),
+    "half a word": "=?" * (LENGTH // 2),
+    "at": "a@" * (LENGTH // 2),
+    "percent": "%2" * (LENGTH // 2),
+    "wildcards": "%_" * (LENGTH // 2),
+    "slashes": "https://" + "/../" * (LENGTH // 4),
+    "hosts": "https://" + "a." * (LENGTH // 2) + "example.com/",
+    "lines": "a\r\n" * (LENGTH // 3),
+    "spaces": " " * LENGTH,
+    "digits": "9" * 300_000,
+    "marks": "\u0300" * 40_000,
+    "signs": "\U0001f600" * 25_000,
+    "nul": "a\0b",
+    "base64": "A" * LENGTH,
+    "integer": 10**39,
+    "float": 1e308,
+    "negative": -1,
+    "true": True,
+    "list": ["a" * 1000] * 100,
+    "many": list(range(20_000)),
+    "pairs": [["a", "b" * 1000]] * 100,
+    "object": {f"k{number}": number for number in range(10_000)},
+    "deep": json.loads("[" * 60 + "]" * 60),
+    "deep object": json.loads('{"and":[' * 28 + "1" + "]}" * 28),
+    "many alternatives": {"or": [{"id": number} for number in range(10_000)]},
+    "instant": {"$instant": "9" * LENGTH},
+    "bytes": {"$bytes": "=" * LENGTH},
+    "tag": {"$object": {"$object": {"$instant": 1}}},
+    "nothing": None,
+}
+_PLAIN: dict[str, object] = {
+    "name": "things", "id": "escape-0", "filter": {}, "order": [], "limit": 1, "cursor": None, "names": ["total"],
+    "values": {"text": "x"}, "rows": [{"text": "x"}], "text": "text", "key": "key", "value": 1, "number": 1, "flag": True,
+    "addresses": ["a@example.com"], "pairs": [["a", "b"]], "line": "main.js:1",
+}  # fmt: skip
+
+
+def _texts(call: HostCall) -> Iterator[tuple[str, str]]:
+    """Every hostile text for one call: raw ones, and each argument in turn with each value, the others being right."""
+    yield from RAW.items()
+    right = {name: _PLAIN[argument.type] for name, argument in call.arguments.items()}
+    for argument in call.arguments:
+        for name, value in VALUES.items():
+            yield f"{argument}: {name}", wire.dump({**right, argument: value})
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_call_of_the_table(name: str) -> None:
+    slow = []
+    metadata.create_all(world().engine)
+
+    async def go() -> None:
+        for about, text in _texts(CALLS[name]):
+            host = TenantHost(Limits(), frozenset(("budgets",)))
+            before = time.process_time()
+            reply = await host.call(name, text)
+            took = time.process_time() - before
+            told = json.loads(reply.json)
+            assert reply.ok or told["code"].isascii(), (about, reply)
+            if took > MOST_S:
+                slow.append((about, round(took, 2)))
+
+    asyncio.run(go())
+    assert not slow
+
+
+@pytest.mark.parametrize("about", RAW)
+def test_readers_of_a_workers_json_are_linear(about: str) -> None:
+    text = RAW[about]
+    before = time.process_time()
+    for read in (wire.parse, lambda given: prescan.parse(given.encode(), max_bytes=1 << 20, max_depth=64)):
+        try:
+            read(text)
+        except (CallRefused, prescan.JsonRefused):
+            continue
+    assert time.process_time() - before < MOST_S
+
+
+def test_a_name_that_is_in_no_table() -> None:
+    async def go() -> None:
+        for name in ("", "db", "db.", "__init__", "db.find ", "DB.FIND", "db.__class__", "a" * 255):
+            reply = await TenantHost(Limits(), frozenset()).call(name, "{}")
+            assert not reply.ok
+            assert json.loads(reply.json)["code"] == "unknown_method"
+
+    asyncio.run(go())
