@@ -16,7 +16,7 @@ from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
 from lodger.engine.escape.careless import careless_answer
-from lodger.engine.ledger.schema.data import documents, kv, outbox
+from lodger.engine.ledger.schema.data import documents, kv
 from lodger.engine.ledger.schema.metadata import metadata
 from lodger.engine.ledger.secrets import Opened
 from lodger.engine.node.attempt import Attempt
@@ -68,7 +68,7 @@ class World:
 
     def __init__(self) -> None:
         self.engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-        metadata.create_all(self.engine, tables=[kv, documents, outbox])
+        metadata.create_all(self.engine)
         _platform.create_all(self.engine)
         self.exposed, self.open = Datasets(), Datasets()
         self.exposed.expose(orders, tenant_column="org_id", read=_SHOWN, write=_WRITTEN)
