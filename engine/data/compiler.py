@@ -56,6 +56,12 @@ class Compiler:
             return null()
         return literal(stored(field, value, self.dialect), bound_type(field, self.dialect))
 
+    def written(self, field: ColumnField, value: Any) -> ColumnElement[Any]:
+        """Bind a canonical value that is written into a column: PostgreSQL's enumerations take no plain text."""
+        if value is not None and isinstance(field.column.type, Enum):
+            return literal(value, field.column.type)
+        return self.bound(field, value)
+
     def terms(self, order: Sequence[Order]) -> list[ColumnElement[Any]]:
         """Give the expressions of ORDER BY: nulls smallest."""
         made: list[ColumnElement[Any]] = []

@@ -40,6 +40,8 @@ def twin(rows: TableDataset) -> TableDataset:
 
 def _copied(column: Column[Any]) -> Column[Any]:
     made: Column[Any] = column._copy()
+    # A copied enumeration would take the view's schema for its own.
+    made.type = column.type
     # What it refers to is not in this metadata; the database's own constraint on the table below holds all the same.
     made.foreign_keys.clear()
     made.constraints.clear()

@@ -286,8 +286,8 @@ class _Commit:
         return self.made.get(key, key) if self.made and isinstance(key, int) else key
 
     def _values(self, rows: TableDataset, row: Row) -> dict[str, Any]:
-        bound = self.reader.compiler.bound
-        return {rows.fields[name].column.key: bound(rows.fields[name], value) for name, value in row.items()}
+        written = self.reader.compiler.written
+        return {rows.fields[name].column.key: written(rows.fields[name], value) for name, value in row.items()}
 
     def _resolved(self, rows: Dataset, row: Row) -> Row:
         """Put real keys where tokens stand: in references, never in plain numbers."""
