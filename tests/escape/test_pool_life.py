@@ -359,3 +359,39 @@ def test_a_start_that_is_cancelled_again_and_again_leaves_nothing(turns: int) ->
         await pool.stop()
 
     asyncio.run(go())
+
+
+def test_a_waiting_worker_that_dies_is_replaced_before_anybody_needs_it() -> None:
+    async def go() -> None:
+        pool = probe_pool(size=2)
+        await pool.start()
+        try:
+            async with asyncio.timeout(20):
+                while len(pool.ready) < 2:  # noqa: ASYNC110 - the pool has no event for it, and needs none
+                    await asyncio.sleep(0.01)
+                dead = pool.ready[0]
+                os.kill(dead, signal.SIGKILL)
+                while dead in pool.ready or len(pool.ready) < 2:  # noqa: ASYNC110 - the same
+                    await asyncio.sleep(0.01)
+            assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_a_pid_is_told_by_the_kernel_in_either_way() -> None:
+    from lodger.sandbox import launcher
+
+    pidfd = os.pidfd_open(os.getpid())
+    try:
+        assert launcher._pid_of(pidfd) == launcher._pid_in_text(pidfd) == os.getpid()
+    finally:
+        os.close(pidfd)
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises((OSError, IndexError, ValueError)):
+            launcher._pid_of(reading)
+    finally:
+        os.close(reading)
+        os.close(writing)
