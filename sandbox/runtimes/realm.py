@@ -255,7 +255,7 @@ class QuickRealm(Host):
     def _failed(self, text: bytes | None) -> None:
         dropped, outcome, json = (text or b"0 script_error null").split(b" ", 2)
         if outcome == b"null":
-            # A bare null is what running out of memory throws when there is no room for an error.
+            # What running out of memory throws when there is no room for an error (a bare null) or for its message.
             if self.guest.size() >= self._limits["memory_bytes"] * self.tight_percent // 100:
                 raise self._out_of_memory()
             outcome = b"script_error"

@@ -90,7 +90,10 @@ function blame(error) {
   // what is no value at all, of the type "unknown".
   if (error === null || typeof error === "unknown") return "null";
   const message = member(error, "message");
-  if (member(error, "name") === "InternalError" && message === "out of memory") return "memory_limit";
+  if (member(error, "name") === "InternalError") {
+    if (message === "out of memory") return "memory_limit";
+    if (message === "") return "null"; // there was room for the error, but none for its message
+  }
   return isError(error) && message === "Maximum call stack size exceeded" ? "stack_limit" : "script_error";
 }
 

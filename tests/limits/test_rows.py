@@ -106,3 +106,12 @@ def test_small_frames_bound_calls_and_nothing_else(js: Machine) -> None:
     assert report.error.message.startswith("xxx")
     deep = "function " + "f" * 200 + "(n) { if (n) " + "f" * 200 + "(n - 1); else throw new Error('end') }"
     assert js(deep + "\n" + "f" * 200 + "(60)", frame_bytes=4096).outcome is Outcome.SCRIPT_ERROR
+
+
+def test_an_error_without_room_for_its_message_is_the_memorys(js: Machine) -> None:
+    """The engine throws an InternalError without a message when memory is gone; with memory left it is only somebody's error."""
+    full = (
+        "const e = new InternalError(''), a = []; try { for (;;) a.push(new Uint8Array(65536), {}) } catch {} throw e"
+    )
+    assert js(full, memory_bytes=16 * MIB).outcome is Outcome.MEMORY_LIMIT
+    assert js("throw new InternalError('')", memory_bytes=16 * MIB).outcome is Outcome.SCRIPT_ERROR
