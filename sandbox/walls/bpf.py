@@ -9,7 +9,7 @@ import struct
 
 from lodger.sandbox.walls.syscalls import AUDIT
 
-_LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
+_LOAD, _AND, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x05, 0x15, 0x35, 0x45, 0x06
 _NR, _ARCH, _ARGUMENTS = 0, 4, 16
 _X32 = 0x40000000
 _MOST_STEPS = 255  # of a conditional jump
@@ -28,6 +28,12 @@ def when(index: int, values: "tuple[int, ...]", verdict: int) -> bytes:
     """Return a verdict when the low half of an argument is one of these values, else go on."""
     tests = (_op(_EQUAL, value, 0, 1) + answer(verdict) for value in values)
     return _op(_LOAD, _ARGUMENTS + 8 * index) + b"".join(tests)
+
+
+def when_masked(index: int, mask: int, values: "tuple[int, ...]", verdict: int) -> bytes:
+    """Return a verdict when these bits of an argument make one of these values, else go on."""
+    tests = (_op(_EQUAL, value, 0, 1) + answer(verdict) for value in values)
+    return _op(_LOAD, _ARGUMENTS + 8 * index) + _op(_AND, mask) + b"".join(tests)
 
 
 def exactly(index: int, value: int, otherwise: int) -> bytes:

@@ -15,6 +15,14 @@ from lodger.sandbox.walls.syscalls import AUDIT, MACHINE, NUMBER, table
 KILL, ALLOW, EPERM = 0x80000000, 0x7FFF0000, 0x00050001
 _PROT_WRITE, _PROT_EXEC = 2, 4
 _SET_MODE_FILTER = 1
+_WORD = 0xFFFFFFFF
+_FUTEX_COMMAND = 0x7F  # without the flags PRIVATE and CLOCK_REALTIME
+_FUTEX_WAIT_AND_WAKE = (0, 1, 9, 10)  # WAIT, WAKE, WAIT_BITSET, WAKE_BITSET
+_ADVICE = (4, 8, 23)  # DONTNEED, FREE, POPULATE_WRITE
+_OWN_CLOCKS = 0xF
+#: SHARED and GROWSDOWN: memory that RLIMIT_DATA does not count; HUGETLB: pages that are set apart for others.
+_UNCOUNTED = 0x1 | 0x100 | 0x40000
+_ONLY_PRIVATE = bpf.never(3, _UNCOUNTED, KILL)
 _NOT_EXECUTABLE = bpf.never(2, _PROT_EXEC, KILL)
 #: Executable is allowed, executable and writable at once is not.
 _NOT_BOTH = bpf.never_both(2, _PROT_EXEC, _PROT_WRITE, KILL)
@@ -25,15 +33,15 @@ WHY: "dict[str, str]" = {
     "write": "frames to the parent",
     "poll": "waits for an answer or for a timer of the script; aarch64 has ppoll instead",
     "ppoll": "the same on aarch64, and in the C library where it prefers it",
-    "futex": "locks of the interpreter and of libwasmtime, which nobody contends: wakes, on memory of this process alone",
-    "madvise": "the allocators give pages back; a worker makes the guest's pages its own",
+    "futex": "locks of the interpreter and of libwasmtime, which nobody contends; waits and wakes only",
+    "madvise": "the allocators give pages back, a worker makes the guest's pages its own; nothing else",
     "munmap": "the allocators",
     "brk": "the C library's heap, bounded by RLIMIT_DATA",
     "mremap": "the allocators grow large blocks; the mapping keeps its protection",
-    "mmap": "the allocators; never executable",
+    "mmap": "the allocators; never executable, and only memory that the limit counts",
     "mprotect": "growth of WebAssembly's memory; never executable, or never writable too where a runtime makes code",
     "getrandom": "the reseed, crypto of scripts, random_get of modules",
-    "clock_gettime": "the process's CPU clock for the soft stop; the other clocks come from the vDSO",
+    "clock_gettime": "the process's CPU clock for the soft stop; never another process's",
     "rt_sigreturn": "a trap of WebAssembly is a fault that libwasmtime answers",
     "sigaltstack": "libwasmtime's stack for that answer",
     "gettid": "the C library before it ends itself; tells a number of this process's own",
@@ -57,13 +65,10 @@ PLAIN = (
     "write",
     "poll",
     "ppoll",
-    "futex",
-    "madvise",
     "munmap",
     "brk",
     "mremap",
     "getrandom",
-    "clock_gettime",
     "rt_sigreturn",
     "sigaltstack",
     "gettid",
@@ -87,6 +92,8 @@ EXECUTABLE_UNTIL_ARMED = ("wasm",)
 EXECUTABLE = ("wasm_compiler",)
 #: Allowed while argument 2 (protection) has no PROT_EXEC.
 NEVER_EXECUTABLE = ("mprotect", "mmap")
+#: Allowed for some of what they can do, see :func:`_halves`.
+HALVES = ("futex", "madvise", "clock_gettime")
 #: Refused with EPERM, see above.
 REFUSED = ("tgkill", "rt_sigprocmask", "rt_sigaction")
 #: SIGILL, SIGBUS, SIGFPE, SIGSEGV: for a fault that is not WebAssembly's, wasmtime's handler sets the default again and returns into the
@@ -100,6 +107,19 @@ UNTIL_ARMED = (
 )
 
 
+def _halves() -> "dict[str, bytes]":
+    """Tell the harmless half of a call from the other one by its arguments, as far as arguments of the kernel's can be looked at."""
+    kill, allow = bpf.answer(KILL), bpf.answer(ALLOW)
+    return {
+        # Locks that inherit priority (LOCK_PI and its kin) reach into other processes by their number, and have been the way to root.
+        "futex": bpf.when_masked(1, _FUTEX_COMMAND, _FUTEX_WAIT_AND_WAKE, ALLOW) + kill,
+        # Pages that are merged with equal ones of strangers (MERGEABLE) tell what strangers hold.
+        "madvise": bpf.when(2, _ADVICE, ALLOW) + kill,
+        # Above these are the CPU clocks of other processes, which tell when a neighbour works.
+        "clock_gettime": bpf.never(0, ~_OWN_CLOCKS & _WORD, KILL) + allow,
+    }
+
+
 def first(machine: str = MACHINE, runtime: str = "") -> bytes:
     """Filter A for a machine and a runtime."""
     numbers = table(machine)
@@ -108,6 +128,8 @@ def first(machine: str = MACHINE, runtime: str = "") -> bytes:
     makes_code = runtime in (*EXECUTABLE_UNTIL_ARMED, *EXECUTABLE)
     for name in NEVER_EXECUTABLE:
         rules[numbers[name]] = (_NOT_BOTH if makes_code and name == "mprotect" else _NOT_EXECUTABLE) + allow
+    rules[numbers["mmap"]] = _ONLY_PRIVATE + rules[numbers["mmap"]]
+    rules |= {numbers[name]: body for name, body in _halves().items()}
     for name in REFUSED:
         rules[numbers[name]] = bpf.answer(EPERM)
     rules[numbers["rt_sigaction"]] = bpf.when(0, FAULTS, ALLOW) + bpf.answer(EPERM)

@@ -25,7 +25,7 @@ CALLS = {
     "setgroups": (116, 159), "setrlimit": (160, 164), "prlimit64": (302, 261), "setpriority": (141, 140),
     "sched_setscheduler": (144, 119), "mlockall": (151, 230), "timer_settime": (223, 110), "timer_delete": (226, 111), "mmap": (9, 222),
     "mprotect": (10, 226), "pkey_mprotect": (329, 288), "mount_setattr": (442, 442), "open_tree": (428, 428),
-    "name_to_handle_at": (303, 264),
+    "name_to_handle_at": (303, 264), "futex": (202, 98), "madvise": (28, 233), "clock_gettime": (228, 113),
 }  # fmt: skip
 NUMBERS = {name: pair[platform.machine() == "aarch64"] for name, pair in CALLS.items()}
 
@@ -278,11 +278,34 @@ LIMITS = (
         bare=(0, ENOSYS),
     ),
 )
+_WORD = "word = room(8); "
+_PAGE = "page = call('mmap', 0, 4096, 3, 0x22, -1, 0); "
+_CLOCK = "answer = call('clock_gettime', (~ids['{0}'] << 3) | 2, room(16))"
+#: Calls that a worker may make, in the half of them that it may not.
+HALVES = (
+    *(
+        Attack(f"futex-{name}", _WORD + f"answer = min(0, call('futex', word, {command}, 1, 0, word, 0))", bare=bare)
+        for name, command, bare in (
+            ("lock-pi", 6, (0, EINVAL, -35)), ("lock-pi-private", 134, (0, EINVAL, -35)), ("unlock-pi", 7, (EPERM,)),
+            ("trylock-pi", 8, (0, -35)), ("lock-pi-new", 13, (0, EINVAL, -35, ENOSYS)), ("descriptor", 2, (ENOSYS, EINVAL)),
+            ("requeue", 3, (0, EINVAL)), ("wake-op", 5, (0, EINVAL)), ("wait-requeue-pi", 11, (EINVAL, -11)),
+        )
+    ),
+    Attack("memory-merged-with-strangers", _PAGE + "answer = call('madvise', page, 4096, 12)", bare=(0, EINVAL)),
+    Attack("memory-poisoned", _PAGE + "answer = call('madvise', page, 4096, 100)", bare=(EPERM, EINVAL)),
+    Attack("memory-kept-over-fork", _PAGE + "answer = call('madvise', page, 4096, 11)", bare=(0,)),
+    Attack("memory-shared", "answer = min(0, call('mmap', 0, 4096, 3, 0x21, -1, 0))", bare=(0,)),
+    Attack("memory-huge", "answer = min(0, call('mmap', 0, 2 << 20, 3, 0x40022, -1, 0))", bare=(0, ENOMEM, EINVAL, EPERM)),
+    Attack("memory-grows-down", "answer = min(0, call('mmap', 0, 4096, 3, 0x122, -1, 0))", bare=(0,)),
+    Attack("memory-device", "answer = min(0, call('mmap', 0, 4096, 3, 1, channel._descriptor, 0))", bare=(-19, EACCES)),
+    *(Attack(f"clock-of-{who}", _CLOCK.format(who), bare=(EINVAL, ESRCH)) for who in ("engine", "zygote", "sibling")),
+    Attack("clock-of-first", "answer = call('clock_gettime', (~1 << 3) | 2, room(16))", bare=(0, EINVAL)),
+)  # fmt: skip
 DESCRIPTORS = (
     Attack("descriptors", "found = []\nfor n in range(1024):\n    try:\n        os.read(n, 0)\n        found.append(n)\n    except OSError:\n        pass\nanswer = len(found)", held="1", bare=(1,)),
     Attack("environment", "answer = len(set(os.environ) - {'LC_CTYPE', 'TZ'})", held="0", bare=(0,)),
 )  # fmt: skip
-ATTACKS = (*FILES, *PROGRAMS, *OTHERS, *KERNEL, *NETWORK, *LIMITS, *DESCRIPTORS)
+ATTACKS = (*FILES, *PROGRAMS, *OTHERS, *KERNEL, *NETWORK, *LIMITS, *HALVES, *DESCRIPTORS)
 
 
 def source(attack: Attack, ids: dict[str, object]) -> str:
