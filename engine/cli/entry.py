@@ -22,6 +22,7 @@ from lodger.engine.cli import (
     schedule,
     script,
     secret,
+    sim,
     tenant,
     up,
     version,
@@ -57,6 +58,7 @@ app.command("next")(next_verb.next_slots)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("escape")(escape.escape)
+app.command("sim")(sim.sim)
 app.command("version")(version.version)
 for verb in (tenant, grant, collection, secret, webhook, script, schedule, action, bench, db, config):
     app.add_typer(verb.app)

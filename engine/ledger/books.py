@@ -39,7 +39,8 @@ def database_us(connection: Connection) -> int:
 
 
 #: Of the statement, not of the transaction: a transaction that waited for a lock began long ago.
-_NOW = text("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+_NOW = text(f"SELECT {NOW_US}")
 
 
 def dumped(value: Json) -> str | None:

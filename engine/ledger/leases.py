@@ -114,6 +114,15 @@ def give_back(connection: Connection, rows: Iterable[tuple[str, str]]) -> None:
         refresh(connection, {key["tenant"] for key in keys})
 
 
+def hand_back(connection: Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
+    """Make attempts (action id, number) of this lease ready again that never began: their claim was written, its answer lost."""
+    mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    _lock_tenants(connection, *mine)
+    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
+    wanted = set(attempts)
+    give_back(connection, [(row.tenant_id, row.id) for row in rows if (row.id, row.attempt) in wanted])
+
+
 def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:
     """Take the actions of nodes whose lease has ended, and attempts past their deadline; they run again."""
     now_us = books.lease_us(connection, now_us)

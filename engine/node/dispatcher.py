@@ -28,6 +28,8 @@ class Dispatcher(Service):
         self.running: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._claims: dict[tuple[str, int], Claim] = {}
         self._vain = 0
+        #: Whether a claim is under way, and whether one may have been written whose answer never came.
+        self.claiming = self.in_doubt = False
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -46,7 +48,14 @@ class Dispatcher(Service):
             return node.settings.poll_s
         if upcoming > now:
             return min(node.settings.poll_s, (upcoming - now) / 1_000_000)
-        claimed = await node.claim(lease, self.room())
+        self.claiming = True
+        try:
+            claimed = await node.claim(lease, self.room())
+        except Exception:
+            self.in_doubt = True
+            raise
+        finally:
+            self.claiming = False
         for claim in claimed:
             self.begin(claim)
         # Something is due that this node may not start: another node has it, or a budget or the node's memory.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from lodger.engine.ledger import expiry, leases, places
+from lodger.engine.ledger import expiry, leases, places, stepped
 from lodger.engine.node.service import Service
 
 if TYPE_CHECKING:
@@ -71,6 +71,9 @@ class Rescuer(Service):
         """Look once; write only when there is something to take."""
         node = self._node
         now = self.clock.now_us()
+        clock = self.clock.now_us
+        if not node.clock.skewed and await node.pen.read(partial(stepped.back, node.books, now_us=clock)):
+            await node.pen.write(partial(stepped.mend, node.books, now_us=clock))
         if await node.pen.read(partial(leases.overdue, node.books, now_us=now)):
             node.told_rescue(await node.pen.write(partial(leases.rescue, node.books, now_us=now)))
         if await node.pen.read(partial(expiry.due, now_us=now)):
@@ -82,7 +85,11 @@ class Rescuer(Service):
 
 
 class Watch(Service):
-    """Sees within ``poll_s`` that an attempt was cancelled, suspended or rescued away, and kills its worker."""
+    """Sees within ``poll_s`` that an attempt was cancelled, suspended or rescued away, and kills its worker.
+
+    And the other way round: what the ledger says runs here and does not, because the answer to its claim was lost on the way,
+    is handed back.
+    """
 
     name: ClassVar[str] = "watch"
 
@@ -92,11 +99,17 @@ class Watch(Service):
 
     async def round(self) -> float:
         """Compare what runs here with what the ledger says runs here."""
-        node = self._node
+        node, dispatcher = self._node, self._node.dispatcher
         # Taken before the snapshot: an attempt claimed meanwhile is in neither.
-        here = set(node.dispatcher.running)
+        here, claiming = set(dispatcher.running), dispatcher.claiming
         lease = node.lease
-        if here and lease is not None:
+        if lease is not None and (here or dispatcher.in_doubt):
             mine = await node.pen.read(partial(leases.running, lease=lease))
-            node.dispatcher.kill(here - mine - node.committer.waiting())
+            dispatcher.kill(here - mine - node.committer.waiting())
+            absent = mine - set(dispatcher.running) - node.committer.waiting()
+            # What a claim has just written is absent until it is answered: then it is looked at again.
+            dispatcher.in_doubt = bool(absent) and (claiming or dispatcher.claiming)
+            if absent and not dispatcher.in_doubt:
+                await node.pen.write(partial(leases.hand_back, lease=lease, attempts=absent))
+                dispatcher.nudge()
         return node.settings.poll_s

@@ -257,3 +257,28 @@ def test_long_runs_hold_half_of_the_slots_and_short_ones_the_rest(tmp_path: Path
             assert {action.reason for action in waiting} == {"node_long"}
 
     asyncio.run(scenario())
+
+
+def test_a_claim_whose_answer_was_lost_is_handed_back_at_once(tmp_path: Path) -> None:
+    """The server did as it was told and the connection broke before it could say so: nobody waits for the deadline."""
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, node, signals):
+            true, lost = node.claim, asyncio.Event()
+
+            async def claim(*given: object) -> list[Claim]:
+                claimed = await true(*given)  # type: ignore[arg-type]  # forwarded
+                if claimed and not lost.is_set():
+                    lost.set()
+                    raise Unavailable("database_unreachable", "the answer was lost")
+                return claimed
+
+            node.claim = claim  # type: ignore[method-assign]  # the network's part
+            asked = await engine.run_in("acme", "job", 0)
+            (finished,) = await signals.wait("finished")
+            assert lost.is_set()
+            assert finished.details["attempt"] == 2
+            outcomes = [attempt.outcome for attempt in await engine.actions.attempts(asked.id)]
+            assert outcomes == [Outcome.OK], "it never began: nobody is blamed"
+
+    asyncio.run(scenario())

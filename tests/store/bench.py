@@ -7,7 +7,7 @@ from sqlalchemy import text
 from tests.store.intervals import VirtualClock
 
 from lodger.engine.clock import from_us
-from lodger.engine.ledger import claims, clocks, commits, leases
+from lodger.engine.ledger import claims, clocks, commits, leases, stepped
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
@@ -68,6 +68,13 @@ class Bench:
         batch = [(each, finished) for each in claimed]
         with self.engine.books.database.write() as connection:
             return commits.commit(self.engine.books, connection, self.lease(node), batch, self.clock.us, apply_effects)
+
+    def mend(self) -> bool:
+        """Mend what a clock that was set back has left; whether there was anything."""
+        with self.engine.books.database.write() as connection:
+            found = stepped.back(self.engine.books, connection, self.clock.now_us)
+            stepped.mend(self.engine.books, connection, self.clock.now_us)
+        return found
 
     def rescue(self) -> Rescued:
         with self.engine.books.database.write() as connection:

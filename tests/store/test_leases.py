@@ -129,3 +129,63 @@ def test_nonsense_tenants_are_refused(bench: Bench) -> None:
             bench.engine.tenants.create(tenant_id, limits=limits)
     with pytest.raises(Conflict):
         bench.engine.tenants.create("acme")
+
+
+def test_a_clock_that_was_set_back_keeps_no_dead_node_alive(bench: Bench) -> None:
+    bench.tenant()
+    bench.engine.run_in("acme", "job", 0)
+    (claim,) = bench.claim(node="dies")
+    bench.clock.us -= 3600 * 1_000_000
+    bench.lease("lives")
+    bench.clock.advance(7)
+    bench.renew("lives")
+    assert bench.rescue().nodes == (), "its lease seems to last for another hour"
+    assert bench.mend()
+    assert not bench.mend(), "a living node's lease is left alone"
+    bench.clock.advance(5)
+    assert bench.renew("lives")
+    assert bench.rescue().nodes == ()
+    bench.clock.advance(2)
+    rescued = bench.rescue()
+    assert rescued.nodes == ("dies",)
+    assert [each.action_id for each in rescued.actions] == [claim.action_id]
+
+
+def test_a_clock_that_was_set_back_sends_nobody_to_the_end_of_the_line_for_long(bench: Bench) -> None:
+    for tenant in ("acme", "zeta"):
+        bench.tenant(tenant)
+        for _ in range(6):
+            bench.engine.run_in(tenant, "job", 0)
+    bench.clock.advance(1)
+    served = [bench.claim(1)[0].tenant_id, bench.claim(1)[0].tenant_id]
+    assert served == ["acme", "zeta"]
+    bench.clock.us -= 500_000
+    assert not bench.mend(), "nodes may differ by so much"
+    bench.engine.run_in("acme", "job", 0)
+    with bench.engine.books.database.write() as connection:
+        connection.exec_driver_sql(
+            "UPDATE lodger_turns SET served_us = served_us + 3600000000 WHERE tenant_id = 'zeta'"
+        )
+    assert [bench.claim(1)[0].tenant_id for _ in range(2)] == ["acme", "acme"], "zeta seems to have had its turn"
+    assert bench.mend()
+    bench.clock.advance(1)
+    assert {bench.claim(1)[0].tenant_id for _ in range(2)} == {"acme", "zeta"}
+
+
+def test_an_attempt_whose_claim_was_never_answered_is_handed_back_by_its_own_node_alone(bench: Bench) -> None:
+    bench.tenant()
+    bench.engine.run_in("acme", "job", 0)
+    (claim,) = bench.claim()
+    ghost, other = [(claim.action_id, claim.attempt)], bench.lease("other")
+    with bench.engine.books.database.write() as connection:
+        leases.hand_back(connection, other, ghost)
+        leases.hand_back(connection, bench.lease(), [(claim.action_id, claim.attempt + 1)])
+    assert bench.states() == ["running"]
+    with bench.engine.books.database.write() as connection:
+        leases.hand_back(connection, bench.lease(), ghost)
+    assert bench.states() == ["ready"]
+    (again,) = bench.claim()
+    assert again.attempt == 2
+    assert bench.commit(claim).lost == (claim,)
+    bench.commit(again)
+    assert bench.states() == ["done"]

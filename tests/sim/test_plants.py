@@ -1,0 +1,51 @@
+"""Bugs that are planted are found, each within its number of worlds, and told by a short list of happenings."""
+
+from dataclasses import replace
+
+import pytest
+from tests.sim.plants import PLANTS, Plant
+
+from lodger.engine.sim.plan import drawn
+from lodger.engine.sim.proof import Played, play, shortened
+
+# Seconds of work: the bound is for machines that are busy with other things.
+pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
+
+
+def found(plant: Plant) -> Played | None:
+    """Give the first world that breaks a law because of the bug."""
+    for seed in range(1, plant.within + 1):
+        played = play(drawn(seed, plant.shape), tampered=plant.into)
+        if played.law is not None:
+            return played
+    return None
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
+def test_a_planted_bug_is_found(plant: Plant) -> None:
+    plant = replace(plant)
+    played = found(plant)
+    assert plant.hits, "the statement that it was to sit in is nowhere any more: plant it anew"
+    assert played is not None, f"not found in {plant.within} worlds"
+    assert played.law is not None
+    assert played.law.startswith(plant.law)
+    assert played.lately, "what came before is told"
+
+
+def test_there_are_enough() -> None:
+    assert len(PLANTS) >= 40
+    assert sum(plant.becomes is None for plant in PLANTS) >= 10
+
+
+def test_what_broke_a_law_is_told_by_few_happenings() -> None:
+    plant = replace(next(each for each in PLANTS if each.name == "nobody releases the next held action"))
+    plan = drawn(1, plant.shape)
+    played = play(plan, tampered=plant.into)
+    assert played.law is not None
+    short = shortened(plan, played, 30, tampered=plant.into)
+    assert short.whole
+    assert len(short.plan.happenings) <= 4 < len(plan.happenings)
+    assert short.broken.law == played.law
+    again = play(short.plan, tampered=plant.into)
+    assert again.law == played.law
+    assert play(short.plan).law is None, "without the bug it holds"

@@ -1,0 +1,71 @@
+"""Seeded worlds of real nodes on the real ledger: whatever is killed, frozen or refused, every law holds.
+
+``LODGER_SIM=500 pytest tests/sim/test_worlds.py`` plays so many worlds; ``lodger sim --minutes 10`` does without pytest.
+"""
+
+import os
+from functools import cache
+
+import pytest
+
+from lodger.engine.sim.plan import Plan, Shape, drawn, read
+from lodger.engine.sim.proof import Played, play
+from lodger.engine.sim.world import World
+
+SEEDS = range(1, int(os.environ.get("LODGER_SIM", "6")) + 1)
+SHAPE = Shape(seconds=20)
+# Seconds of work: the bound is for machines that are busy with other things.
+pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
+
+
+@cache
+def played(seed: int) -> Played:
+    return play(drawn(seed, SHAPE))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_law_holds(seed: int) -> None:
+    world = played(seed)
+    assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.lately)
+    assert world.figures["slots"] > 50, "a world in which nothing happens proves nothing"
+
+
+def test_the_worlds_hold_what_they_promise() -> None:
+    """Crashes, refusals and lost leases happen in them, attempts fail, retries and steps and gaps come to be."""
+    seen: dict[str, int] = {}
+    for seed in range(1, 7):
+        for name, number in played(seed).figures.items():
+            seen[name] = seen.get(name, 0) + number
+    assert seen["fault crash"] >= 5
+    assert seen["fault refuse"] >= 5
+    assert seen["gaps"] > 50
+    assert seen["attempts"] > seen["done"] > 300, "some have to fail"
+    assert seen["looks in quiet"] >= 5, "the laws of time are looked at too"
+    verbs = {name.removeprefix("verb ") for name in seen if name.startswith("verb ")}
+    assert verbs >= {
+        "create", "edit", "pause", "resume", "delete", "run_now", "once", "backfill", "replay", "cancel", "put_script", "suspend",
+        "resume_tenant", "recreate", "crash", "refuse", "freeze", "slow", "stop", "step_clock", "sleep",
+    }  # fmt: skip
+
+
+def history(plan: Plan) -> list[str]:
+    with World(plan) as world:
+        world.run()
+        return [f"{at_s} {who} {what}" for at_s, who, what in world.lately] + [str(sorted(world.figures.items()))]
+
+
+def test_a_seed_tells_everything() -> None:
+    plan = drawn(3, Shape(seconds=8))
+    assert history(plan) == history(plan)
+
+
+def test_a_plan_is_text_and_back() -> None:
+    plan = drawn(5)
+    assert read(plan.as_json()) == plan
+    assert plan != drawn(6)
+
+
+def test_a_dense_world_holds_too() -> None:
+    world = play(drawn(1, Shape(seconds=6, schedules=120, tenants=10, job_s=0.05)))
+    assert world.law is None, f"{world.law}: {world.detail}"
+    assert world.figures["slots"] > 150
