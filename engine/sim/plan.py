@@ -127,12 +127,14 @@ class _Draw:
 
     def _settings(self) -> dict[str, Any]:
         pick = self.chance.choice
+        # Where each transaction takes its time, small batches cannot keep up, and what cannot be done on time proves nothing.
+        batches = (2, 3, 40, 500) if self.shape.job_s is None else (100, 200, 400, 500)
         return {
             "slots": pick((4, 16, 64)) if self.shape.slots is None else self.shape.slots,
             "lease_s": pick((6.0, 6.0, 3.0)),
             "poll_s": pick((0.25, 0.5, 1.0)),
-            "tick_batch": pick((3, 40, 500)),
-            "commit_batch": pick((2, 40, 500)),
+            "tick_batch": pick(batches[1:]),
+            "commit_batch": pick((batches[0], *batches[2:])),
             "grace_s": pick((5.0, 30.0)),
             "drain_s": pick((0.5, 5.0)),
             "catch_up_max": pick((5, 20, 100)),

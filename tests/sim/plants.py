@@ -22,9 +22,9 @@ Listener = Callable[..., tuple[str, Any]]
 SHORT = Shape(seconds=20)
 #: Many wait for few slots.
 CROWDED = Shape(seconds=20, schedules=50, tenants=8, slots=4, trouble=4)
-#: Much is edited, deleted, asked for.
 #: Little is done to the machines.
 CALM = Shape(seconds=10, schedules=30, trouble=0.3)
+#: Much is edited, deleted, asked for.
 BUSY = Shape(seconds=20, trouble=6)
 
 
