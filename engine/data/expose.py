@@ -4,6 +4,7 @@ Everything that could let one tenant learn of another is refused here, once, bef
 """
 
 import re
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -330,6 +331,6 @@ def _tenant_reader(name: str, table: Table, tenant: Column[Any]) -> Callable[[st
             value = None
         if value is None or str(value) != tenant_id:  # 07 and 7 are two tenants, and only one of them can be meant
             raise denied(f"this tenant has no part in {name}")
-        return value
+        return uuid.UUID(value) if isinstance(tenant.type, sa.Uuid) and tenant.type.as_uuid else value
 
     return value

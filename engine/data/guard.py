@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Table, text
 from sqlalchemy.exc import ProgrammingError
 
 from lodger.engine.data.dataset import Collection, Dataset, TableDataset, database_of
+from lodger.engine.data.identifiers import preparer
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.stored import SQLITE
 from lodger.engine.data.views import ROLE, SCHEMA, setting, view
@@ -35,7 +36,8 @@ class Wall:
         role: questions can be asked as the role, so Lodger's own tables show one tenant.
         views: sets whose view stands and is the present one.
         written: of these, the sets that are also written as the role. Not those with triggers that run with the rights of whoever
-            writes: they are the platform's, and may touch what the role may not.
+            writes: they are the platform's, and may touch what the role may not; nor views of the platform's own, of which it is
+            not known what stands behind them.
     """
 
     role: bool = False
@@ -51,8 +53,8 @@ _VIEWS = text(
     "WHERE n.nspname = :schema AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')"
 )
 _TRIGGERED = text(
-    "SELECT count(*) FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
-    "WHERE t.tgrelid = to_regclass(:table) AND NOT t.tgisinternal AND NOT p.prosecdef"
+    "SELECT count(*) FROM pg_class c LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND NOT t.tgisinternal "
+    "LEFT JOIN pg_proc p ON p.oid = t.tgfoid WHERE c.oid = to_regclass(:table) AND (NOT p.prosecdef OR c.relkind NOT IN ('r', 'p'))"
 )
 
 
@@ -99,7 +101,7 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
         if rows.name not in standing:
             why = "is not what expose() says now" if rows.name in marks else "does not stand"
             _log.warning("%s is read without its view, which %s: `lodger db prepare` makes it", rows.name, why)
-    format_table = connection.dialect.identifier_preparer.format_table
+    format_table = preparer(connection.dialect.name).format_table
     written = frozenset(
         rows.name
         for rows in sets

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from lodger.engine.data.dataset import TableDataset
+from lodger.engine.data.identifiers import preparer
 from lodger.engine.data.stored import SQLITE
 
 #: Gives so many keys of a set, or None when its database tells them only when a row is written.
@@ -36,7 +37,7 @@ def taken(database: Writable, rows: TableDataset, many: int) -> list[int] | None
     with database.write() as connection:
         if connection.dialect.name == SQLITE:
             return None
-        table = connection.dialect.identifier_preparer.format_table(rows.origin)
+        table = preparer(connection.dialect.name).format_table(rows.origin)
         found = connection.execute(_SEQUENCE, {"table": table, "column": rows.key.column.name}).first()
         if found is None or found[0] is None or found[1] == "a":
             return None

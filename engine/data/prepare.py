@@ -15,6 +15,7 @@ from sqlalchemy.sql.ddl import ExecutableDDLElement
 from lodger.engine.data import triggers, views
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.foreign import ForeignDatabase, outside
+from lodger.engine.data.identifiers import preparer
 from lodger.engine.data.stored import SQLITE
 from lodger.engine.errors import Unavailable
 
@@ -64,7 +65,7 @@ def statements(
             wanted += [CreateIndex(index, if_not_exists=True) for index in sorted(table.indexes, key=str)]
             made += [" ".join(str(each.compile(dialect=dialect)).split()) for each in wanted]
             if user is not None and dialect.name != SQLITE:
-                quoted = dialect.identifier_preparer.quote(user)
+                quoted = preparer(dialect.name).quote(user)
                 made.append(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table.name} TO {quoted}")
     sets = datasets.tables(database)
     if dialect.name != SQLITE:
@@ -87,7 +88,9 @@ def prepare(datasets: Datasets, ledger: Prepared) -> None:
         try:
             with place.write() as connection:
                 for statement in statements(datasets, database, connection.dialect):
-                    connection.exec_driver_sql(statement.replace("%", "%%"))
+                    # Drivers that look for parameters by percent signs look for them here too.
+                    formatted = connection.dialect.paramstyle in ("format", "pyformat")
+                    connection.exec_driver_sql(statement.replace("%", "%%") if formatted else statement)
         except (DBAPIError, Unavailable) as error:
             if isinstance(error, Unavailable) and error.code != "database_refused":
                 raise

@@ -5,10 +5,13 @@ insert. They run with the rights of whoever made them, so that nobody needs any 
 change of a row. ``TRUNCATE`` names no rows and is not seen.
 """
 
-from sqlalchemy import Connection, Dialect, text
+from typing import Any
+
+from sqlalchemy import Column, Connection, Dialect, Uuid, text
 
 from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.feed import source_of
+from lodger.engine.data.identifiers import preparer
 from lodger.engine.data.stored import SQLITE
 from lodger.engine.data.views import SCHEMA
 
@@ -29,7 +32,7 @@ _THERE = {
 def stands(connection: Connection, rows: TableDataset) -> bool:
     """Whether a table's triggers are there and at work, so that nobody else is to write down its changes."""
     dialect = connection.dialect
-    table = rows.origin.name if dialect.name == SQLITE else dialect.identifier_preparer.format_table(rows.origin)
+    table = rows.origin.name if dialect.name == SQLITE else preparer(dialect.name).format_table(rows.origin)
     found: int | None = connection.scalar(_THERE[dialect.name], {"table": table, "name": f"{NAME}_"})
     return found == len(_VERBS)
 
@@ -53,18 +56,18 @@ def claim(connection: Connection, last: int, consumer: str | None) -> None:
 
 def statements(rows: TableDataset, dialect: Dialect) -> list[str]:
     """Give what makes the triggers of a set's table, or takes them off when it asks for none."""
-    table = dialect.identifier_preparer.format_table(rows.origin)
+    names = preparer(dialect.name)
+    table, quote = names.format_table(rows.origin), names.quote
     on = "" if dialect.name == SQLITE else f" ON {table}"
     suffix = f"_{rows.origin.name}" if dialect.name == SQLITE else ""
-    quote = dialect.identifier_preparer.quote
     made = [f"DROP TRIGGER IF EXISTS {quote(f'{NAME}_{verb}{suffix}')}{on}" for verb in _VERBS]
     if rows.feed != "trigger":
         return made
     if dialect.name == SQLITE:
-        return made + [_sqlite(rows, verb, table, quote(f"{NAME}_{verb}{suffix}"), dialect) for verb in _VERBS]
-    arguments = ", ".join(
-        "'" + each.replace("'", "''") + "'" for each in (source_of(rows), rows.tenant_column.name, rows.key.column.name)
-    )
+        return made + [_sqlite(rows, verb, table, quote(f"{NAME}_{verb}{suffix}")) for verb in _VERBS]
+    owner, key = rows.tenant_column, rows.key.column
+    told = (source_of(rows), owner.name, key.name, _spelled(owner), _spelled(key))
+    arguments = ", ".join("'" + each.replace("'", "''") + "'" for each in told)
     seen = {
         "insert": "NEW TABLE AS new_rows",
         "update": "OLD TABLE AS old_rows NEW TABLE AS new_rows",
@@ -77,15 +80,30 @@ def statements(rows: TableDataset, dialect: Dialect) -> list[str]:
     ]
 
 
-def _sqlite(rows: TableDataset, verb: str, table: str, name: str, dialect: Dialect) -> str:
-    quote = dialect.identifier_preparer.quote
+def _spelled(column: Column[Any]) -> str:
+    """Give the type by way of which PostgreSQL writes a column's text as everybody else does."""
+    return "uuid" if isinstance(column.type, Uuid) else "text"
+
+
+def _text(column: Column[Any], named: str) -> str:
+    """Give the text of a column in SQLite, which keeps UUIDs as their digits."""
+    if not isinstance(column.type, Uuid):
+        return f"CAST({named} AS TEXT)"
+    parts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+    digits = " || '-' || ".join(f"substr({named}, {start}, {many})" for start, many in parts)
+    return f"lower(iif(length({named}) = 32, {digits}, {named}))"
+
+
+def _sqlite(rows: TableDataset, verb: str, table: str, name: str) -> str:
+    quote = preparer(SQLITE).quote
     owner, key = quote(rows.tenant_column.name), quote(rows.key.column.name)
     source = source_of(rows).replace("'", "''")
 
     def told(side: str, kind: str, condition: str = "1") -> str:
         return (
-            f"INSERT INTO lodger_changes (source, owner, \"key\", kind, at_us) SELECT '{source}', CAST({side}.{owner} AS TEXT), "
-            f"CAST({side}.{key} AS TEXT), '{kind}', {_NOW} WHERE {side}.{owner} IS NOT NULL AND {condition};"
+            'INSERT INTO lodger_changes (source, owner, "key", kind, at_us) '
+            f"SELECT '{source}', {_text(rows.tenant_column, f'{side}.{owner}')}, "
+            f"{_text(rows.key.column, f'{side}.{key}')}, '{kind}', {_NOW} WHERE {side}.{owner} IS NOT NULL AND {condition};"
         )
 
     same = f"(old.{owner} IS new.{owner} AND old.{key} IS new.{key})"
@@ -106,10 +124,10 @@ CREATE OR REPLACE FUNCTION {SCHEMA}.{NAME}() RETURNS trigger LANGUAGE plpgsql SE
 SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
     -- The tenant and the key as text, from either side of a change.
-    side text := format('SELECT DISTINCT %I::text AS owner, %I::text AS key FROM %%s WHERE %I IS NOT NULL',
-                        TG_ARGV[1], TG_ARGV[2], TG_ARGV[1]);
-    olds text := format(side, 'old_rows');
-    news text := format(side, 'new_rows');
+    side text := format('SELECT DISTINCT %I::%s::text AS owner, %I::%s::text AS key', TG_ARGV[1], TG_ARGV[3], TG_ARGV[2], TG_ARGV[4]);
+    whose text := format('%I IS NOT NULL', TG_ARGV[1]);
+    olds text := side || ' FROM old_rows WHERE ' || whose;
+    news text := side || ' FROM new_rows WHERE ' || whose;
     told text := 'INSERT INTO @CHANGES@ (source, owner, key, kind, at_us, made_by) '
                  'SELECT $1, owner, key, %L, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $2 FROM (%s) c';
     maker text := NULLIF(current_setting('lodger.made_by', true), '');

@@ -18,10 +18,12 @@ from sqlalchemy import Column, Dialect, Table
 from sqlalchemy.dialects import postgresql
 
 from lodger.engine.data.dataset import TableDataset
+from lodger.engine.data.identifiers import preparer
 
 SCHEMA = "lodger_data"
 ROLE = "lodger_script"
 _DIALECT: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy's own
+_NAMES = preparer(_DIALECT.name)
 
 
 def twin(rows: TableDataset) -> TableDataset:
@@ -73,13 +75,13 @@ class View:
     mark: str
 
 
-def view(rows: TableDataset, dialect: Dialect = _DIALECT) -> View:
+def view(rows: TableDataset) -> View:
     """Give the statements that make a set's view and let the role use it."""
-    quote = dialect.identifier_preparer.quote
-    table, made = dialect.identifier_preparer.format_table(rows.origin), f"{SCHEMA}.{quote(rows.name)}"
+    quote = _NAMES.quote
+    table, made = _NAMES.format_table(rows.origin), f"{SCHEMA}.{quote(rows.name)}"
     columns = _shown(rows)
     listed = ", ".join(quote(column.name) for column in columns)
-    body = f"SELECT {listed} FROM {table} WHERE {_condition(rows, dialect)}"  # noqa: S608 - names are quoted
+    body = f"SELECT {listed} FROM {table} WHERE {_condition(rows)}"  # noqa: S608 - names are quoted
     check = " WITH CASCADED CHECK OPTION" if rows.writable else ""
     grants = [f"GRANT SELECT ON {made} TO {ROLE}"]
     if rows.insertable:
@@ -106,11 +108,14 @@ def view(rows: TableDataset, dialect: Dialect = _DIALECT) -> View:
     )
 
 
-#: A default that counts is worked out with the rights of whoever inserts.
+#: A default that counts is worked out with the rights of whoever inserts, whoever the sequence belongs to.
 _SEQUENCES = f"""
 DO $$ DECLARE found text; BEGIN
     FOR found IN SELECT pg_get_serial_sequence('{{table}}', attname) FROM pg_attribute
         WHERE attrelid = to_regclass('{{table}}') AND attnum > 0 AND NOT attisdropped
+        UNION SELECT s.oid::regclass::text FROM pg_attrdef a
+        JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid AND d.refclassid = 'pg_class'::regclass
+        JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S' WHERE a.adrelid = to_regclass('{{table}}')
     LOOP
         IF found IS NOT NULL THEN EXECUTE 'GRANT USAGE ON SEQUENCE ' || found || ' TO {ROLE}'; END IF;
     END LOOP;
@@ -126,18 +131,17 @@ def _names(columns: Iterable[Column[Any]], wanted: set[Column[Any]], quote: Any)
     return ", ".join(quote(column.name) for column in columns if column in wanted)
 
 
-def _condition(rows: TableDataset, dialect: Dialect) -> str:
-    column = dialect.identifier_preparer.quote(rows.tenant_column.name)
+def _condition(rows: TableDataset) -> str:
+    column = _NAMES.quote(rows.tenant_column.name)
     # A setting that is absent, or was another transaction's, names nobody.
     tenant = f"NULLIF(current_setting('{setting(rows.name)}', true), '')"
     kind = rows.tenant_column.type
-    if isinstance(kind, sa.Enum) or not isinstance(getattr(kind, "impl_instance", kind), sa.String):
-        text = isinstance(kind, sa.Enum)
-        return (
-            f'CAST({column} AS TEXT) COLLATE "C" = {tenant}'
-            if text
-            else f"{column} = CAST({tenant} AS {kind.compile(dialect)})"
-        )
+    if isinstance(kind, sa.Enum):
+        return f'CAST({column} AS TEXT) COLLATE "C" = {tenant}'
+    if isinstance(kind, sa.Uuid):  # kept as such, or as its 32 digits
+        return f"{column} = CAST({tenant} AS UUID)" if kind.native_uuid else f"{column} = replace({tenant}, '-', '')"
+    if not isinstance(getattr(kind, "impl_instance", kind), sa.String):
+        return f"{column} = CAST({tenant} AS {kind.compile(_DIALECT)})"
     return f'{column} = {tenant} AND CAST({column} AS TEXT) COLLATE "C" = {tenant}'
 
 
@@ -178,13 +182,13 @@ def statements(sets: Iterable[TableDataset], *, ledger: bool, user: str | None =
         user: who Lodger connects as, when somebody else runs this.
     """
     made = [ROLE_STATEMENT, *SCHEMA_STATEMENTS, *(OWN_STATEMENTS if ledger else ())]
-    named = None if user is None else _DIALECT.identifier_preparer.quote(user)
+    named = None if user is None else _NAMES.quote(user)
     if named is not None:
         made += [f"GRANT {ROLE} TO {named}", f"GRANT USAGE ON SCHEMA {SCHEMA} TO {named}"]
     for rows in sets:
         found = view(rows)
         made += found.statements
         if named is not None:
-            quoted = _DIALECT.identifier_preparer.quote(rows.name)
+            quoted = _NAMES.quote(rows.name)
             made.append(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {SCHEMA}.{quoted} TO {named}")
     return made

@@ -76,7 +76,7 @@ def apply(database: ForeignDatabase, docket: Docket, attempt: int, *, now_us: in
 
 def _said(error: DBAPIError) -> ScriptError:
     if commit.of_the_tables(error):  # a rule that the database looks at only at the end of a transaction
-        return ScriptError("EffectRefused", "a rule of the table forbids what this run wrote")
+        return ScriptError("EffectRefused", commit.OF_THE_WHOLE)
     return ScriptError("EngineFault", f"the platform's database could not be written: {type(error).__name__}")
 
 

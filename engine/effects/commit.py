@@ -130,10 +130,27 @@ class _Commit:
             with guard.as_role(self.connection, stands=walled):
                 for index, effect in some:
                     self._try(index, effect)
+        self._demand_rules()
         self._tell()
         if last is not None:
             triggers.claim(self.connection, last, self.docket.consumer)
         return self.made
+
+    def _demand_rules(self) -> None:
+        """Have PostgreSQL look now at what it would look at only at the end of a transaction that this run shares with others."""
+        tables = [
+            (n, effect) for n, effect in self.docket.effects if isinstance(effect, ROW_EFFECTS) and _in_table(effect)
+        ]
+        if not tables or self.connection.dialect.name == SQLITE:
+            return
+        index, last = tables[-1]
+        try:
+            self.connection.exec_driver_sql(_LOOK_NOW)
+        except DBAPIError as error:
+            if not of_the_tables(error):
+                raise
+            place = last.line if len({effect.line for _n, effect in tables}) == 1 else None
+            raise EffectRefused("constraint", OF_THE_WHOLE, index=index, place=place) from None
 
     def _tell(self) -> None:
         """Write down what changed, once for each row."""
@@ -232,9 +249,12 @@ class _Commit:
             if not effect.token:
                 values |= self._values(rows, {rows.key.name: effect.key})
             result = self.connection.execute(self.scope.insert(rows, values))
+            made = None
             if effect.token:
                 position = list(rows.table.primary_key.columns).index(rows.key.column)
-                self.made[effect.key] = result.inserted_primary_key[position] if result.inserted_primary_key else None
+                made = self.made[effect.key] = (result.inserted_primary_key or {position: None})[position]
+            if result.rowcount == 0 or (effect.token and made is None):  # what SQLite calls its key is another row's
+                raise CallRefused("not_written", f"insert in {rows.name}: a rule of the table passes this row over")
         self.live.setdefault(rows, {})[effect.key] = row
 
     def _change(self, effect: Update | Increment) -> None:
@@ -332,6 +352,16 @@ def _name(effect: Effect) -> str:
     if isinstance(effect, Insert | Update | Increment | Delete):
         return f"{type(effect).__name__.lower()} in {effect.rows.name}"
     return "mail" if isinstance(effect, Mail) else "event" if isinstance(effect, Emit) else "kv"
+
+
+def _in_table(effect: RowEffect) -> bool:
+    return isinstance(effect.rows, TableDataset)
+
+
+#: Taken back once it has held, so that each rule is again looked at when its table says.
+_LOOK_NOW = "SAVEPOINT lodger_rules; SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK TO SAVEPOINT lodger_rules; RELEASE SAVEPOINT lodger_rules"
+#: Of rules that a database looks at only when a transaction ends: no call of the script's is the one that broke it.
+OF_THE_WHOLE = "a rule of the table forbids what this run wrote"
 
 
 #: Classes of SQLSTATE by which a server refuses what is written: data, integrity, a view's check, a trigger that raises.

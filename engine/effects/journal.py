@@ -160,6 +160,11 @@ class Journal:
         """The database other than the ledger's that this run writes in, None when there is none."""
         return self._written[0] if self._written is not None else None
 
+    @property
+    def writes_tables(self) -> bool:
+        """Whether a table of a platform's is written or looked at again."""
+        return self._written is not None
+
     def docket(self) -> Docket:
         """Give what a commit applies."""
         standing = {

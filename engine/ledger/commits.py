@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import DBAPIError
 
+from lodger.engine.effects.commit import OF_THE_WHOLE, of_the_tables
 from lodger.engine.effects.effect import lags
 from lodger.engine.effects.errors import NotApplied, NotYet
 from lodger.engine.effects.journal import Journal
@@ -165,8 +166,16 @@ def _ending(row: AnyRow, finished: Finished) -> Ending:
 
 def our_fault(finished: Finished, error: Exception) -> Finished:
     """Give the end of an attempt whose end cannot be written as it is: nothing of it is kept, the fault is ours."""
+    if _late_rule(finished, error):
+        return Finished(Outcome.EFFECT_REFUSED, error=ScriptError("EffectRefused", OF_THE_WHOLE), usage=finished.usage)
     said = f"the end of this run could not be written: {type(error).__name__}"
     return Finished(Outcome.ENGINE_FAULT, error=ScriptError("EngineFault", said), usage=finished.usage)
+
+
+def _late_rule(finished: Finished, error: Exception) -> bool:
+    """Whether a platform's table refuses, when the transaction ends, what the attempt wrote there: SQLite can be asked no sooner."""
+    at_the_end = isinstance(error, DBAPIError) and error.statement is None and of_the_tables(error)
+    return at_the_end and isinstance(finished.journal, Journal) and finished.journal.writes_tables
 
 
 def _about_the_host(connection: Connection, error: Exception) -> bool:
