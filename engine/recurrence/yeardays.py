@@ -69,17 +69,15 @@ class YearDays:
         """Set of the days of the year; bit 0 is January 1."""
         if year >= self._first_named and year in self._named:
             return self._named[year]
+        return self.usual(year)
+
+    def usual(self, year: int) -> int:
+        """Set of the days of a year of this year's kind, as if it were not named."""
         kind = KINDS[year % CYCLE_YEARS]
         days = self._by_kind[kind]
         if days < 0:
             days = self._by_kind[kind] = self._build(kind)
         return days
-
-    def without(self, days: Callable[[int], int]) -> "YearDays":
-        """The same set without the days that a function gives for a year, by its kind."""
-        like = {kind: year for year, kind in enumerate(KINDS, CYCLE_YEARS)}
-        named = {year: own & ~days(year) for year, own in self._named.items()}
-        return YearDays(lambda kind: self._build(kind) & ~days(like[kind]), named)
 
     def warm(self) -> None:
         """Make the sets of all kinds of year now."""

@@ -8,11 +8,11 @@ import difflib
 import re
 import struct
 from bisect import bisect_right
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import NamedTuple
 
-from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, civil, year_start
+from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, MAX_LOCAL, civil, year_start
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.posix_tz import PosixRule, parse_posix
 from lodger.engine.recurrence.year_kinds import YEAR_OF, KindMasks
@@ -49,6 +49,7 @@ class Zone:
         self._full_year = last + CYCLE_YEARS + 2
         self._known = stored_to
         self._gap: _GapDays | None = None
+        self._changing: int | None = None
         if self._tail is not None:
             self._extend(last + 1)
 
@@ -95,6 +96,80 @@ class Zone:
         if self._gap is None:
             self._gap = _GapDays(self._tail)
         return (self._gap, self._gap.times) if self._gap.times else None
+
+    @property
+    def repeats_from(self) -> int:
+        """Local second from which on changes come every year by one rule, or not at all."""
+        return self.stored_to + 2 * DAY_S
+
+    def changes_once(self) -> list[int]:
+        """Local days of the changes before :attr:`repeats_from`."""
+        return sorted({(at + offset) // DAY_S for at, before, after in self._stored() for offset in (before, after)})
+
+    def yearly_changes(self, year: int) -> list[int]:
+        """Local days of the changes of a year that repeats, in the year's own numbers."""
+        if self._tail is None:
+            return []
+        (one, first), (two, second) = self._tail.transitions(year)
+        return sorted({(at + offset) // DAY_S for at in (one, two) for offset in (first, second)})
+
+    def _stored(self) -> list[tuple[int, int, int]]:
+        """UTC second, offset before and after of each change up to :attr:`stored_to`."""
+        found = zip(self._starts, self._offsets, self._offsets[1:], strict=False)
+        return [change for change in found if change[0] <= self.stored_to]
+
+    @property
+    def still(self) -> bool:
+        """Whether its clock has never been changed."""
+        return not self._starts and self._tail is None
+
+    def _changes(self) -> list[Segment]:
+        """Every stretch after a change, until changes repeat from year to year."""
+        found, here = [], self.segment(-FAR // 2)
+        while here.end < min(FAR, MAX_LOCAL, self.stored_to + 800 * DAY_S):
+            here = self.segment(here.end)
+            found.append(here)
+        return found
+
+    @cached_property
+    def largest_change(self) -> int:
+        """Seconds of the largest change there has been."""
+        return max((abs(here.offset - here.before) for here in self._changes()), default=0)
+
+    @cached_property
+    def mixed_midnights(self) -> tuple[int, ...]:
+        """Local seconds of changes that mix the instants of one local day with those of another; FAR last if some always will.
+
+        That is: a gap holds a midnight or moves times over one, or a fold has one inside.
+        """
+        mixed = []
+        for here in self._changes():
+            jump, at = here.offset - here.before, here.start + here.before
+            over = jump > 0 and at % DAY_S and at % DAY_S + 2 * jump > DAY_S
+            if over or (jump < 0 and (at + jump) // DAY_S != (at - 1) // DAY_S):
+                mixed.append(FAR if self._tail is not None and here.start > self.stored_to else at)
+        return tuple(dict.fromkeys(mixed))
+
+    @cached_property
+    def offsets(self) -> frozenset[int]:
+        """Every offset from UTC there has been and will be, seconds."""
+        return frozenset({self.segment(-FAR // 2).offset, *(here.offset for here in self._changes())})
+
+    def changing(self) -> int:
+        """Seconds of the day (bits) near any change there has been: within its own size before, and twice it after."""
+        if self._changing is None:
+            found = 0
+            for here in self._changes():
+                jump = abs(here.offset - here.before)
+                begin = (here.start + here.before - jump) % DAY_S
+                found |= (1 << min(3 * jump + 1, DAY_S)) - 1 << begin
+            self._changing = (found | found >> DAY_S) & (1 << DAY_S) - 1
+        return self._changing
+
+    def gaps(self) -> frozenset[tuple[int, int]]:
+        """Second of the day at which each gap begins, and its length."""
+        jumps = ((here, here.offset - here.before) for here in self._changes())
+        return frozenset(((here.start + here.before) % DAY_S, jump) for here, jump in jumps if jump > 0)
 
     def changes(self) -> bool:
         """Whether its clocks change after 1970."""
