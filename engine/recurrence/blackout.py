@@ -1,231 +1,248 @@
-"""The save-time proof that a schedule's exclusions leave it free slots at short distances, or leave it none at all."""
+"""Rules minus exclusions: each rule is freed of what is surely closed, and asks the exclusions only for the rest.
 
+When a schedule is kept it is proved that such asking ends soon: that few closed slots follow one another on any day of any
+year. Where neither that nor the contrary is proved the schedule is refused.
+"""
+
+from bisect import bisect_right
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from enum import Enum
-from math import gcd
+from dataclasses import replace
+from datetime import datetime
 
-from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, MIN_LOCAL, instant_of
-from lodger.engine.recurrence.coverage import MOST_IN_A_ROW, Cover, instants, verdict
-from lodger.engine.recurrence.dial import stride
+from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL
+from lodger.engine.recurrence.closing import ANY_TIME, FOR_EVER, Clock, Closing, closing, leaves_of
+from lodger.engine.recurrence.coverage import MOST_IN_A_ROW, few_in_a_row
 from lodger.engine.recurrence.every import Every
-from lodger.engine.recurrence.pattern import Pattern, dates_of, patterns_of
+from lodger.engine.recurrence.parts import classes_of, dates_of, without
+from lodger.engine.recurrence.readings import Readings
+from lodger.engine.recurrence.rrule.leftover import TooMany
+from lodger.engine.recurrence.rrule.parts import Freq, Rule
+from lodger.engine.recurrence.rrule.remainder import Remainder
+from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rule import Recurrence
 from lodger.engine.recurrence.union import FIRST, Union
 from lodger.engine.recurrence.window import Windows
 from lodger.engine.recurrence.zoned import Zoned
-from lodger.engine.recurrence.zones import FAR, Segment, Zone, zone
+from lodger.engine.recurrence.zones import zone
 
-_ALL = (1 << DAY_S) - 1
-_FULL_YEAR = (1 << 366) - 1
-#: Windows that an exclusion may have in all without being looked at any further.
-_FEW = 500
-#: Slots and windows that are walked through when nothing is proved on patterns, and for how long.
-_WALKED = 20_000
-_CYCLE = timedelta(days=146_097)
+#: Windows that an exclusion may have in all to be listed.
+_LISTED = 1200
+#: Slots that are walked through when nothing is proved on days and times.
+_WALKED = 6000
+_FAR = datetime(9000, 1, 1, tzinfo=FIRST.tzinfo)
 
 
-class Openness(Enum):
-    """What exclusions leave of a schedule."""
-
-    OPEN = "free slots come at short distances"
-    NEVER = "no slot is left"
-    UNDECIDED = "neither is proved"
+class Undecided(Exception):
+    """Nothing is proved of the schedule's exclusions."""
 
 
-def openness(schedule: Union) -> Openness:
-    """Decide it without walking where patterns tell, else by walking one cycle of the calendar.
+class Stretches:
+    """Closed stretches that are listed, each from one instant up to another: the last one inside when it is single."""
 
-    Rules of which exclusions leave nothing are taken out of what the schedule asks (:attr:`Union.live`).
+    def __init__(self, windows: Sequence[tuple[datetime, datetime]]) -> None:
+        self.begins: list[datetime] = []
+        self.ends: list[datetime] = []
+        for begin, end in sorted(windows):
+            if self.ends and begin < self.ends[-1]:
+                self.ends[-1] = max(self.ends[-1], end)
+            elif not self.begins or begin > self.begins[-1]:
+                self.begins.append(begin)
+                self.ends.append(end)
+
+    def at(self, instant: datetime) -> int:
+        """Index of the stretch that closes an instant; -1 when none does."""
+        i = bisect_right(self.begins, instant) - 1
+        return i if i >= 0 and (instant < self.ends[i] or instant == self.begins[i]) else -1
+
+
+class Freed:
+    """The slots of one rule at which no exclusion is closed.
+
+    Args:
+        rule: as it is without exclusions.
+        source: the same with what is surely closed left out.
+        asked: exclusions that may close more.
+        listed: closed stretches that are known one by one.
     """
-    lasting = [window for window in schedule.exclusions if not _is_few(window)]
-    if not lasting:
-        return Openness.OPEN
-    live: list[tuple[Recurrence, datetime | None]] = []
-    undecided = False
-    for rule in schedule.rules:
-        found = [each for leaf in _leaves(rule) for each in _decided(leaf, lasting)]
-        if found and all(isinstance(each, int) and each is not True for each in found):
-            cut = max(each for each in found if each is not None)
-            if cut > MIN_LOCAL:
-                live.append((rule, instant_of(min(cut + 2 * DAY_S, MAX_LOCAL))))
+
+    def __init__(self, rule: Recurrence, source: Recurrence, asked: Sequence[Windows], listed: Stretches) -> None:
+        self.rule, self.source, self.asked = rule, source, tuple(asked)
+        self._listed = listed
+        count = len(listed.begins)
+        #: For each listed stretch the slot before and after it and all that follow without a free slot between.
+        self._before: list[datetime | None] = [None] * count
+        self._after: list[datetime | None] = [None] * count
+        for i in range(count - 1, -1, -1):
+            single = listed.ends[i] == listed.begins[i]
+            slot = source.next_after(listed.ends[i], inclusive=not single)
+            at = -1 if slot is None else listed.at(slot)
+            self._after[i] = slot if at < 0 else self._after[at]
+        for i in range(count):
+            slot = source.previous_before(listed.begins[i])
+            at = -1 if slot is None else listed.at(slot)
+            self._before[i] = slot if at < 0 else self._before[at]
+
+    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """First slot after the instant (or at it, when inclusive)."""
+        slot = self.source.next_after(instant, inclusive=inclusive)
+        while slot is not None:
+            if (at := self._listed.at(slot)) >= 0:
+                slot = self._after[at]
+                if slot is None:
+                    return None
+            closed = [end for each in self.asked if (end := each.closed_until(slot)) is not None]
+            if not closed:
+                return slot
+            latest = max(closed)
+            slot = self.source.next_after(latest, inclusive=latest > slot)
+        return None
+
+    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """Last slot before the instant (or at it, when inclusive)."""
+        slot = self.source.previous_before(instant, inclusive=inclusive)
+        while slot is not None:
+            if (at := self._listed.at(slot)) >= 0:
+                slot = self._before[at]
+                if slot is None:
+                    return None
+            closed = [begin for each in self.asked if (begin := each.closed_from(slot)) is not None]
+            if not closed:
+                return slot
+            slot = self.source.previous_before(min(closed))
+        return None
+
+    def ends(self) -> bool:
+        """Whether its slots are finite: by the rule, or because from some day on everything is closed."""
+        return self.rule.ends() or self.next_after(_FAR) is None
+
+
+def freed(schedule: Union) -> tuple[Freed, ...]:
+    """The rules of a schedule without what its exclusions close.
+
+    Raises:
+        Undecided: it is not proved that a question about them is short.
+    """
+    known: list[tuple[datetime, datetime]] = []
+    lasting = []
+    for window in schedule.exclusions:
+        windows = _listed(window)
+        if windows is None:
+            lasting.append(window)
         else:
-            undecided = undecided or any(each is not True for each in found)
-            live.append((rule, None))
-    schedule.live = tuple(live)
-    if not live:
-        return Openness.NEVER
-    return _walk(schedule) if undecided else Openness.OPEN
+            known += windows
+    listed = Stretches(known)
+    found: list[Freed] = []
+    for rule in schedule.rules:
+        for leaf in leaves_of(rule):
+            source, asked, doubts, clock = _source(leaf, lasting)
+            for window in asked:
+                if window.readings is None:
+                    window.readings = _readings(window)
+            each = Freed(leaf, source, asked, listed)
+            if not few_in_a_row(source, doubts, clock.zone) and not _walked(each):
+                raise Undecided
+            found.append(each)
+    return tuple(found)
 
 
-def _leaves(rule: Recurrence) -> list[Recurrence]:
-    return [leaf for each in rule.rules for leaf in _leaves(each)] if isinstance(rule, Union) else [rule]
+#: What to ask instead of a rule, the exclusions that it has to ask, what these may close, and on whose clock.
+_Source = tuple[Recurrence, Sequence[Windows], list[Closing], Clock]
 
 
-def _is_few(window: Windows) -> bool:
-    slot: datetime | None = FIRST
-    if not window.opens.ends():
-        return False
-    for _ in range(_FEW):
-        slot = window.opens.next_after(slot) if slot is not None else None
-    return slot is None
-
-
-def _decided(rule: Recurrence, lasting: Sequence[Windows]) -> list[bool | int | None]:
-    """Verdict on each pattern of a rule; ``MIN_LOCAL`` when nothing is left of it at all."""
+def _source(rule: Recurrence, windows: Sequence[Windows]) -> _Source:
+    """A rule without what is surely closed."""
     if isinstance(rule, Every):
-        zones = {window.opens.zone.key for window in lasting if isinstance(window.opens, Zoned)}
-        there = zone(next(iter(zones))) if len(zones) == 1 else zone("UTC")
-        stretch = -(-rule.period_us // 1_000_000)
-        patterns = [Pattern(lambda _year: _FULL_YEAR, _ALL, 1, DAY_S, stretch_s=stretch)]
-        covers = [cover for window in lasting for cover in _covers(window, there, None)]
-    elif isinstance(rule, Zoned):
-        patterns = patterns_of(rule.local)
-        covers = [cover for window in lasting for cover in _covers(window, rule.zone, rule)]
-    else:
-        return [True]  # a single instant
-    found: list[bool | int | None] = []
-    for pattern in patterns:
-        each = verdict(pattern, covers)
-        found.append(MIN_LOCAL if each is not True and each is not None and each <= pattern.first else each)
-    return found + [True] * bool(isinstance(rule, Zoned) and dates_of(rule.local))
+        clock = _common_clock(windows)
+        zoned = _on_clock(rule) if clock is not None and clock.zone.still else None
+        if zoned is None:
+            clock = clock or Clock(zone("UTC"))
+            return rule, windows, [_all_of(closing(window, clock)) for window in windows], clock
+        rule = zoned
+    if not isinstance(rule, Zoned):
+        clock = Clock(zone("UTC"))
+        return rule, windows, [_all_of(closing(window, clock)) for window in windows], clock
+    clock = Clock(rule.zone, rule.gap, rule.fold)
+    closings = [closing(window, clock) for window in windows]
+    taken = [each for there in closings for each in there.surely]
+    local = without(rule.local, taken) if taken else rule.local
+    if local is None:
+        return rule, windows, [_all_of(there) for there in closings], clock
+    asked = [window for window, there in zip(windows, closings, strict=True) if there.doubtful_days]
+    if dates_of(rule.local):
+        asked = list(windows)  # a rule's single dates are not days × times
+    return rule.with_members(local), asked, [there for there in closings if there.doubtful_days], clock
 
 
-def _covers(window: Windows, there: Zone, rule: Zoned | None) -> list[Cover]:
-    """What a window closes on the wall clock of a zone: surely, and at most."""
+def _all_of(there: Closing) -> Closing:
+    """The same, when nothing has been taken away."""
+    surely = tuple(each.block for each in there.surely if each.block is not None)
+    return replace(there, doubt=(*there.doubt, *surely), doubtful_days=FOR_EVER)
+
+
+def _common_clock(windows: Sequence[Windows]) -> Clock | None:
+    """The clock of all exclusions when they have one."""
+    zones = {leaf.zone.key for window in windows for leaf in leaves_of(window.opens) if isinstance(leaf, Zoned)}
+    return Clock(zone(next(iter(zones), "UTC"))) if len(zones) < 2 else None
+
+
+def _on_clock(rule: Every) -> Zoned | None:
+    """An interval of whole seconds as every n-th second of UTC."""
+    period, fraction = divmod(rule.period_us, 1_000_000)
+    if fraction or rule.anchor_us % 1_000_000:
+        return None
+    anchor = rule.anchor_us // 1_000_000
+    start = anchor if rule.starts else MIN_LOCAL + (anchor - MIN_LOCAL) % period
+    return Zoned(RuleSequence(Rule(freq=Freq.SECONDLY, interval=period), start), zone("UTC"))
+
+
+def _listed(window: Windows) -> list[tuple[datetime, datetime]] | None:
+    """All windows of an exclusion that has few."""
+    if not window.opens.ends():
+        return None
+    found: list[tuple[datetime, datetime]] = []
+    opened = window.opens.next_after(FIRST, inclusive=True)
+    while opened is not None:
+        found.append((opened, window.end(opened)))
+        if len(found) > _LISTED:
+            return None
+        opened = window.opens.next_after(opened)
+    return found
+
+
+def _readings(window: Windows) -> Readings | None:
+    """What its own wall clock tells of an exclusion."""
     opens = window.opens
     if not isinstance(opens, Zoned):
-        return [_interval(opens, there, single=window.length_s is None)]
-    here = opens.zone
-    foreign = here.key != there.key
-    found = []
-    for pattern in patterns_of(opens.local):
-        base = instants(pattern)
-        if window.whole_days:
-            days = (-1, 1) if foreign else (0, 0)
-            sure = base.sure and not foreign and not _midnight_repeats(here)
-            found.append(_piece(base, _ALL, days, sure=sure, steps=1))
-        elif window.length_s is None and not foreign:
-            found.append(_piece(base, base.times, (0, 0), sure=False, steps=base.steps))
-            if base.sure and rule is not None:
-                alike = (rule.gap, rule.fold) == (opens.gap, opens.fold)
-                steady = base.times if alike else base.times & ~_changing(here)
-                found.append(_piece(base, steady, (0, 0), sure=True, steps=0))
-        else:
-            slack = max(_largest_change(here), _largest_change(there))
-            found += _long(base, window.length_s or 1, slack + (26 * 3600 if foreign else 0))
-    return found
+        return None
+    taken = closing(window, Clock(opens.zone)).surely
+    try:
+        left = Remainder((ANY_TIME,), _Seconds(), MIN_LOCAL, MAX_LOCAL, taken)
+    except TooMany:
+        return None
+    return Readings(left, opens.zone) if taken else None
 
 
-def _interval(opens: Recurrence, there: Zone, *, single: bool) -> Cover:
-    """Instants of an interval on the wall clock of a zone."""
-    everything = Cover(lambda _year: _FULL_YEAR, _ALL, DAY_S, False, 0)
-    if not isinstance(opens, Every) or not single:
-        return everything
-    step, fraction = divmod(gcd(opens.period_us, DAY_S * 1_000_000), 1_000_000)
-    if fraction or not step or opens.anchor_us % 1_000_000:
-        return everything
-    firsts = {(opens.anchor_us // 1_000_000 + offset) % step for offset in _offsets(there)}
-    times = 0
-    for first in firsts:
-        times |= stride(first, DAY_S, step)
-    sure = len(firsts) == 1 and not opens.starts and opens.period_us == step * 1_000_000
-    return Cover(lambda _year: _FULL_YEAR, times, times.bit_count(), sure, MIN_LOCAL)
+class _Seconds:
+    """Every second there is."""
+
+    def next(self, local: int) -> int | None:
+        return max(local, MIN_LOCAL) if local <= MAX_LOCAL else None
+
+    def previous(self, local: int) -> int | None:
+        return min(local, MAX_LOCAL) if local >= MIN_LOCAL else None
 
 
-def _offsets(here: Zone) -> set[int]:
-    return {here.segment(0).offset, *(segment.offset for segment in _segments(here))}
-
-
-def _changing(here: Zone) -> int:
-    """Times of day that some change of the clocks skips, repeats or names twice."""
-    found = 0
-    for segment in _segments(here):
-        jump = abs(segment.offset - segment.before)
-        begin = (segment.start + segment.before - jump) % DAY_S
-        found |= (1 << min(2 * jump + 1, DAY_S)) - 1 << begin
-    return (found | found >> DAY_S) & _ALL
-
-
-def _long(base: Cover, length_s: int, slack: int) -> list[Cover]:
-    """Windows of a length: the day on which they open, the whole days after it, and the last."""
-    if not base.times:
-        return []
-    first, last = (base.times & -base.times).bit_length() - 1, base.times.bit_length() - 1
-    opening = _dilated(base.times, min(length_s + slack, DAY_S)) & _ALL
-    pieces = [_piece(base, opening, (0, 0), sure=False, steps=base.steps)]
-    whole, rest = divmod(last + length_s + slack, DAY_S)
-    if whole > 1:
-        pieces.append(_piece(base, _ALL, (1, whole - 1), sure=False, steps=1))
-    if whole:
-        pieces.append(_piece(base, (1 << rest) - 1, (whole, whole), sure=False, steps=1))
-    if base.sure and length_s > slack:
-        certain = _dilated(base.times, min(length_s - slack, DAY_S)) & _ALL
-        pieces.append(_piece(base, certain, (0, 0), sure=True, steps=0))
-        whole, rest = divmod(first + length_s - slack, DAY_S)
-        if whole > 1:
-            pieces.append(_piece(base, _ALL, (1, whole - 1), sure=True, steps=0))
-        if whole:
-            pieces.append(_piece(base, (1 << rest) - 1, (whole, whole), sure=True, steps=0))
-    return pieces
-
-
-def _piece(base: Cover, times: int, later: tuple[int, int], *, sure: bool, steps: int) -> Cover:
-    first = base.first + max(0, later[1]) * DAY_S
-    return Cover(base.days, times, steps, sure, first, base.cycle_years, base.named, later)
-
-
-def _dilated(bits: int, length: int) -> int:
-    have = 1
-    while have < length:
-        more = min(have, length - have)
-        bits |= bits << more
-        have += more
-    return bits
-
-
-def _segments(here: Zone) -> list[Segment]:
-    """Stretches of one offset from 1970 until the changes repeat from year to year."""
-    found, segment = [], here.segment(0)
-    while segment.end < min(FAR, MAX_LOCAL, here.stored_to + 800 * DAY_S):
-        segment = here.segment(segment.end)
-        found.append(segment)
-    return found
-
-
-def _largest_change(here: Zone) -> int:
-    return max((abs(segment.offset - segment.before) for segment in _segments(here)), default=0)
-
-
-def _midnight_repeats(here: Zone) -> bool:
-    """Whether a change takes the clock back over midnight, or moves a time before midnight behind it."""
-    for segment in _segments(here):
-        jump = segment.offset - segment.before
-        if (jump < 0 and (segment.start + segment.before) % DAY_S < -jump) or (
-            jump > 0 and (segment.start + segment.offset) % DAY_S <= jump
-        ):
-            return True
-    return False
-
-
-def _walk(schedule: Union) -> Openness:
-    """Look at every excluded slot of one calendar cycle, or of all time when the rules end sooner."""
-    begin = max(schedule.start or FIRST, datetime(1970, 1, 1, tzinfo=FIRST.tzinfo))
-    slot: datetime | None = schedule.candidate(begin, inclusive=True)
-    row, free = 0, False
-    for _ in range(_WALKED):
+def _walked(rule: Freed) -> bool:
+    """Whether all slots are few, and few closed ones among them follow one another."""
+    row, slot = 0, rule.source.next_after(FIRST, inclusive=True)
+    many = len(classes_of(rule.source.local)) if isinstance(rule.source, Zoned) else 1
+    for _ in range(_WALKED // max(1, many)):
         if slot is None:
-            return Openness.OPEN if free else Openness.NEVER
-        if slot - begin > _CYCLE:
-            return Openness.OPEN if free else Openness.UNDECIDED
-        closed = schedule.closed_until(slot)
-        row = 0 if closed is None else row + 1
-        free = free or closed is None
+            return True
+        closed = [end for each in rule.asked if (end := each.closed_until(slot)) is not None]
+        row = row + 1 if closed else 0
         if row > MOST_IN_A_ROW:
-            return Openness.UNDECIDED
-        slot = (
-            schedule.candidate(slot, inclusive=False)
-            if closed is None
-            else schedule.candidate(closed, inclusive=closed > slot)
-        )
-    return Openness.UNDECIDED
+            return False
+        after = max(closed, default=slot)
+        slot = rule.source.next_after(after, inclusive=after > slot)
+    return False

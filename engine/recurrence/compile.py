@@ -110,24 +110,23 @@ def _compile(rules: ScheduleRules, now: datetime | None) -> Union:
             raise
     schedule = Union(included, excluded, start=rules.start, end=rules.end)
     if excluded:
-        _demand_open(schedule)
+        _take_away(schedule)
     return schedule
 
 
-def _demand_open(schedule: Union) -> None:
-    """Refuse exclusions of which it is not proved that they leave free slots at short distances, or none at all."""
-    from lodger.engine.recurrence.blackout import Openness, openness
+def _take_away(schedule: Union) -> None:
+    """Free the rules of what exclusions close; refuse those of which it is not proved that questions stay short."""
+    from lodger.engine.recurrence.blackout import Undecided, freed
 
-    found = openness(schedule)
-    if found is Openness.NEVER:
-        schedule.closed = "its exclusions cover every slot"
-    elif found is Openness.UNDECIDED:
+    try:
+        schedule.asked = freed(schedule)
+    except Undecided:
         raise RuleInvalid(
             "exclusions_too_dense",
             "its exclusions cover so many slots one after another that the next free one cannot be found in bounded work",
             why="a question about a schedule has bounded work, and that is proved when it is saved",
             fix="write the blackout as windows (DTSTART with DURATION, or whole days), or the rule so that it avoids them",
-        )
+        ) from None
 
 
 _compiled = lru_cache(maxsize=4096)(_compile)

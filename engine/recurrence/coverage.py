@@ -1,177 +1,236 @@
-"""Whether exclusions leave a rule free slots at short distances: proved over whole calendars before a schedule is kept.
+"""The proof that exclusions, where they have to be asked, close few slots of a rule in a row.
 
-A question about a schedule walks from excluded slot to excluded slot. That is short when every few days have a time that
-no exclusion can reach, and such days are found for all years at once: a set of days is one integer, a bit per day.
+A day is *free* when it has a slot that no exclusion can reach, and *in doubt* when it has slots but none of these. Sets of
+days are integers, one bit a day, over as many years as the calendar and all INTERVALs need to repeat.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
 from lodger.engine.recurrence import timeset
-from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, MAX_YEAR, days_in_year, year_start
-from lodger.engine.recurrence.pattern import Pattern
+from lodger.engine.recurrence.civil import DAY_S, MAX_YEAR, days_in_year
+from lodger.engine.recurrence.closing import ALL, ANY_TIME, FOR_EVER, Closing
+from lodger.engine.recurrence.dial import stride
+from lodger.engine.recurrence.every import Every
+from lodger.engine.recurrence.parts import Class, classes_of, dates_of
+from lodger.engine.recurrence.rrule.blocks import Block
+from lodger.engine.recurrence.rrule.leftover import Sorter, TooMany
+from lodger.engine.recurrence.rrule.phase import Phase
+from lodger.engine.recurrence.rule import Recurrence
+from lodger.engine.recurrence.year_kinds import KindMasks
+from lodger.engine.recurrence.zoned import Zoned
+from lodger.engine.recurrence.zones import Zone
 
-_FIRST_YEAR = 1970
+#: Closed slots, or stretches, that may follow one another without a free slot between them.
+MOST_IN_A_ROW = 96
+#: Stretches of a day that are looked at one by one.
+_MANY_RUNS = 3000
+#: Up to this year come all that have days of their own: named in a rule, or with changes of the clocks by hand.
+_SINGLE = 2200
+#: Before it nothing begins or ends that matters: what is there repeats.
+_ANCIENT = 1600
+#: Years times rules and exclusions that are looked at.
+_MOST_WORK = 60_000
 _BUSY = re.compile("1+")
-_ENDLESS = (MAX_YEAR - 1970) * 365 * DAY_S
-#: Which rules and which covers a class of days has, and its days.
-_Parts = dict[tuple[tuple[bool, ...], tuple[bool, ...]], int]
-#: Excluded slots or windows that may follow one another without a free slot between them.
-MOST_IN_A_ROW = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
-    """Times that an exclusion closes on days; ``sure`` when it closes all of them, else it may close some.
+class _Needs:
+    """Slots by their time of day, or of an interval anywhere in it."""
 
-    Attributes:
-        days: the days of a year (bit 0 is January 1).
-        times: bits of the seconds of a day.
-        steps: windows that close them, on one day.
-        later: on how many days after such a day the times are closed too, and whether on the day itself.
-    """
-
-    days: Callable[[int], int]
     times: int
-    steps: int
-    sure: bool
-    first: int
-    cycle_years: int = 400
-    named: bool = False
-    later: tuple[int, int] = (0, 0)
+    stretch_s: int  # any open stretch so long holds a slot; 0 when every open time of the day is one
+    row: Class | None = None
 
 
-def instants(pattern: Pattern) -> Cover:
-    """Single instants that an exclusion of the same clock removes."""
-    whole = not pattern.stepping and not pattern.chosen and pattern.last >= pattern.first
-    sure = (whole or pattern.selected is not None) and pattern.last >= _ENDLESS
-    return Cover(
-        pattern.selected or pattern.days, pattern.times, pattern.times.bit_count(), sure, pattern.first,
-        pattern.cycle_years, pattern.named is not None,
-    )  # fmt: skip
+def few_in_a_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> bool:
+    """Whether it is proved that at most :data:`MOST_IN_A_ROW` times in a row a slot of the rule is found closed.
 
-
-class Calendar:
-    """Sets of days over the years in which calendar and INTERVALs repeat together, at most over all years to come."""
-
-    def __init__(self, years: int) -> None:
-        self.repeats = _FIRST_YEAR + years <= MAX_YEAR
-        self._years = range(_FIRST_YEAR, min(_FIRST_YEAR + years, MAX_YEAR + 1))
-        self.size = year_start(self._years.stop) - year_start(_FIRST_YEAR)
-
-    def days(self, of_year: Callable[[int], int], *, cyclic: bool) -> int:
-        """One integer of all the days; ``cyclic`` when the rule's days repeat after 400 years."""
-        years = self._years[:CYCLE_YEARS] if cyclic else self._years
-        found = 0
-        for at in range(0, len(years), 100):
-            chunk, begin = 0, year_start(years[at])
-            for year in years[at : at + 100]:
-                chunk |= (of_year(year) & (1 << days_in_year(year)) - 1) << year_start(year) - begin
-            found |= chunk << begin - year_start(_FIRST_YEAR)
-        have = CYCLE_DAYS
-        while cyclic and have < self.size:
-            found |= found << have
-            have *= 2
-        return found & (1 << self.size) - 1
-
-
-def verdict(rule: Pattern, covers: Sequence[Cover]) -> bool | int | None:
-    """Decide one rule: True when free slots come after few excluded ones for ever, None when nothing is proved.
-
-    Returns:
-        Else the local second from which on no slot is left; up to there free slots come after few excluded ones. It is
-        not after ``rule.first`` when none is left at all.
+    Args:
+        source: the rule, without what is surely closed where it could be taken away.
+        doubts: what exclusions can close besides, on the wall clock of a zone.
+        here: that zone.
     """
-    cut: int | None = None
-    while True:
-        found = leaves_free([rule], covers)
-        if found is not False:
-            return found if cut is None or found is None else cut
-        cut = max((cover.first for cover in covers if cover.sure), default=rule.first)
-        if cut <= rule.first:
-            return cut
-        covers = [cover for cover in covers if cover.first < cut]
-
-
-def leaves_free(rules: Sequence[Pattern], covers: Iterable[Cover]) -> bool | None:
-    """Whether free slots come after few excluded ones for ever; False when there is none once all covers have begun.
-
-    None when neither is proved.
-    """
-    closing = list(covers)
-    all_of: list[Pattern | Cover] = [*rules, *closing]
-    years = lcm(*(each.cycle_years for each in all_of))
-    calendar = Calendar(MAX_YEAR if any(each.named for each in all_of) else years)
-    days = [calendar.days(p.selected or p.days, cyclic=not p.named and p.cycle_years == CYCLE_YEARS) for p in rules]
-    shut = []
-    for cover in closing:
-        on = calendar.days(cover.days, cyclic=not cover.named and cover.cycle_years == CYCLE_YEARS)
-        shut.append(_spread(on, *cover.later, cyclic=calendar.size if calendar.repeats else None))
-    parts: _Parts = {((), ()): (1 << calendar.size) - 1}
-    for mask in days:
-        parts = _split(parts, mask, 0)
-    parts = {key: part for key, part in parts.items() if any(key[0])}
-    for mask in shut:
-        parts = _split(parts, mask, 1)
-    free = busy = 0
-    longest, steps = 0, 1
-    untouched = 0
-    never = True
-    for (here, closed), part in parts.items():
-        possible = certain = 0
-        count = 0
-        for cover, on in zip(closing, closed, strict=True):
-            if on:
-                possible |= cover.times
-                certain |= cover.times if cover.sure else 0
-                count += cover.steps
-        named = 0
-        for pattern, on in zip(rules, here, strict=True):
-            named |= pattern.times if on else 0
-        never = never and not named & ~certain
-        untouched |= 0 if possible else part
-        row = _row(rules, here, possible, named)
-        if row is None:
-            busy |= part
-            steps = max(steps, min(count, named.bit_count()))
-        else:
-            free |= part
-            longest = max(longest, min(row, count + 1))
-    if never:
+    if not doubts:
+        return True
+    surely: list[Block] = []
+    if isinstance(source, Every):
+        needs = _of_interval(source, here)
+        surely = [taken.block for each in doubts for taken in each.surely if taken.block is not None]
+    elif isinstance(source, Zoned):
+        if len(dates_of(source.local)) > MOST_IN_A_ROW // 4:
+            return False
+        needs = [_needs(each) for each in classes_of(source.local)]
+    else:
+        return True  # single instants are free or not
+    days = sum(each.doubtful_days for each in doubts)
+    if days < FOR_EVER and sum(each.doubtful_days * each.runs_a_day for each in doubts) <= MOST_IN_A_ROW:
+        return True
+    shut = 0
+    for each in doubts:
+        for block in each.doubt:
+            shut |= block.times
+    runs = sum(each.runs_a_day for each in doubts)
+    # On the day of a change the free slot may be one that is skipped: then the row goes on to the next free day.
+    rows = 2 if here.still else 3
+    if all(_is_free(need, shut) for need in needs):
+        if rows * runs <= MOST_IN_A_ROW:
+            return True
+        return all(each.tight for each in doubts) and all(rows * _row(need, shut) <= MOST_IN_A_ROW for need in needs)
+    if rows * runs > MOST_IN_A_ROW:
         return False
-    for pattern in rules:
-        if pattern.stretch_s is not None and not pattern.chosen and pattern.times == (1 << DAY_S) - 1:
-            # A step of several days ends within so many days of which nothing is closed.
-            free |= _run(untouched, -(-pattern.stretch_s // DAY_S) + 1)
-    busy &= ~free
-    if not free:
-        return None
-    return ((_most_between(free, busy) + 2) * steps + 2 * longest <= MOST_IN_A_ROW) or None
+    days = _most_in_doubt(needs, doubts, surely) + 2
+    return (days if here.still else 2 * days) * runs <= MOST_IN_A_ROW
 
 
-def _row(rules: Sequence[Pattern], here: Sequence[bool], possible: int, named: int) -> int | None:
-    """Most excluded slots in a row beside a free one on such a day; None when no slot is surely free."""
-    left = 0
-    for pattern, on in zip(rules, here, strict=True):
-        if not on or pattern.chosen:
-            continue
-        open_times = pattern.times & ~possible
-        if pattern.stretch_s is None or _run(_widened(open_times, pattern.unit_s), pattern.stretch_s + pattern.unit_s):
-            left |= open_times
-    if not left:
-        return None
-    row = most = 0
-    if not named & possible:
-        return 0
-    for at in timeset.listed(named):
-        row = 0 if left >> at & 1 else row + 1
+def _of_interval(source: Every, here: Zone) -> list[_Needs]:
+    """An interval that divides the day, or that the day divides, has its times by the offset of the zone."""
+    period, fraction = divmod(source.period_us, 1_000_000)
+    if fraction or (DAY_S % period and period % DAY_S) or source.anchor_us % 1_000_000:
+        return [_Needs(ALL, -(-source.period_us // 1_000_000))]
+    step, anchor = min(period, DAY_S), source.anchor_us // 1_000_000
+    return [_Needs(stride((anchor + offset) % step, DAY_S, step), 0) for offset in here.offsets]
+
+
+def _needs(each: Class) -> _Needs:
+    return _Needs(each.times, 0 if each.step is None else each.step.n * each.step.unit_s, each)
+
+
+def _is_free(need: _Needs, shut: int) -> bool:
+    """Whether a day has a slot at a time that is not shut."""
+    left = need.times & ~shut
+    if not left or not need.stretch_s:
+        return bool(left)
+    step = need.row.step if need.row is not None else None
+    if step is None:
+        around = left | left << DAY_S
+        return _has_run(around, need.stretch_s)
+    flags = timeset.flags_of(left, DAY_S)
+    tables = (flags[offset :: step.unit_s] for offset in timeset.listed(step.inside.bits()))
+    return any(max(map(len, table.split(b"\0"))) >= step.n for table in tables)
+
+
+def _has_run(bits: int, length: int) -> bool:
+    have = 1
+    while bits and have < length:
+        more = min(have, length - have)
+        bits &= bits >> more
+        have += more
+    return bool(bits)
+
+
+def _row(need: _Needs, shut: int) -> int:
+    """Most stretches of what is shut that follow one another without a slot between them."""
+    starts = shut & ~(shut << 1)
+    if starts.bit_count() > _MANY_RUNS:
+        return MOST_IN_A_ROW if need.stretch_s > 1 else _dense_row(need.times, shut)
+    ends = timeset.listed(shut & ~(shut >> 1))
+    left, row, most = need.times & ~shut, 1, 1
+    begins = timeset.listed(starts)
+    for end, begin in zip(ends, begins[1:], strict=False):
+        between = left >> end + 1 & (1 << begin - end - 1) - 1
+        hit = _has_run(between, need.stretch_s) if need.stretch_s else bool(between)
+        row = 1 if hit else row + 1
         most = max(most, row)
     return most
 
 
-def _run(bits: int, length: int) -> int:
+def _dense_row(times: int, shut: int) -> int:
+    """Most shut slots of a day in a row."""
+    row = most = 0
+    for at in timeset.listed(times):
+        row = row + 1 if shut >> at & 1 else 0
+        most = max(most, row)
+    return most
+
+
+def _most_in_doubt(needs: Sequence[_Needs], doubts: Sequence[Closing], surely: Sequence[Block]) -> int:
+    """Most days in doubt one after another, days without slots aside; the whole calendar when that is not known.
+
+    Days that are surely closed from end to end are jumped over together, so they are no days in doubt.
+    """
+    blocks = [_ever(block) for each in doubts for block in each.doubt]
+    surely = [block for block in surely if block.phase is None or block.phase.years <= MAX_YEAR]
+    years = 400
+    for phase in (block.phase for block in (*blocks, *surely)):
+        years = lcm(years, phase.years if phase is not None else 1)
+    rows = [need.row for need in needs if need.row is not None]
+    for row in rows:
+        years = lcm(years, row.years if row.years <= MAX_YEAR or row.last > _SINGLE else 1)
+    # All years in which something begins or ends, and after them as many as repeat.
+    edges = [year for row in rows for year in (row.first, row.last) if _ANCIENT < year < MAX_YEAR]
+    begin = min(edges, default=_ANCIENT)
+    asked = range(begin, min(max(edges, default=begin) + years, MAX_YEAR) + 1)
+    if len(asked) * (len(needs) + len(blocks) + len(surely)) > _MOST_WORK:
+        return MAX_YEAR * 366
+    try:
+        open_days, closed_days = _sorter(blocks, asked), _sorter(surely, asked)
+    except TooMany:
+        return MAX_YEAR * 366
+    free = busy = at = 0
+    chunks: list[tuple[int, int, int]] = []
+    known: dict[tuple[int, int], bool] = {}
+    for year in asked:
+        here_free, here_busy = _year(year, needs, open_days, known)
+        closed = closed_days.sorted(year)
+        for state, days in closed.items():
+            if not closed_days.states[state]:
+                here_busy &= ~days
+        free |= here_free << at
+        busy |= (here_busy & ~here_free) << at
+        at += days_in_year(year)
+        if at > 20_000:
+            chunks.append((free, busy, at))
+            free = busy = at = 0
+    chunks.append((free, busy, at))
+    if not any(each for each, _, _ in chunks):
+        return MAX_YEAR * 366 if any(each for _, each, _ in chunks) else 0
+    marked = "".join(_marks(*chunk) for chunk in chunks)
+    marked = marked if years > MAX_YEAR else marked + marked[: 400 * 366]
+    return max(map(len, _BUSY.findall(marked)), default=0)
+
+
+def _ever(block: Block) -> Block:
+    """The same in every year, when it is meant for single years."""
+    if block.phase is None or block.phase.years <= MAX_YEAR:
+        return block
+    return Block(block.allowed, None, block.times)
+
+
+def _sorter(blocks: Sequence[Block], years: range) -> Sorter:
+    """Days by the times that blocks leave on them."""
+    groups: dict[int, list[tuple[KindMasks, Phase | None]]] = {}
+    for block in blocks:
+        groups.setdefault(block.times, []).append((block.allowed, block.phase))
+    return Sorter(ANY_TIME, groups, years)
+
+
+def _marks(free: int, busy: int, size: int) -> str:
+    """Days in order: 2 for a free one, 1 for one in doubt, days without slots left out."""
+    digits = int(f"{free:0{size}b}", 16) * 2 + int(f"{busy:0{size}b}", 16)
+    return f"{digits:0{size}x}"[::-1].replace("0", "")
+
+
+def _year(year: int, needs: Sequence[_Needs], sorter: Sorter, known: dict[tuple[int, int], bool]) -> tuple[int, int]:
+    """Days of a year that are free, and days that have slots."""
+    free = busy = untouched = 0
+    for state, mask in sorter.sorted(year).items():
+        untouched |= mask if state == 0 else 0
+        for i, need in enumerate(needs):
+            if here := mask if need.row is None else mask & need.row.mask(year):
+                if (i, state) not in known:
+                    known[i, state] = _is_free(need, ALL & ~sorter.states[state])
+                busy |= here
+                free |= here if known[i, state] else 0
+    for need in needs:
+        if need.row is None and need.stretch_s >= DAY_S:
+            free |= _run_days(untouched, -(-need.stretch_s // DAY_S) + 1)
+    return free, busy
+
+
+def _run_days(bits: int, length: int) -> int:
     """Members with which a run of so many members begins."""
     have = 1
     while bits and have < length:
@@ -179,38 +238,3 @@ def _run(bits: int, length: int) -> int:
         bits &= bits >> more
         have += more
     return bits
-
-
-def _widened(bits: int, length: int) -> int:
-    """Each member becomes a run of so many."""
-    return _spread(bits, 0, length - 1, cyclic=None)
-
-
-def _spread(days: int, first: int, last: int, *, cyclic: int | None) -> int:
-    """Days from ``first`` to ``last`` days later; around the circle of so many days when ``cyclic``."""
-    width, have = last - first + 1, 1
-    while have < width:
-        more = min(have, width - have)
-        days |= days << more
-        have += more
-    days <<= first
-    if cyclic is not None:
-        while days >> cyclic:
-            days = days >> cyclic | days & (1 << cyclic) - 1
-    return days
-
-
-def _split(parts: _Parts, mask: int, side: int) -> _Parts:
-    found: _Parts = {}
-    for key, days in parts.items():
-        for on, part in ((True, days & mask), (False, days & ~mask)):
-            if part:
-                grown = (*key[side], on)
-                found[(grown, key[1]) if side == 0 else (key[0], grown)] = part
-    return found
-
-
-def _most_between(free: int, busy: int) -> int:
-    """Most busy days in a row, those without slots left out."""
-    marked = f"{int(f'{free:b}', 16) * 2 + int(f'{busy:b}', 16):x}".replace("0", "")
-    return max(map(len, _BUSY.findall(marked)), default=0)

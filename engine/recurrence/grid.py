@@ -6,7 +6,6 @@ from lodger.engine.recurrence import timeset
 from lodger.engine.recurrence.civil import DAY_S, MAX_DAY, MAX_LOCAL, MIN_DAY, MIN_LOCAL
 from lodger.engine.recurrence.dial import Dial
 from lodger.engine.recurrence.rule import LocalSeconds
-from lodger.engine.recurrence.year_kinds import KindMasks
 from lodger.engine.recurrence.yeardays import LONGEST_WAIT_YEARS, YearDays
 
 
@@ -53,10 +52,17 @@ class Grid:
         day = self.days.at_or_before(day - 1)
         return None if day is None else day * DAY_S + self.dial.last()
 
-    def without_times(self, days: KindMasks, times: int) -> "Grid | None":
-        """The same without days all of whose times are among those given; None when it has other times too."""
-        mine = timeset.product(self.dial.hours, self.dial.minutes, self.dial.seconds)
-        return None if mine & ~times else Grid(self.days.without(days.mask), self.dial)
+    def next(self, local: LocalSeconds) -> LocalSeconds | None:
+        """First member from this local second on."""
+        return self.next_local(local, inclusive=True)
+
+    def previous(self, local: LocalSeconds) -> LocalSeconds | None:
+        """Last member up to this local second."""
+        return self.previous_local(local, inclusive=True)
+
+    def times(self) -> int:
+        """Bits of the seconds of a day."""
+        return timeset.product(self.dial.hours, self.dial.minutes, self.dial.seconds)
 
     def has_days(self) -> bool:
         """Whether any day before year 10000 belongs to it."""

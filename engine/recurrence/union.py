@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Protocol
 
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rule import Density, Recurrence
@@ -14,6 +15,22 @@ LAST = datetime.max.replace(tzinfo=UTC)
 
 #: Schedules that end within so many slots are measured slot by slot.
 _WALKED = 400
+
+
+class Asked(Protocol):
+    """What a union asks of its rules."""
+
+    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """First slot after the instant (or at it, when inclusive)."""
+        ...
+
+    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """Last slot before the instant (or at it, when inclusive)."""
+        ...
+
+    def ends(self) -> bool:
+        """Whether the slots are finite."""
+        ...
 
 
 class Union:
@@ -28,22 +45,11 @@ class Union:
         end: datetime | None = None,
     ) -> None:
         self.rules = tuple(rules)
-        #: The rules that are asked for slots, each with the instant from which exclusions are proved to leave none of it.
-        self.live: tuple[tuple[Recurrence, datetime | None], ...] = tuple((rule, None) for rule in self.rules)
         self.exclusions = tuple(exclusions)
         self.start = start
         self.end = end
-        #: Why exclusions leave no slot at all, once that is proved.
-        self.closed: str | None = None
-
-    def candidate(self, instant: datetime, *, inclusive: bool) -> datetime | None:
-        """First slot of any rule after the instant (or at it), exclusions aside."""
-        found = None
-        for rule, cut in self.live:
-            slot = rule.next_after(instant, inclusive=inclusive)
-            if slot is not None and (cut is None or slot < cut) and (found is None or slot < found):
-                found = slot
-        return None if found is None or (self.end is not None and found >= self.end) else found
+        #: What is asked for slots: the rules, or what exclusions leave of them once that is known.
+        self.asked: tuple[Asked, ...] = self.rules
 
     def closed_until(self, slot: datetime) -> datetime | None:
         """Latest end of the exclusions over a slot, which is itself when only instants are; None when it is free."""
@@ -56,42 +62,25 @@ class Union:
 
     def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """First slot after the instant (or at it, when inclusive)."""
-        if self.closed is not None:
-            return None
         if self.start is not None and instant < self.start:
             instant, inclusive = self.start, True
-        while (found := self.candidate(instant, inclusive=inclusive)) is not None:
-            closed = self.closed_until(found) if self.exclusions else None
-            if closed is None:
-                return found
-            instant, inclusive = closed, closed > found
-        return None
+        found = None
+        for rule in self.asked:
+            slot = rule.next_after(instant, inclusive=inclusive)
+            if slot is not None and (found is None or slot < found):
+                found = slot
+        return None if found is None or (self.end is not None and found >= self.end) else found
 
     def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """Last slot before the instant (or at it, when inclusive)."""
-        if self.closed is not None:
-            return None
         if self.end is not None and instant >= self.end:
             instant, inclusive = self.end, False
-        while True:
-            found = None
-            for rule, cut in self.live:
-                if cut is None or instant < cut:
-                    slot = rule.previous_before(instant, inclusive=inclusive)
-                else:
-                    slot = rule.previous_before(cut)
-                if slot is not None and (found is None or slot > found):
-                    found = slot
-            if found is None or (self.start is not None and found < self.start):
-                return None
-            opened = None
-            for exclusion in self.exclusions:
-                window = exclusion.covering(found)
-                if window is not None and (opened is None or window[0] < opened):
-                    opened = window[0]
-            if opened is None:
-                return found
-            instant, inclusive = opened, False
+        found = None
+        for rule in self.asked:
+            slot = rule.previous_before(instant, inclusive=inclusive)
+            if slot is not None and (found is None or slot > found):
+                found = slot
+        return None if found is None or (self.start is not None and found < self.start) else found
 
     def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
         """Slots in [start, end), ascending, lazily."""
@@ -117,7 +106,7 @@ class Union:
 
     def proves_never(self) -> str | None:
         """Give the reason why no slot exists before year 10000, or None when one exists."""
-        if self.closed is None and self.next_after(FIRST, inclusive=True) is not None:
+        if self.next_after(FIRST, inclusive=True) is not None:
             return None
         reasons = [rule.proves_never() for rule in self.rules]
         if not reasons:
@@ -126,11 +115,11 @@ class Union:
             return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
         if Union(self.rules, (), start=self.start, end=self.end).next_after(FIRST, inclusive=True) is None:
             return "no slot of its rules lies between its start and its end"
-        return self.closed or "its exclusions cover every slot"
+        return "its exclusions cover every slot"
 
     def ends(self) -> bool:
         """Whether the slots are finite."""
-        return self.end is not None or all(cut is not None or rule.ends() for rule, cut in self.live)
+        return self.end is not None or all(rule.ends() for rule in self.asked)
 
     def shifted(self, slot: datetime) -> bool:
         """Whether DST moved this slot away from the local time that some rule wrote."""

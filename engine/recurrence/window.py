@@ -6,10 +6,14 @@ is a DATE excludes whole local days (holiday lists), as RFC 5545 §3.6.1 reads a
 """
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rule import Recurrence
 from lodger.engine.recurrence.zoned import Zoned
+
+if TYPE_CHECKING:
+    from lodger.engine.recurrence.readings import Readings
 
 
 class Windows:
@@ -25,6 +29,8 @@ class Windows:
         self.opens = opens
         self._length = None if length_s is None else timedelta(seconds=length_s)
         self._zone = opens.zone if whole_days and isinstance(opens, Zoned) else None
+        #: Readings of a wall clock at which it may be open, once they are known; None when nothing is known.
+        self.readings: Readings | None = None
 
     @property
     def length_s(self) -> int | None:
@@ -46,12 +52,32 @@ class Windows:
         opened = self.opens.previous_before(instant, inclusive=True)
         if opened is None:
             return None
-        closes = self._end(opened)
+        closes = self.end(opened)
         if instant < closes or instant == opened:
             return opened, closes
         return None
 
-    def _end(self, opened: datetime) -> datetime:
+    def closed_until(self, instant: datetime) -> datetime | None:
+        """An instant up to which it is closed from this one on (not closed at it, for single instants); None when it is open.
+
+        It is not always the last such instant, but what follows at once is jumped over where :attr:`readings` tell it.
+        """
+        window = self.covering(instant)
+        if window is None:
+            return None
+        end = window[1]
+        return end if self.readings is None else max(end, self.readings.open_from(max(end, instant)))
+
+    def closed_from(self, instant: datetime) -> datetime | None:
+        """An instant from which it is closed up to this one; None when it is open."""
+        window = self.covering(instant)
+        if window is None:
+            return None
+        begin = window[0]
+        return begin if self.readings is None else min(begin, self.readings.open_to(begin))
+
+    def end(self, opened: datetime) -> datetime:
+        """When a window that opens then closes: exclusive, or the same instant for a single one."""
         if self._zone is not None:
             utc, _ = civil.utc_floor(opened)
             midnight = (self._zone.local(utc) // civil.DAY_S + 1) * civil.DAY_S

@@ -54,6 +54,16 @@ class Zoned:
             before = self._search_previous(utc - 1)
             self._under[utc] = before if before is None else self._under.get(before, before)
 
+    @property
+    def plain(self) -> bool:
+        """Whether every member is a slot: no instants are left out, and none is the last."""
+        return not self._without and self._ends_at is None
+
+    def with_members(self, local: LocalSequence) -> "Zoned":
+        """The same zone, policy and bounds over other members."""
+        policy = DstPolicy(self.gap, self.fold)
+        return Zoned(local, self.zone, policy, last=self._ends_at, without=self._without)
+
     # -- the interface
 
     def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
@@ -192,16 +202,15 @@ class Zoned:
 
     def _gapless(self) -> "Zoned | None":
         """The same rule without the times that later years skip, for rules of which no other time may be left."""
-        without = getattr(self.local, "without_times", None)
-        gap = self.zone.yearly_gap()
-        if self.gap is not Gap.SKIP or without is None or gap is None or self._far is self:
+        if self.gap is not Gap.SKIP or self._far is self:
             return None
         if self._far is None:
-            days, times = gap
-            self._far = Zoned(
-                without(days, times, self.zone.stored_to + 2 * DAY_S), self.zone, DstPolicy(self.gap, self.fold)
-            )
-            self._far._far = self._far
+            from lodger.engine.recurrence.parts import without_gaps
+
+            local = without_gaps(self.local, self.zone)
+            if local is not None:
+                self._far = Zoned(local, self.zone, DstPolicy(self.gap, self.fold))
+                self._far._far = self._far
         return self._far
 
     # -- one stretch of constant offset

@@ -1,15 +1,13 @@
 """A cron expression that answers questions."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from lodger.engine.recurrence.changed import Changed
 from lodger.engine.recurrence.clockwords import sentence, spoken
 from lodger.engine.recurrence.cron.days import CronDays
 from lodger.engine.recurrence.cron.words import days_in_words
 from lodger.engine.recurrence.dial import Dial
 from lodger.engine.recurrence.grid import Grid
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds, LocalSequence
-from lodger.engine.recurrence.year_kinds import KindMasks
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds
 from lodger.engine.recurrence.yeardays import YearDays
 
 
@@ -41,11 +39,6 @@ class CronRule:
     def previous_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
         """Last member before (or at) the local second."""
         return self.grid.previous_local(local, inclusive=inclusive)
-
-    def without_times(self, days: KindMasks, times: int, first: LocalSeconds) -> LocalSequence:
-        """The same rule without some times of some days from a local second on, where it is left with none of a day."""
-        grid = self.grid.without_times(days, times)
-        return self if grid is None else Changed(self, replace(self, grid=grid), first)
 
     def text(self) -> str:
         """One exact English sentence, without the zone."""

@@ -5,12 +5,13 @@ so many steps of the rule.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import gcd, lcm
 
 from lodger.engine.recurrence import civil, timeset
 from lodger.engine.recurrence.dial import stride
-from lodger.engine.recurrence.rrule.blocks import Block, Step, second_bits, times_of
+from lodger.engine.recurrence.rrule.blocks import Block, Step, blocks_of, second_bits, times_of
+from lodger.engine.recurrence.rrule.leftover import TooMany
 from lodger.engine.recurrence.rrule.pieces import MOST_STEPS
 from lodger.engine.recurrence.rrule.residues import Residues
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
@@ -18,31 +19,60 @@ from lodger.engine.recurrence.rrule.sequence import RuleSequence
 #: Into so many sets of days a rule with long steps is taken apart at most.
 _MOST_TURNS = 16
 
-#: A block of an exception, and the exception; None for one that is not said in blocks.
-Taken = tuple[Block | None, RuleSequence]
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What is taken away from a rule between two local seconds, both inside.
+
+    Attributes:
+        block: None for an exception that is not said in blocks.
+        ask: the exception, for slots that it has to be asked for; without it what is taken must be said in blocks.
+    """
+
+    block: Block | None
+    first: int
+    last: int
+    ask: RuleSequence | None = None
+
+
+def taken_by(rule: RuleSequence) -> list[Taken]:
+    """What an exception rule takes away, its head aside."""
+    if rule.base is None or rule.start > rule.until:
+        return []
+    blocks = blocks_of(rule)
+    found: list[Block | None] = [None] if blocks is None else [*blocks]
+    return [Taken(block, rule.start, rule.until, rule) for block in found]
+
+
+#: A part of a rule, the blocks that are taken from it, and the exceptions that are asked for each of its slots.
 Normal = tuple[Block, list[Block], list[RuleSequence]]
 
 
 def normal(block: Block, taken: Sequence[Taken], *, listed: bool) -> list[Normal]:
-    """The rule in parts, each with the exceptions that are days × times for it and those that are not."""
+    """The rule in parts, each with the exceptions that are days × times for it and those that are not.
+
+    Raises:
+        TooMany: an exception that cannot be asked would have to be.
+    """
     steady: list[Block] = []
-    unsaid = [rule for each, rule in taken if each is None]
-    stepped: list[tuple[Block, RuleSequence]] = []
-    for each, rule in taken:
-        if each is None or not each.times & block.times:
+    unsaid = [each.ask for each in taken if each.block is None and each.ask is not None]
+    stepped: list[tuple[Block, RuleSequence | None]] = []
+    for each in taken:
+        if each.block is None or not each.block.times & block.times:
             continue
-        if each.step is None:
-            steady.append(each)
+        if each.block.step is None:
+            steady.append(each.block)
         else:
-            stepped.append((each, rule))
+            stepped.append((each.block, each.ask))
     if block.step is None:
-        for each, rule in stepped:
-            days = as_days(each, block.times) if listed else None
-            if days is None:
-                unsaid.append(rule)
-            else:
+        for other, ask in stepped:
+            days = as_days(other, block.times) if listed else None
+            if days is not None:
                 steady += days
+            elif ask is None:
+                raise TooMany
+            else:
+                unsaid.append(ask)
         return [(block, steady, unsaid)]
     return _by_steps(block, block.step, steady, stepped, unsaid)
 
@@ -75,7 +105,7 @@ def _by_steps(
     block: Block,
     step: Step,
     steady: list[Block],
-    stepped: list[tuple[Block, RuleSequence]],
+    stepped: list[tuple[Block, RuleSequence | None]],
     unsaid: list[RuleSequence],
 ) -> list[Normal]:
     """Steps against other steps: every so many steps of the rule one of the exception's is met, or none ever is."""
@@ -86,6 +116,8 @@ def _by_steps(
         theirs, mine = each.step.n * each.step.unit_s, step.n * step.unit_s
         more = lcm(turns, theirs // gcd(theirs, mine))
         if more > MOST_STEPS:
+            if rule is None:
+                raise TooMany
             unsaid = [*unsaid, rule]
         else:
             turns = more

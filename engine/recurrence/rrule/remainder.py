@@ -9,15 +9,26 @@ then it is proved that few slots in a row are taken away by it.
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.rrule.blocks import Block, blocks_of
+from lodger.engine.recurrence.rrule.blocks import Block
 from lodger.engine.recurrence.rrule.leftover import TooMany, left_of
 from lodger.engine.recurrence.rrule.pieces import Piece, covered, demand_few_in_a_row, pieces_of
 from lodger.engine.recurrence.rrule.relative import Taken, as_days, normal
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
-from lodger.engine.recurrence.rrule.set_positions import SetPositions
-from lodger.engine.recurrence.rrule.unit_times import UnitTimes
+
+
+class Source(Protocol):
+    """A sequence of local seconds without bounds."""
+
+    def next(self, local: int) -> int | None:
+        """First member from this second on."""
+        ...
+
+    def previous(self, local: int) -> int | None:
+        """Last member up to this second."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,7 @@ class Stretch:
 
     first: int
     last: int
-    whole: UnitTimes | SetPositions | None
+    whole: Source | None
     pieces: tuple[Piece, ...] = ()
     loose: tuple[RuleSequence, ...] = ()
 
@@ -81,30 +92,31 @@ class Stretch:
 
 
 class Remainder:
-    """Members of a rule, its head aside, that no exception has; between ``start`` and ``until`` of the rule.
+    """Members between two local seconds that are not taken away.
+
+    Args:
+        mine: the members as blocks; None when they are too many blocks, which is as good as long as nothing is taken away.
+        whole: the same members as a sequence.
+        first, last: local seconds, both inside.
+        taken: what is taken away.
 
     Raises:
         TooMany: it cannot be said in few enough pieces, or not that few slots in a row are taken away.
     """
 
     def __init__(
-        self, rule: RuleSequence, exceptions: Sequence[RuleSequence], later: Sequence[Block] = (), later_from: int = 0
+        self, mine: Sequence[Block] | None, whole: Source, first: int, last: int, taken: Sequence[Taken]
     ) -> None:
-        """Take exceptions away, and from some local second on further blocks."""
-        self.rule = rule
+        self.blocks = mine
+        self.first, self.last = first, last
         self.stretches: list[Stretch] = []
-        active = [each for each in exceptions if each.base is not None and each.start <= each.until]
-        cuts = {rule.start}
-        for each in active:
-            cuts |= {max(each.start, rule.start), max(each.until + 1, rule.start)}
-        if later:
-            cuts.add(max(later_from, rule.start))
-        begins = sorted(cut for cut in cuts if cut <= rule.until)
-        for first, after in zip(begins, [*begins[1:], rule.until + 1], strict=False):
-            there = [each for each in active if each.start <= first and each.until >= after - 1]
-            more = later if first >= later_from else ()
-            self.stretches.append(_stretch(rule, there, more, first, after - 1))
-        self._begins = begins
+        cuts = {first}
+        for each in taken:
+            cuts |= {max(each.first, first), max(each.last + 1, first)}
+        self._begins = sorted(cut for cut in cuts if cut <= last)
+        for begin, after in zip(self._begins, [*self._begins[1:], last + 1], strict=False):
+            there = [each for each in taken if each.first <= begin and each.last >= after - 1]
+            self.stretches.append(_stretch(mine, whole, there, begin, after - 1))
 
     def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """First member after (or at) the local second."""
@@ -125,16 +137,9 @@ class Remainder:
         return None
 
 
-def _stretch(
-    rule: RuleSequence, exceptions: Sequence[RuleSequence], more: Sequence[Block], first: int, last: int
-) -> Stretch:
-    taken: list[Taken] = [(block, rule) for block in more]
-    for each in exceptions:
-        blocks = blocks_of(each)
-        taken += [(None, each)] if blocks is None else [(block, each) for block in blocks]
-    mine = blocks_of(rule)
+def _stretch(mine: Sequence[Block] | None, whole: Source, taken: Sequence[Taken], first: int, last: int) -> Stretch:
     if not taken:
-        return Stretch(first, last, rule.base)
+        return Stretch(first, last, whole)
     if mine is None:
         raise TooMany
     pieces: list[Piece] = []

@@ -6,16 +6,16 @@ from itertools import islice
 from typing import Protocol
 
 from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.rrule.blocks import Block
+from lodger.engine.recurrence.rrule.blocks import blocks_of
 from lodger.engine.recurrence.rrule.faults import fault
 from lodger.engine.recurrence.rrule.leftover import TooMany
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.parts import UNIT_S
+from lodger.engine.recurrence.rrule.relative import Taken, taken_by
 from lodger.engine.recurrence.rrule.remainder import Remainder
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
-from lodger.engine.recurrence.year_kinds import KindMasks
 
 
 class _Source(Protocol):
@@ -31,16 +31,10 @@ class SetSequence:
         RuleInvalid: ``exceptions_too_dense``.
     """
 
-    def __init__(
-        self,
-        rules: RuleSet,
-        entries: Sequence[Entry] | None = None,
-        later: Sequence[Block] = (),
-        later_from: int = 0,
-    ) -> None:
-        """Read a set; ``later`` are blocks that its rules lack from some local second on."""
+    def __init__(self, rules: RuleSet, entries: Sequence[Entry] | None = None, taken: Sequence[Taken] = ()) -> None:
+        """Read a set; ``taken`` is what its rules lack besides."""
         self.rules = rules
-        self._entries = entries
+        self._entries, self._taken = entries, tuple(taken)
         self.included = tuple(_sequence(entry) for entry in (rules.rules if entries is None else entries))
         excepted = [_sequence(entry) for entry in rules.exrules]
         few = [each for each in excepted if _is_few(each)]
@@ -48,12 +42,15 @@ class SetSequence:
         self.excepted = tuple(each for each in excepted if each not in few)
         dates = set(rules.rdates)
         self._sources: list[_Source] = list(self.included)
-        if self.excepted or later:
+        if self.excepted or taken:
             dates |= {local for rule in self.included for local in rule.head}
             dates = {local for local in dates if not self._excepted(local)}
             try:
+                shut = [*taken, *(each for rule in self.excepted for each in taken_by(rule))]
                 self._sources = [
-                    Remainder(rule, self.excepted, later, later_from) for rule in self.included if rule.base is not None
+                    Remainder(blocks_of(rule), rule.base, rule.start, rule.until, shut)
+                    for rule in self.included
+                    if rule.base is not None
                 ]
             except TooMany:
                 raise fault(
@@ -84,6 +81,11 @@ class SetSequence:
     def remainders(self) -> tuple[Remainder, ...]:
         """Its rules after EXRULEs are taken away; nothing when there are none."""
         return tuple(each for each in self._sources if isinstance(each, Remainder))
+
+    @property
+    def has_exceptions(self) -> bool:
+        """Whether it lacks members of its rules."""
+        return bool(self.excepted or self._taken or self._firsts)
 
     def _excepted(self, local: int) -> bool:
         return any(rule.next_local(local, inclusive=True) == local for rule in self.excepted)
@@ -131,9 +133,13 @@ class SetSequence:
                 best = found
         return best
 
-    def without_times(self, days: KindMasks, times: int, first: int) -> "SetSequence":
-        """The same set, its single dates aside, without some times of some days from a local second on."""
-        return SetSequence(self.rules, self._entries, (Block(days, None, times),), first)
+    def without(self, taken: Sequence[Taken]) -> "SetSequence":
+        """The same set, its single dates aside, without some times of some days.
+
+        Raises:
+            RuleInvalid: ``exceptions_too_dense``, when that cannot be said in few parts.
+        """
+        return SetSequence(self.rules, self._entries, (*self._taken, *taken))
 
     def never_reason(self) -> str | None:
         """Say why there is no member, when there is none."""

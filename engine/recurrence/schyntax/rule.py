@@ -1,18 +1,16 @@
 """A Schyntax schedule that answers questions."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
-from lodger.engine.recurrence.changed import Changed
 from lodger.engine.recurrence.clockwords import sentence
 from lodger.engine.recurrence.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial
 from lodger.engine.recurrence.grid import Grid
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds, LocalSequence
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds
 from lodger.engine.recurrence.schyntax.days import Arguments, group_days
 from lodger.engine.recurrence.schyntax.model import Expression, Program, Unit
 from lodger.engine.recurrence.schyntax.sets import clock_set, folded
 from lodger.engine.recurrence.schyntax.words import group_in_words
-from lodger.engine.recurrence.year_kinds import KindMasks
 
 _FEW_GROUPS = 4
 
@@ -49,14 +47,6 @@ class SchyntaxRule:
             if found is not None and (best is None or found > best):
                 best = found
         return best
-
-    def without_times(self, days: KindMasks, times: int, first: LocalSeconds) -> LocalSequence:
-        """The same rule without some times of some days from a local second on, for groups that have no others."""
-        groups = []
-        for group in self.groups:
-            grid = group.grid.without_times(days, times)
-            groups.append(group if grid is None else replace(group, grid=grid))
-        return Changed(self, SchyntaxRule(tuple(groups)), first)
 
     def text(self) -> str:
         """One exact English sentence, without the zone."""
