@@ -1,5 +1,6 @@
 """The settings as rows, for ``lodger config show`` and the documentation, and the way to load them with errors that teach."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ PREFIX = "LODGER_"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table of settings, every value as text; ``source`` is ``default`` or ``environment``."""
+    """One line of the table of settings, every value as text; ``source`` is ``default``, ``environment`` or ``given``."""
 
     name: str
     variable: str
@@ -66,11 +67,18 @@ def table(settings: Settings) -> list[Row]:
                 unit=unit,
                 value=_shown(value),
                 default=_shown(default),
-                source="default" if value == default else "environment",
+                source=_source(PREFIX + name.upper(), told=value != default),
                 help=field.description or "",
             )
         )
     return rows
+
+
+def _source(variable: str, *, told: bool) -> str:
+    # The names of environment variables are read without regard to their case.
+    if any(name.upper() == variable for name in os.environ):
+        return "environment"
+    return "given" if told else "default"
 
 
 def _shown(value: object) -> str:

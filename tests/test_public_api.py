@@ -1,8 +1,10 @@
 """The public names, pinned: adding or losing one is a decision, not an accident."""
 
+import re
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +53,35 @@ def test_the_worker_imports_nothing_heavy() -> None:
         "random",
     }
     assert not heavy & set(out)
+
+
+def test_a_new_verb_is_asked_everywhere() -> None:
+    """A verb of the engine stands in five places, or says why not: without one of them half of its users miss it.
+
+    The nouns for asyncio (engine/shells.py), the routes (engine/routes/table.py), the audit's table (tests/store/test_audit.py), the
+    walk over engine and server (tests/api/every_verb.py), the command line (its noun in engine/cli). A failure names the place.
+    """
+    from inspect import getmembers, isfunction
+
+    from tests.api import test_route_table
+    from tests.store import test_audit
+
+    from lodger.engine import shells, sync
+    from lodger.engine.routes.table import NOT_HERE, NOUNS, ROUTES
+    from lodger.engine.verbs.noun import Verbs
+
+    of_engine = {name for name, kind in vars(sync).items() if isinstance(kind, type) and issubclass(kind, Verbs)}
+    assert {kind.__name__ for kind in NOUNS.values()} == of_engine, "NOUNS of engine/routes/table.py"
+    verbs = {
+        f"{noun}.{verb}" for noun, kind in NOUNS.items() for verb, _ in getmembers(kind, isfunction) if verb[0] != "_"
+    }
+    assert {route.name for route in ROUTES} | set(NOT_HERE) == verbs, "engine/routes/table.py"
+    assert set(test_audit.CHANGES) | test_audit.READS == verbs, "tests/store/test_audit.py"
+    walked = set(re.findall(r'said\(\s*"([\w.]+)"', (Path(__file__).parent / "api" / "every_verb.py").read_text()))
+    assert verbs - set(NOT_HERE) <= walked <= verbs, "tests/api/every_verb.py"
+    in_paths = {name for route in ROUTES for name in re.findall(r"{(\w+)}", route.path)}
+    assert in_paths == set(test_route_table.NAMES), "NAMES of tests/api/test_route_table.py"
+    for noun, kind in NOUNS.items():
+        shell = getattr(shells, kind.__name__)
+        mine = {verb.partition(".")[2] for verb in verbs if verb.startswith(f"{noun}.")} - {"put_handler"}
+        assert mine <= set(vars(shell)), "engine/shells.py"

@@ -64,7 +64,18 @@ class Calls:
             if again is None:
                 raise
             return again
+        if key:
+            await self.run(lambda: self._mend(request, route, key, record))
         return respond(route, record)
+
+    def _mend(self, request: Request, route: Route, key: str, record: object) -> None:
+        """Remember the answer itself, where a verb found it only after its change was stored."""
+        text, token_id = text_of(route, record), asker(request).caller.token_id
+        with self._books.database.read() as connection:
+            kept = answers.find(connection, token_id, key)
+        if kept is not None and kept.body != text:
+            with self._books.database.write() as connection:
+                answers.mend(connection, token_id, key, text)
 
     def _act(self, request: Request, route: Route, key: str, digest: str) -> Act:
         caller, now_us = asker(request).caller, self._books.clock.now_us()

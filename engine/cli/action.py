@@ -1,41 +1,20 @@
 """``lodger action``: what ran, what is due, and why something did not run."""
 
 import json
-from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, Database, say, table, write_json, zulu
+from lodger.engine.cli import views
+from lodger.engine.cli.answer import AsJson, Database, say, write_json, zulu
 from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.of_verb import Command, add
+from lodger.engine.cli.words import ActionId, TenantId
 
 app = typer.Typer(name="action", help="What ran, what is due, and why something did not run.", no_args_is_help=True)
 
-Tenant = Annotated[str, typer.Argument(help="The tenant's id.")]
-Which = Annotated[str, typer.Argument(metavar="ACTION", help="The action's id.")]
-
-
-@app.command("list")
-def show_all(
-    tenant: Tenant,
-    limit: Annotated[int, typer.Option("-n", min=1, max=1000, help="How many, latest first.")] = 20,
-    db: Database = None,
-    as_json: AsJson = False,
-) -> None:
-    """List a tenant's actions, latest first."""
-    with opened(db) as engine:
-        found = engine.actions.list(tenant, limit=limit)
-    if as_json:
-        write_json({"actions": found})
-        return
-    rows = (
-        (each.schedule or each.script, zulu(each.due_at), each.state, each.outcome or each.reason or "", each.id)
-        for each in found
-    )
-    table(("schedule", "due", "state", "how it ended", "id"), rows)
-
 
 @app.command()
-def show(tenant: Tenant, action: Which, db: Database = None, as_json: AsJson = False) -> None:
+def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJson = False) -> None:
     """Show one action with its attempts."""
     with opened(db) as engine:
         found, tries = engine.actions.get(action, tenant), engine.actions.attempts(action, tenant)
@@ -57,40 +36,19 @@ def show(tenant: Tenant, action: Which, db: Database = None, as_json: AsJson = F
         say(f"  {one.kind} to {', '.join(one.to)} ({one.about}): {one.state} after {one.attempts}{why}")
 
 
-@app.command()
-def logs(tenant: Tenant, action: Which, db: Database = None, as_json: AsJson = False) -> None:
-    """Show what an action's attempts wrote."""
-    with opened(db) as engine:
-        lines = engine.actions.logs(action, tenant)
-    if as_json:
-        write_json({"logs": lines})
-    else:
-        for line in lines:
-            say(f"{line.level:5} {line.text}")
-
-
-@app.command("run-now")
-def run_now(
-    tenant: Tenant,
-    schedule: Annotated[str, typer.Argument(help="The schedule's name or id.")],
-    db: Database = None,
-    as_json: AsJson = False,
-) -> None:
-    """Ask for one run of a schedule at once, beside its slots; a node carries it out."""
-    with opened(db) as engine:
-        made = engine.actions.run_now(schedule, tenant)
-    if as_json:
-        write_json(made)
-    else:
-        say(f"action {made.id} is {made.state}")
-
-
-@app.command()
-def cancel(tenant: Tenant, action: Which, db: Database = None, as_json: AsJson = False) -> None:
-    """Cancel an action that has not ended; a running one is killed."""
-    with opened(db) as engine:
-        made = engine.actions.cancel(action, tenant)
-    if as_json:
-        write_json(made)
-    else:
-        say(f"action {action} is {made.state}")
+add(
+    app,
+    Command("list", "actions.list", ("tenant_id",), wrap="actions"),
+    Command("logs", "actions.logs", ("tenant_id", "action_id"), wrap="logs", view=views.log_lines),
+    Command("deliveries", "actions.deliveries", ("tenant_id", "action_id"), wrap="deliveries"),
+    Command("compared", "actions.compared", ("tenant_id", "action_id"), wrap="attempts"),
+    Command("running", "actions.running", ("tenant_id",), wrap="running"),
+    Command("overdue", "actions.overdue", ("tenant_id",), wrap="overdue"),
+    Command("run-now", "actions.run_now", ("tenant_id", "schedule"), view=views.action),
+    Command("run-at", "actions.run_at", view=views.action),
+    Command("run-in", "actions.run_in", view=views.action),
+    Command("cancel", "actions.cancel", ("tenant_id", "action_id"), view=views.action),
+    Command("retry", "actions.retry", ("tenant_id", "action_id"), view=views.action),
+    Command("replay", "actions.replay", ("tenant_id", "action_id"), view=views.action),
+    Command("backfill", "actions.backfill", ("tenant_id", "schedule")),
+)

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -18,14 +18,20 @@ Database = Annotated[
 ]
 
 
-def write_json(body: Any) -> None:  # noqa: ANN401 - anything that JSON can say
+def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - anything that JSON can say
     """Write one line of JSON; with escapes where the stream's encoding lacks a letter, or it is half of a pair."""
+    stream = out or sys.stdout
     text = json.dumps(body, ensure_ascii=False, default=_plain)
     try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(body, default=_plain)
-    sys.stdout.write(text + "\n")
+    # A program reads the same letters; a terminal that shows the line to a person is not repainted by them.
+    stream.write(_UNSEEN.sub(_escaped, text) + "\n")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say

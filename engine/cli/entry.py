@@ -5,29 +5,11 @@ import io
 import logging
 import os
 import sys
+from importlib import import_module
 
 import typer
 
-from lodger.engine.cli import (
-    action,
-    bench,
-    collection,
-    config,
-    db,
-    demo,
-    doctor,
-    escape,
-    grant,
-    init,
-    schedule,
-    script,
-    secret,
-    sim,
-    tenant,
-    up,
-    version,
-    webhook,
-)
+from lodger.engine.cli import bench, config, db, demo, doctor, escape, init, place, sim, up, version
 from lodger.engine.cli import exec as exec_verb
 from lodger.engine.cli import next as next_verb
 from lodger.engine.cli.answer import visible
@@ -44,6 +26,18 @@ app = typer.Typer(
 
 @app.callback()
 def _everywhere(
+    server: str | None = typer.Option(
+        None,
+        "--server",
+        metavar="URL",
+        help="Ask this server instead of a ledger here; may stand anywhere. [env: LODGER_SERVER]",
+    ),
+    profile: str | None = typer.Option(
+        None,
+        "--profile",
+        metavar="NAME",
+        help="Work where this profile says; may stand anywhere. [env: LODGER_PROFILE]",
+    ),
     version_asked: bool = typer.Option(
         False, "--version", "-V", help="Show the version.", is_eager=True, callback=version.show
     ),
@@ -60,8 +54,39 @@ app.command("doctor")(doctor.doctor)
 app.command("escape")(escape.escape)
 app.command("sim")(sim.sim)
 app.command("version")(version.version)
-for verb in (tenant, grant, collection, secret, webhook, script, schedule, action, bench, db, config):
-    app.add_typer(verb.app)
+for part in (bench, db, config):
+    app.add_typer(part.app)
+
+_PARTS = len(app.registered_groups)
+#: Nouns whose verbs are made from the engine's own: what they are for, told without reading the engine.
+NOUNS = {
+    "tenant": "Whose scripts run.",
+    "grant": "What a tenant's scripts may do.",
+    "collection": "Documents of tenants, and indexes on their paths.",
+    "secret": "What scripts use and never see.",
+    "webhook": "Where a tenant's events go.",
+    "script": "What runs: sources and their versions.",
+    "schedule": "When a script runs.",
+    "action": "What ran, what is due, and why something did not run.",
+    "token": "Who may ask over HTTP.",
+    "audit": "Who changed what, when, by which way and why.",
+    "node": "The engine's processes at work.",
+    "profile": "Servers and ledgers by name.",
+}
+
+
+def furnish(arguments: list[str]) -> None:
+    """Add the nouns: the one that is asked for with its verbs, the others by name, all of them for completion."""
+    word = next((each for each in arguments if not each.startswith("-")), None)
+    del app.registered_groups[_PARTS:]
+    for noun, what in NOUNS.items():
+        if noun == word or _COMPLETING in os.environ:
+            app.add_typer(import_module(f"lodger.engine.cli.{noun}").app)
+        else:
+            app.add_typer(typer.Typer(name=noun, help=what), name=noun)
+
+
+_COMPLETING = "_LODGER_COMPLETE"
 
 
 def run(arguments: list[str]) -> int:
@@ -70,6 +95,8 @@ def run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     try:
         try:
+            arguments = place.taken(arguments)
+            furnish(arguments)
             ended = app(args=arguments, prog_name="lodger", standalone_mode=not as_json)
         finally:
             sys.stdout.flush()

@@ -1,6 +1,7 @@
 """What people give on the command line: files of source and JSON, read with errors that say what is wrong."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ from lodger.engine.cli.failure import Usage
 
 #: More than any limit allows is not even read; the sandbox names the exact limit for what is.
 MOST_BYTES = 64 * 1024 * 1024
+#: Most files of one script.
+MOST_FILES = 500
 #: What a WebAssembly file begins with.
 WASM = b"\0asm"
 
@@ -34,14 +37,62 @@ def source(path: Path) -> bytes:
         raise Usage("file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}") from None
 
 
-def script(path: Path) -> str | bytes:
-    """Read a script's file: UTF-8 text, or the bytes of a WebAssembly module, which its first bytes tell.
+def script(path: Path) -> str | bytes | dict[str, str]:
+    """Read a script: a file of UTF-8 text, a folder of them, or a WebAssembly module, which its first bytes tell.
 
     Raises:
         Usage: as :func:`source`; or it is neither.
     """
+    if path.is_dir():
+        return folder(path)
     raw = source(path)
     return raw if raw.startswith(WASM) else _text(path, raw)
+
+
+def folder(path: Path) -> dict[str, str]:
+    """Read a script of several files: every .js below a folder, by its path from there.
+
+    Raises:
+        Usage: as :func:`source`; a file is no text; there are too many.
+    """
+    files = sorted(each for each in path.rglob("*.js") if each.is_file() and not each.is_symlink())
+    if not files or len(files) > MOST_FILES:
+        raise Usage(
+            "folder_unusable",
+            f"{str(path)!r} has {len(files)} files of JavaScript",
+            why=f"a script has 1 to {MOST_FILES}, main.js among them",
+            fix="name the script's own folder",
+        )
+    return {each.relative_to(path).as_posix(): _text(each, source(each)) for each in files}
+
+
+def instant(name: str, given: str) -> datetime:
+    """Read an instant: RFC 3339 with a zone, ``now``, or a length of time from now, such as ``-2h`` or ``+30m``.
+
+    Raises:
+        Usage: instant_unreadable.
+    """
+    from lodger.engine.clock import SystemClock, from_us
+
+    text = given.strip()
+    now_us = SystemClock().now_us()
+    try:
+        if text == "now":
+            return from_us(now_us)
+        if text[:1] in {"+", "-"}:
+            from lodger.engine.recurrence.duration import parse_duration
+
+            return from_us(now_us + (-1 if text[0] == "-" else 1) * parse_duration(text[1:]))
+        found = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        found = None
+    if found is None or found.tzinfo is None:
+        raise Usage(
+            "instant_unreadable",
+            f"{name} {given!r} is no instant",
+            fix=f"{name} 2027-01-31T09:00:00+01:00, or now, or -2h, or +30m",
+        )
+    return found
 
 
 def _text(path: Path, raw: bytes) -> str:

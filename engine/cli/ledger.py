@@ -1,26 +1,57 @@
-"""Opens the ledger that a verb works on."""
+"""Opens what a verb works on: a ledger here, or a server elsewhere, which has the same verbs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from lodger.engine.cli.failure import Usage
+from lodger.engine.cli.place import chosen
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
 
 
 @contextmanager
-def opened(place: str | None) -> Iterator["Engine"]:
-    """Open the ledger at ``--db``, else where the settings say; closes it at the end.
+def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
+    """Open the ledger at ``--db`` or where profile and settings say, or ask the server that was named; closes it at the end.
+
+    Args:
+        local: why the verb cannot be asked of a server; None when it can.
 
     Raises:
         InputError, Unavailable: the place is no ledger, or the host refuses.
+        Usage: verb_local, place_ambiguous, and what is wrong with the profiles.
     """
+    place = chosen(db)
+    if place.server is not None:
+        if local is not None:
+            raise Usage(
+                "verb_local", "this verb cannot be asked of a server", why=local, fix="give --db, or leave --server out"
+            )
+        with _asked(place.server, place.token) as client:
+            yield client
+        return
+    from lodger.engine.acting import acting
     from lodger.engine.settings_table import load
     from lodger.engine.sync import Engine
 
-    settings = load(database=place)
+    settings = load(database=place.database)
     engine = Engine.open(settings.database, settings=settings)
     try:
-        yield engine
+        with acting(via="cli"):
+            yield engine
     finally:
         engine.close()
+
+
+@contextmanager
+def _asked(server: str, token: str | None) -> Iterator["Engine"]:
+    try:
+        from lodger.engine.client.blocking import Client
+    except ModuleNotFoundError as missing:
+        raise Usage(
+            "extra_missing", f"asking a server needs {missing.name}", fix="pip install 'lodger[client]'"
+        ) from None
+    with Client(server, token) as client:
+        # A client has the engine's verbs, with the same signatures; a test holds the two together.
+        yield cast("Engine", client)

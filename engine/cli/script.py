@@ -1,46 +1,41 @@
 """``lodger script``: what runs."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lodger.engine.cli import given
-from lodger.engine.cli.answer import AsJson, Database, say, table, write_json
+from lodger.engine.cli import given, views
+from lodger.engine.cli.answer import AsJson, Database
 from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.of_verb import Command, add
+from lodger.engine.cli.words import ScriptName, TenantId
 
 app = typer.Typer(name="script", help="What runs: sources and their versions.", no_args_is_help=True)
 
-Tenant = Annotated[str, typer.Argument(help="The tenant's id.")]
-
-
-@app.command()
-def put(
-    tenant: Tenant,
-    name: Annotated[str, typer.Argument(help="The script's name.")],
-    file: Annotated[
-        Path, typer.Argument(help="Its source, UTF-8, or a WebAssembly module (WASI preview 1 command); - is stdin.")
-    ],
-    db: Database = None,
-    as_json: AsJson = False,
-) -> None:
-    """Store a script's next version. A WebAssembly module, known by its first bytes, is compiled first, in a locked worker."""
-    source = given.script(file)
-    with opened(db) as engine:
-        made = engine.scripts.put(tenant, name, source)
-    if as_json:
-        write_json(made)
-    else:
-        kind = "" if made.wasm_bytes is None else f", a WebAssembly module of {made.wasm_bytes} bytes"
-        say(f"script {name} of {tenant}: version {made.version}{kind}")
+add(
+    app,
+    Command("put", "scripts.put", view=views.version),
+    Command("list", "scripts.list", wrap="scripts"),
+    Command("offered", "scripts.offered", wrap="scripts"),
+    Command("show", "scripts.get"),
+    Command("versions", "scripts.versions", wrap="versions"),
+    Command("diff", "scripts.diff", view=views.script_diff),
+    Command("rollback", "scripts.rollback", view=views.version),
+    Command("check", "scripts.check", view=views.checked),
+)
 
 
 @app.command("dry-run")
 def dry_run(
-    tenant: Tenant,
-    name: Annotated[str, typer.Argument(help="The script's name.")],
+    tenant: TenantId,
+    name: ScriptName,
     input_json: Annotated[
         str | None, typer.Option("--input", metavar="JSON", help="What it sees as action.input.")
+    ] = None,
+    version: Annotated[int | None, typer.Option(help="The version; the latest when left out.")] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Run this source instead of what is stored: an edit not saved yet."),
     ] = None,
     expose: Annotated[
         str | None, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: expose tables there.")
@@ -51,27 +46,42 @@ def dry_run(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a stored script once against the data of now; show what it would change, and change nothing."""
+    """Run a script once against the data of now; show what it would change, and change nothing."""
+    from pathlib import Path
+
     from lodger.engine.cli.exec import present
-    from lodger.engine.cli.rehearsal import as_dict
     from lodger.engine.cli.up import named
+    from lodger.engine.shapes import shaped
 
     params = given.value("--input", input_json)
+    source = None if file is None else given.script(Path(file))
     prepare = named(expose) if expose else None
-    with opened(db) as engine:
+    local = "a function of your own Python is called in this process (--expose)" if expose else None
+    with opened(db, local=local) as engine:
         if prepare is not None:
             prepare(engine)
-        source = engine.scripts.get(tenant, name).modules.get("main.js", "")
-        ended = engine.dry_run(tenant, name, params, fetches=fetches)
-    present(as_dict(ended), source, name, as_json=as_json)
+        shown = source if source is not None else engine.scripts.get(tenant, name, version).modules
+        ended = engine.scripts.dry_run(tenant, name, params, version=version, source=source, fetches=fetches)
+    text = shown if isinstance(shown, str) else shown.get("main.js", "") if isinstance(shown, dict) else ""
+    present(shaped(ended) | {"walls": {}}, text, name, as_json=as_json)
 
 
-@app.command("list")
-def show_all(tenant: Tenant, db: Database = None, as_json: AsJson = False) -> None:
-    """List a tenant's scripts."""
+@app.command()
+def module(
+    tenant: TenantId,
+    name: ScriptName,
+    out: Annotated[typer.FileBinaryWrite, typer.Option("--out", help="Where the module's bytes go; - is stdout.")],
+    version: Annotated[int | None, typer.Option(help="The version; the latest when left out.")] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a WebAssembly module's bytes to a file."""
+    from lodger.engine.cli.answer import say, write_json
+
     with opened(db) as engine:
-        found = engine.scripts.list(tenant)
-    if as_json:
-        write_json({"scripts": found})
-    else:
-        table(("script", "version"), ((each.name, each.version) for each in found))
+        content = engine.scripts.module(tenant, name, version)
+    out.write(content)
+    if as_json and out.name != "<stdout>":
+        write_json({"bytes": len(content)})
+    elif out.name != "<stdout>":
+        say(f"{len(content)} bytes")

@@ -9,6 +9,8 @@ import typer
 from lodger.engine.cli.answer import AsJson, Database, say, table, write_json, zulu
 from lodger.engine.cli.failure import Usage
 from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.of_verb import confirm
+from lodger.engine.cli.words import Yes
 
 app = typer.Typer(name="secret", help="What scripts use and never see.", no_args_is_help=True)
 
@@ -49,8 +51,9 @@ def show_all(tenant: Tenant, db: Database = None, as_json: AsJson = False) -> No
 
 
 @app.command()
-def delete(tenant: Tenant, name: Name, db: Database = None, as_json: AsJson = False) -> None:
+def delete(tenant: Tenant, name: Name, yes: Yes = False, db: Database = None, as_json: AsJson = False) -> None:
     """Delete a secret."""
+    confirm("delete secret {name} of {tenant}", {"name": name, "tenant": tenant}, yes=yes, as_json=as_json)
     with opened(db) as engine:
         engine.secrets.delete(tenant, name)
     if as_json:

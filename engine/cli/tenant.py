@@ -1,57 +1,20 @@
 """``lodger tenant``: whose scripts run."""
 
-from typing import Annotated
+from typing import Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, Database, say, table, write_json
-from lodger.engine.cli.given import value
+from lodger.engine.cli import views
+from lodger.engine.cli.answer import AsJson, Database, say, write_json
 from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.of_verb import Command, add
+from lodger.engine.cli.words import TenantId
 
 app = typer.Typer(name="tenant", help="Whose scripts run.", no_args_is_help=True)
 
-Id = Annotated[str, typer.Argument(help="The tenant's id.")]
-
 
 @app.command()
-def create(
-    tenant: Id,
-    name: Annotated[str | None, typer.Option(help="Name for people.")] = None,
-    limits: Annotated[str | None, typer.Option(help="Limits and budgets as JSON.")] = None,
-    grant: Annotated[
-        list[str] | None, typer.Option(help="What its scripts may do beside what all may; see `lodger grant table`.")
-    ] = None,
-    people: Annotated[
-        list[str] | None, typer.Option(help="An address, or *@domain, that its scripts may mail without further grant.")
-    ] = None,
-    db: Database = None,
-    as_json: AsJson = False,
-) -> None:
-    """Create a tenant."""
-    with opened(db) as engine:
-        made = engine.tenants.create(
-            tenant, name=name, limits=value("--limits", limits), grants=grant or (), people=people or ()
-        )
-    if as_json:
-        write_json(made)
-    else:
-        say(f"tenant {tenant} is there")
-
-
-@app.command("list")
-def show_all(db: Database = None, as_json: AsJson = False) -> None:
-    """List the tenants."""
-    with opened(db) as engine:
-        found = engine.tenants.list()
-    if as_json:
-        write_json({"tenants": found})
-    else:
-        rows = ((each.id, each.name, each.state, _granted(each.grants)) for each in found)
-        table(("tenant", "name", "state", "grants"), rows)
-
-
-@app.command()
-def show(tenant: Id, db: Database = None, as_json: AsJson = False) -> None:
+def show(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
     """Show one tenant: state, limits, grants and people."""
     with opened(db) as engine:
         found = engine.tenants.get(tenant)
@@ -68,5 +31,18 @@ def show(tenant: Id, db: Database = None, as_json: AsJson = False) -> None:
     say("people  " + (", ".join(found.people) or "none are named"))
 
 
-def _granted(grants: tuple[str, ...] | None) -> str:
-    return "default" if grants is None else " ".join(grants)
+def _gone(_answer: Any) -> None:  # noqa: ANN401 - nothing is answered
+    say("the tenant and everything of its own are gone; that it was deleted stands in the audit log")
+
+
+add(
+    app,
+    Command("create", "tenants.create", view=views.tenant),
+    Command("list", "tenants.list", wrap="tenants"),
+    Command("edit", "tenants.edit", view=views.tenant),
+    Command("suspend", "tenants.suspend", view=views.tenant),
+    Command("resume", "tenants.resume", view=views.tenant),
+    Command(
+        "delete", "tenants.delete", ask="delete tenant {tenant_id} with everything of its own, for ever", view=_gone
+    ),
+)

@@ -6,6 +6,8 @@ import typer
 
 from lodger.engine.cli.answer import AsJson, Database, say, table, write_json
 from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.of_verb import confirm
+from lodger.engine.cli.words import Yes
 
 app = typer.Typer(name="webhook", help="Where a tenant's events go.", no_args_is_help=True)
 
@@ -50,8 +52,9 @@ def show_all(tenant: Tenant, db: Database = None, as_json: AsJson = False) -> No
 
 
 @app.command()
-def delete(tenant: Tenant, name: Name, db: Database = None, as_json: AsJson = False) -> None:
+def delete(tenant: Tenant, name: Name, yes: Yes = False, db: Database = None, as_json: AsJson = False) -> None:
     """Delete a webhook; what waits for it is not sent any more."""
+    confirm("delete webhook {name} of {tenant}", {"name": name, "tenant": tenant}, yes=yes, as_json=as_json)
     with opened(db) as engine:
         engine.webhooks.delete(tenant, name)
     if as_json:

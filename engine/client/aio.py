@@ -17,6 +17,7 @@ from lodger.engine.shapes import unshaped
 from lodger.engine.shells import (
     Actions,
     Audit,
+    Collections,
     Grants,
     Metrics,
     Nodes,
@@ -43,6 +44,7 @@ class AsyncClient:
         self._http = httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False, verify=verify)
         self.tenants = Tenants("tenants", self)
         self.grants = Grants("grants", self)
+        self.collections = Collections("collections", self)
         self.secrets = Secrets("secrets", self)
         self.webhooks = Webhooks("webhooks", self)
         self.scripts = Scripts("scripts", self)

@@ -19,6 +19,7 @@ from lodger.engine.routes.table import NOUNS
 from lodger.engine.shapes import unshaped
 from lodger.engine.verbs.actions import Actions
 from lodger.engine.verbs.audit import Audit
+from lodger.engine.verbs.collections import Collections
 from lodger.engine.verbs.grants import Grants
 from lodger.engine.verbs.metrics import Metrics
 from lodger.engine.verbs.nodes import Nodes
@@ -69,6 +70,7 @@ class Client:
 
     tenants: Tenants
     grants: Grants
+    collections: Collections
     secrets: Secrets
     webhooks: Webhooks
     scripts: Scripts

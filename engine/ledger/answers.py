@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.errors import Conflict
@@ -47,6 +47,11 @@ def keep(connection: Connection, token_id: str, tenant_id: str | None, key: str,
         connection.execute(insert(answers).values(values | said))
     except IntegrityError as error:
         raise Repeated("idempotency_repeated", "this key was used just now", fix="ask again") from error
+
+
+def mend(connection: Connection, token_id: str, key: str, body: str) -> None:
+    """Replace an answer's body."""
+    connection.execute(update(answers).where(_t.token_id == token_id, _t.key == key).values(body=body))
 
 
 def forget(connection: Connection, now_us: int) -> int:

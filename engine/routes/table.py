@@ -7,6 +7,7 @@ from lodger.engine.roles import Role
 from lodger.engine.routes.route import Route
 from lodger.engine.verbs.actions import Actions
 from lodger.engine.verbs.audit import Audit
+from lodger.engine.verbs.collections import Collections
 from lodger.engine.verbs.grants import Grants
 from lodger.engine.verbs.metrics import Metrics
 from lodger.engine.verbs.nodes import Nodes
@@ -20,6 +21,7 @@ from lodger.engine.verbs.webhooks import Webhooks
 NOUNS: dict[str, type] = {
     "tenants": Tenants,
     "grants": Grants,
+    "collections": Collections,
     "secrets": Secrets,
     "webhooks": Webhooks,
     "scripts": Scripts,
@@ -59,6 +61,9 @@ ROUTES: tuple[Route, ...] = (
     _route(f"POST {_T}/grants/give", "grants.give", OPERATOR),
     _route(f"POST {_T}/grants/take", "grants.take", OPERATOR),
     _route(f"PUT {_T}/people", "grants.people", OPERATOR),
+    _route(f"GET {_T}/collections", "collections.list", VIEWER),
+    _route(f"PUT {_T}/collections/{{collection}}/indexes/{{path}}", "collections.index", EDITOR),
+    _route(f"DELETE {_T}/collections/{{collection}}/indexes/{{path}}", "collections.drop_index", EDITOR),
     _route(f"GET {_T}/secrets", "secrets.list", VIEWER),
     _route(f"PUT {_T}/secrets/{{name}}", "secrets.put", EDITOR, secret=True),
     _route(f"DELETE {_T}/secrets/{{name}}", "secrets.delete", EDITOR, status=204),

@@ -38,6 +38,9 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("secrets.list", engine.secrets.list("acme"))
     said("secrets.delete", engine.secrets.delete("acme", "KEY"))
     said("secrets.rotate", engine.secrets.rotate())
+    said("collections.index", engine.collections.index("acme", "carts", "address.city"))
+    said("collections.list", engine.collections.list("acme"))
+    said("collections.drop_index", engine.collections.drop_index("acme", "carts", "address.city"))
     webhooks = engine.webhooks
     made = said("webhooks.put", webhooks.put("acme", "hook", "https://example.com/in", events=["order.*"]))
     assert made.secret

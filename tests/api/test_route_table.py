@@ -16,7 +16,7 @@ from lodger.engine.routes.table import NOT_HERE, ROUTES
 
 NAMES = {
     "tenant_id": "acme", "name": "job", "schedule": "s", "action_id": "019b76da-a800-7003-ab74-17aa3c0f0e2d",
-    "token": "lodger_aaaaaaaaaa",
+    "token": "lodger_aaaaaaaaaa", "collection": "carts", "path": "address.city",
 }  # fmt: skip
 #: Roles of the routes that are no verb; those of verbs stand in the table. None: any token.
 OTHERS = {

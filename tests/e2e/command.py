@@ -1,5 +1,7 @@
 """The real command line, in a process of its own."""
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -37,3 +39,23 @@ def lodger(*arguments: str | Path, stdin: str | bytes = b"", cwd: Path | None = 
         check=False,
     )
     return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def inside(*arguments: str | Path, stdin: str = "", **env: str) -> Said:
+    """Carry out a command line as :func:`lodger` does, in this process: for tests that need many of them."""
+    from lodger.engine.cli.entry import run
+
+    bare = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
+    before, given = dict(os.environ), sys.stdin
+    out, err = io.StringIO(), io.StringIO()
+    os.environ.clear()
+    os.environ.update(bare | {"COLUMNS": "120"} | env)
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = run([str(each) for each in arguments])
+    finally:
+        sys.stdin = given
+        os.environ.clear()
+        os.environ.update(before)
+    return Said(code, out.getvalue(), err.getvalue())

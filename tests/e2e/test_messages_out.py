@@ -154,5 +154,5 @@ def test_webhook_verbs(tmp_path: Path) -> None:
     (row,) = webhook("list", "acme")["webhooks"]
     assert (row["url"], row["events"], row["state"]) == ("https://crm.example/other", ["*"], "on")
     assert webhook("renew", "acme", "crm")["secret"] != made["secret"]
-    webhook("delete", "acme", "crm")
+    webhook("delete", "acme", "crm", "--yes")
     assert webhook("list", "acme")["webhooks"] == []

@@ -41,7 +41,7 @@ def test_a_schedule_from_creation_to_deletion(ledger: Ledger) -> None:
     assert ledger("action", "cancel", "acme", asked["id"]).json["state"] == "cancelled"
     assert ledger("action", "logs", "acme", asked["id"]).json == {"logs": []}
     assert [each["id"] for each in ledger("action", "list", "acme").json["actions"]] == [asked["id"]]
-    assert ledger("schedule", "delete", "acme", "daily").json["state"] == "deleted"
+    assert ledger("schedule", "delete", "acme", "daily", "--yes").json["state"] == "deleted"
     assert ledger("schedule", "list", "acme").json == {"schedules": []}
 
 

@@ -27,7 +27,7 @@ def test_keep_list_rotate_and_delete(tmp_path: Path) -> None:
     done = secret("rotate", "--new-key", "--drop")
     assert (done["renewed"], len(list(done["dropped"]))) == (1, 1)  # type: ignore[call-overload]  # a list
     assert Path(keys).read_text().count("\n") == 2
-    secret("delete", "acme", "STRIPE")
+    secret("delete", "acme", "STRIPE", "--yes")
     assert secret("list", "acme")["secrets"] == []
 
 

@@ -1,0 +1,40 @@
+"""``lodger audit``: who changed what, when, by which way and why."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli import given
+from lodger.engine.cli.answer import Database, say, write_json
+from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.of_verb import Command, add
+
+app = typer.Typer(name="audit", help="Who changed what, when, by which way and why.", no_args_is_help=True)
+
+add(app, Command("list", "audit.list", ("tenant_id",), wrap="entries"))
+
+
+@app.command()
+def export(
+    tenant: Annotated[str | None, typer.Argument(help="Whose; everybody's and the platform's when left out.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="INSTANT", help="Only from then on; -24h is a day ago.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="INSTANT", help="Only before then.")] = None,
+    out: Annotated[
+        typer.FileTextWrite | None, typer.Option("--out", help="Where the lines go; stdout when left out.")
+    ] = None,
+    db: Database = None,
+) -> None:
+    """Write every change as a line of JSON, oldest first."""
+    start, end = (
+        None if each is None else given.instant(name, each) for name, each in (("--since", since), ("--until", until))
+    )
+    count = 0
+    with opened(db) as engine:
+        for entry in engine.audit.export(tenant, since=start, until=end):
+            write_json(entry, out)
+            count += 1
+            if out is not None and count % 1000 == 0 and sys.stderr.isatty():
+                sys.stderr.write(f"\r{count} entries …")
+    if out is not None:
+        say(f"{count} entries")

@@ -1,0 +1,288 @@
+"""The command line here and on a server: the same words, the same answers; profiles, sources, questions, hostile letters."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.house import ONE, House, house
+from tests.e2e.command import ROOT, Said, inside, lodger
+
+from lodger.engine.cli import entry
+from lodger.engine.routes.table import NOT_HERE, NOUNS, ROUTES
+
+#: Verbs of the engine that are commands by hand, or none, each with where they are instead.
+ELSEWHERE = {
+    "grants.keep": "lodger grant reset",
+    "scripts.put_handler": NOT_HERE["scripts.put_handler"],
+    "actions.get": "lodger action show",
+    "actions.attempts": "lodger action show",
+    "audit.export": "lodger audit export",
+    "metrics.read": "GET /metrics",
+    "metrics.text": "GET /metrics",
+    "metrics.blocked": "lodger doctor",
+    "tenants.get": "lodger tenant show",
+    "webhooks.get": "lodger webhook list",
+}
+
+
+@pytest.fixture
+def lodge(tmp_path: Path) -> Iterator[House]:
+    with house(f"sqlite:///{tmp_path / 'served.db'}", compile_schedule=None) as made:
+        yield made
+
+
+class Asking:
+    """The command line, on a server or on a ledger."""
+
+    def __init__(self, *place: str, **environment: str) -> None:
+        self.place, self.environment = place, environment
+
+    def __call__(self, *arguments: str, stdin: str = "") -> Said:
+        return inside(*arguments, *self.place, stdin=stdin, **self.environment)
+
+    def json(self, *arguments: str, stdin: str = "") -> Any:
+        said = self(*arguments, "--json", stdin=stdin)
+        assert said.code == 0, said.out + said.err
+        return said.json
+
+
+def walk(ask: Asking, folder: Path) -> list[Any]:
+    """Use every noun that has no secret to tell."""
+    script = folder / "job.js"
+    script.write_text(ONE)
+    several = folder / "several"
+    (several / "lib").mkdir(parents=True, exist_ok=True)
+    (several / "main.js").write_text("import { f } from './lib/f.js'; export default f")
+    (several / "lib" / "f.js").write_text("export const f = () => 2")
+    told = [
+        ask.json("tenant", "create", "acme", "--limits", '{"concurrent_runs": 3}', "--label", "big"),
+        ask.json("tenant", "edit", "acme", "--name", "Acme Ltd"),
+        ask.json("tenant", "list", "-n", "5"),
+        ask.json("grant", "give", "acme", "fetch:example.com"),
+        ask.json("script", "put", "acme", "job", str(script), "--why", "first"),
+        ask.json("script", "put", "acme", "job", str(several), "--after-version", "1"),
+        ask.json("script", "diff", "acme", "job", "1"),
+        ask.json("script", "rollback", "acme", "job", "1"),
+        ask.json("script", "versions", "acme", "job"),
+        ask.json("script", "show", "acme", "job", "--version", "2"),
+        ask.json("script", "check", "acme", "-", stdin="return ("),
+        ask.json(
+            "schedule", "create", "acme", "s", "--script", "job", "--version", "1", "--rule", "0 9 * * *", "--tz", "Asia/Tokyo",
+            "--retry", "3", "--dst", '{"gap": "skip", "fold": null}', "--params", '{"a": 1}', "--jitter-s", "0", "--why", "w",
+        ),
+        ask.json("schedule", "edit", "acme", "s", "--params", "null", "--tz", "none", "--revision", "1"),
+        ask.json("schedule", "diff", "acme", "s", "1"),
+        ask.json("schedule", "pause", "acme", "s", "--note", "holidays"),
+        ask.json("schedule", "resume", "acme", "s"),
+        ask.json("schedule", "list"),
+        ask.json("schedule", "counters", "acme", "s"),
+        ask.json("schedule", "preview", "0 9 * * *", "30 9 * * *", "-n", "3"),
+        ask.json("action", "run-in", "acme", "job", "90s"),
+        ask.json("action", "run-at", "acme", "job", "2030-01-01T00:00:00Z"),
+        ask.json("action", "run-now", "acme", "s"),
+        ask.json("action", "list", "acme", "--origin", "once", "--since", "2020-01-01T00:00:00Z"),
+        ask.json("token", "create", "ci", "editor", "--tenant", "acme"),
+        ask.json("token", "list"),
+        ask.json("audit", "list", "acme", "--verb", "schedules."),
+        ask.json("node", "list"),
+        ask.json("schedule", "delete", "acme", "s", "--yes"),
+    ]  # fmt: skip
+    refused = ask("tenant", "show", "nobody", "--json")
+    assert (refused.code, refused.json["error"]["code"]) == (1, "tenant_unknown")
+    exported = ask("audit", "export", "acme")
+    told.append([json.loads(line)["verb"] for line in exported.out.splitlines()])
+    return told
+
+
+def alike(value: Any) -> Any:
+    """Give a JSON value without what differs between two ledgers."""
+    text = json.dumps(value)
+    for pattern, instead in (
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
+        (r"lodger_[a-z2-7]{10}(_[\w-]{43})?", "TOKEN"),
+        (r'"(actor|created_by|via|request_id|prefix|text)": (null|"[^"]*")', '"X"'),
+        (r"20[0-9]{2}-[0-9T:.-]*Z", "INSTANT"),
+    ):
+        text = re.sub(pattern, instead, text)
+    return text
+
+
+def test_a_server_is_asked_with_the_same_words(lodge: House, tmp_path: Path) -> None:
+    there = walk(Asking("--server", lodge.url, LODGER_TOKEN=lodge.token("admin")), tmp_path)
+    here = walk(Asking("--db", str(tmp_path / "here.db"), LODGER_MIN_INTERVAL_S="1"), tmp_path)
+    admins = {"TOKEN list": 0}
+    for one, two in zip(there, here, strict=True):
+        if isinstance(one, dict) and "tokens" in one:
+            admins["TOKEN list"] = len(one["tokens"]) - len(two["tokens"])
+            continue
+        assert alike(one) == alike(two)
+    assert admins == {"TOKEN list": 1}
+    assert {row.via for row in lodge.engine.audit.list("acme", limit=None)} == {"http"}
+
+
+def test_every_verb_is_a_command() -> None:
+    made = set()
+    os.environ["_LODGER_COMPLETE"] = "x"
+    try:
+        entry.furnish([])
+    finally:
+        del os.environ["_LODGER_COMPLETE"]
+    for noun, kind in NOUNS.items():
+        word = noun.removesuffix("s")
+        group = next(
+            (each.typer_instance for each in entry.app.registered_groups if each.typer_instance.info.name == word), None
+        )
+        commands = {each.name or each.callback.__name__ for each in group.registered_commands} if group else set()
+        for verb in (name for name in vars(kind) if not name.startswith("_") and callable(getattr(kind, name))):
+            known = {verb, verb.replace("_", "-"), {"get": "show"}.get(verb, verb)}
+            if known & commands:
+                made.add(f"{noun}.{verb}")
+    verbs = {route.name for route in ROUTES} | set(NOT_HERE)
+    assert verbs - made == set(ELSEWHERE) & (verbs - made)
+    assert verbs - made <= set(ELSEWHERE)
+
+
+def test_profiles(lodge: House, tmp_path: Path) -> None:
+    file = tmp_path / "config" / "profiles.toml"
+    ask = Asking(LODGER_PROFILES=str(file))
+    ask("profile", "set", "here", "--db", str(tmp_path / "here.db"), "--use")
+    put = ask("profile", "set", "there", "--address", lodge.url, stdin=lodge.token("admin") + "\n")
+    assert put.code == 0, put.err
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert lodge.token("admin") not in put.out
+    assert lodge.token("admin") not in ask("profile", "list", "--json").out
+    ask.json("tenant", "create", "mine")
+    ask.json("tenant", "create", "theirs", "--profile", "there")
+    assert [each["id"] for each in ask.json("tenant", "list")["tenants"]] == ["mine"]
+    assert [each["id"] for each in ask.json("--profile=there", "tenant", "list")["tenants"]] == ["theirs"]
+    ask.json("profile", "use", "there")
+    assert [each["id"] for each in ask.json("tenant", "list")["tenants"]] == ["theirs"]
+    shown = {each["name"]: each for each in ask.json("config", "show")["places"]}
+    assert (shown["server"]["value"], shown["server"]["source"]) == (lodge.url, "profile there")
+    assert shown["token"]["source"] == "profile there"
+    assert lodge.token("admin") not in json.dumps(shown)
+    over = Asking(LODGER_PROFILES=str(file), LODGER_SERVER="http://127.0.0.1:1", LODGER_TOKEN="lodger_x")
+    assert {each["source"] for each in over.json("config", "show")["places"][:2]} == {"environment"}
+    assert ask.json("config", "show", "--db", "x.db")["places"][2] == {
+        "name": "database",
+        "value": "x.db",
+        "source": "option",
+    }
+    other = ask("tenant", "list", "--server", "http://127.0.0.1:1", "--json")
+    assert other.json["error"]["code"] == "token_missing", "a profile's token goes to its own server and to no other"
+    assert (
+        ask("tenant", "list", "--server", lodge.url, "--db", "x", "--json").json["error"]["code"] == "place_ambiguous"
+    )
+    file.chmod(0o644)
+    assert ask("tenant", "list", "--json").json["error"]["code"] == "profiles_readable"
+    file.chmod(0o600)
+    ask.json("profile", "remove", "there")
+    assert lodge.token("admin") not in file.read_text()
+    assert ask("tenant", "list", "--profile", "there", "--json").json["error"]["code"] == "profile_unknown"
+    file.write_text("profiles = 5")
+    assert ask("tenant", "list", "--json").json["error"]["code"] == "profiles_invalid"
+
+
+def test_what_cannot_be_asked_of_a_server_is_said(lodge: House, tmp_path: Path) -> None:
+    ask = Asking("--server", lodge.url, LODGER_TOKEN=lodge.token("admin"))
+    assert ask("token", "first", "--json").json["error"]["code"] == "verb_local"
+    assert ask("script", "dry-run", "a", "b", "--expose", "os:getcwd", "--json").json["error"]["code"] == "verb_local"
+    assert inside("tenant", "list", "--server", "--json").code == 2
+    wrong = Asking("--server", lodge.url, LODGER_TOKEN="lodger_wrong")("tenant", "list", "--json")
+    assert (wrong.code, wrong.json["error"]["code"]) == (1, "token_invalid")
+
+
+@pytest.mark.parametrize(
+    "verb", [("tenant", "delete", "acme"), ("schedule", "delete", "acme", "s"), ("token", "revoke", "lodger_aaaaaaaaaa"),
+             ("secret", "delete", "acme", "K"), ("webhook", "delete", "acme", "w")],
+)  # fmt: skip
+def test_what_cannot_be_taken_back_asks_first(tmp_path: Path, verb: tuple[str, ...]) -> None:
+    place = ("--db", str(tmp_path / "l.db"))
+    inside("tenant", "create", "acme", *place)
+    asked = inside(*verb, *place, "--json")
+    assert (asked.code, asked.json["error"]["code"]) == (2, "not_confirmed")
+    assert inside(*verb, *place).code == 2
+    assert inside("tenant", "show", "acme", *place).code == 0
+    if verb[0] == "tenant":
+        assert on_a_terminal([*verb, *place], "n\n") == 2
+        assert inside("tenant", "show", "acme", *place).code == 0
+        assert on_a_terminal([*verb, *place], "y\n") == 0
+        assert inside("tenant", "show", "acme", *place).code == 1
+
+
+def on_a_terminal(arguments: list[str], typed: str) -> int:
+    ours, theirs = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "lodger.engine.cli", *arguments], stdin=theirs, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT / ".dev")},
+        )  # fmt: skip
+        os.write(ours, typed.encode())
+        return process.wait(60)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+HOSTILE = "\u001b]52;c;cm0gLXJm\u0007\u001b[2J\u009b31m\r\u202eevil\u2066\u0008x"
+
+
+def test_hostile_letters_reach_no_terminal(tmp_path: Path) -> None:
+    """Class 123: what a stranger wrote (results, notes, logs, sources, reasons, errors) repaints nothing, in no output."""
+    from lodger.engine.sync import Engine
+
+    place = tmp_path / "l.db"
+    with Engine.open(place) as engine:
+        engine.tenants.create("acme", name=HOSTILE)
+        engine.scripts.put("acme", "job", f"// {HOSTILE}\nexport default () => 1")
+        engine.scripts.put("acme", "job", f"/* {HOSTILE} */ export default () => 2")
+        engine.schedules.create("acme", "s", script="job", rules="0 9 * * *", params={"a": HOSTILE})
+        engine.schedules.pause("acme", "s", note=HOSTILE)
+        action = engine.actions.run_now("s", "acme", params=HOSTILE)
+        with engine.books.database.write() as connection:
+            error = json.dumps(
+                {"name": HOSTILE, "message": HOSTILE, "stack": HOSTILE, "file": HOSTILE, "line": 1, "column": 1}
+            )
+            connection.exec_driver_sql(
+                "update lodger_actions set result = ?, error = ?, state = 'failed', outcome = 'script_error'",
+                (json.dumps(HOSTILE), error),
+            )
+    for verb in (
+        ("tenant", "list"), ("tenant", "show", "acme"), ("script", "show", "acme", "job"), ("script", "diff", "acme", "job", "1"),
+        ("schedule", "show", "acme", "s"), ("schedule", "list", "acme"), ("schedule", "diff", "acme", "s", "1"),
+        ("action", "list", "acme"), ("action", "show", "acme", action.id), ("audit", "list", "acme"), ("audit", "export", "acme"),
+        ("schedule", "preview", HOSTILE), ("tenant", "show", HOSTILE), ("script", "versions", "acme", "job"),
+    ):  # fmt: skip
+        for more in ((), ("--json",)) if verb[1] != "export" else ((),):
+            said = inside(*verb, *more, "--db", str(place))
+            for stream in (said.out, said.err):
+                assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", stream), (verb, more)
+
+
+def test_completion_knows_every_noun() -> None:
+    for words, wanted in (
+        ("lodger sch", "schedule"),
+        ("lodger schedule roll", "rollback"),
+        ("lodger token re", "revoke"),
+    ):
+        said = lodger(_LODGER_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(len(words.split()) - 1))
+        assert wanted in said.out.split(), said.err
+
+
+def test_instants_and_lengths_of_time(tmp_path: Path) -> None:
+    ask = Asking("--db", str(tmp_path / "l.db"))
+    ask.json("tenant", "create", "acme")
+    assert ask.json("action", "list", "acme", "--since", "-2h", "--until", "now") == {"actions": []}
+    for wrong in ("yesterday", "2027-01-01", "2027-01-01T00:00:00", "+", "-1 month"):
+        said = ask("action", "list", "acme", "--since", wrong, "--json")
+        assert (said.code, said.json["error"]["code"]) == (2, "instant_unreadable")
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    assert ask("script", "put", "acme", "x", str(folder), "--json").json["error"]["code"] == "folder_unusable"
