@@ -71,7 +71,7 @@ def commit(
     away (rescue, cancellation, suspension) changes one of the three in its own transaction.
     """
     turns.lock(connection, (claim.tenant_id for claim, _finished in batch))
-    held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch})}
+    held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch}).all()}
     endings: list[Ending] = []
     lost: list[Claim] = []
     sealed: list[Sealed] = []

@@ -11,8 +11,7 @@ from sqlalchemy import Connection, bindparam, update
 from lodger.engine.ledger import clocks, failures, hooks, serial, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.budgets import DAY_US
-from lodger.engine.ledger.insertion import dialect_insert
-from lodger.engine.ledger.many import UpdateMany, insert_many
+from lodger.engine.ledger.many import UpdateMany, add_many, insert_many
 from lodger.engine.ledger.pins import next_step
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, usage_days
@@ -251,17 +250,8 @@ def charge(connection: Connection, tenant_id: str, now_us: int, *, cpu_us: int) 
 def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> None:
     if not used:
         return
-    statement = dialect_insert(connection, usage_days)
-    statement = statement.on_conflict_do_update(
-        index_elements=["tenant_id", "day"],
-        set_={
-            "runs": usage_days.c.runs + statement.excluded.runs,
-            "cpu_us": usage_days.c.cpu_us + statement.excluded.cpu_us,
-            "mails": usage_days.c.mails + statement.excluded.mails,
-        },
-    )
     rows = [
         {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu, "mails": mails}
         for (tenant, day), (runs, cpu, mails) in sorted(used.items())
     ]
-    connection.execute(statement, rows)
+    add_many(connection, usage_days, ("tenant_id", "day"), rows)

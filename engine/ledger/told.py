@@ -78,5 +78,5 @@ def told(connection: Connection, schedule_ids: Iterable[str]) -> dict[str | None
     wanted = sorted(set(schedule_ids))
     if not wanted:
         return {}
-    rows = connection.execute(_told_by, {"schedules": wanted})
+    rows = connection.execute(_told_by, {"schedules": wanted}).all()
     return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in rows}

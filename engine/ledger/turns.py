@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 
 from lodger.engine.ledger.insertion import dialect_insert
+from lodger.engine.ledger.many import EachRow
 from lodger.engine.ledger.schema.scheduling import Name, actions, is_running, is_startable, tenants, turns
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.policy.labels import carries
@@ -64,6 +65,7 @@ _active = select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scala
 _derived = case((and_(_active, _running < turns.c.cap), _earliest), else_=None)
 
 _refresh = update(turns).where(turns.c.tenant_id == bindparam("tenant")).values(startable_at=_derived)
+_refresh_each = EachRow(_refresh)
 _given = any_(bindparam("tenants", type_=ARRAY(Name)))
 _now = (
     select(turns.c.tenant_id, turns.c.requires, _derived.label("at"))
@@ -102,7 +104,7 @@ def refresh(connection: Connection, tenant_ids: Iterable[str]) -> None:
     """Derive the turns of these tenants anew; the last statement of every transaction that touched their actions."""
     touched = sorted(set(tenant_ids))
     if touched and connection.dialect.name == "sqlite":
-        connection.execute(_refresh, [{"tenant": tenant} for tenant in touched])
+        _refresh_each.run(connection, [{"tenant": tenant} for tenant in touched])
     elif touched:
         connection.execute(_refresh_all, {"tenants": touched})
 
@@ -127,12 +129,12 @@ def served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> No
     """Put these tenants at the end of the line."""
     wanted = sorted(set(tenant_ids))
     if wanted and connection.dialect.name == "sqlite":
-        connection.execute(_served, [{"tenant": tenant, "now": now_us} for tenant in wanted])
+        _served.run(connection, [{"tenant": tenant, "now": now_us} for tenant in wanted])
     elif wanted:
         connection.execute(_served_all, {"tenants": wanted, "now": now_us})
 
 
-_served = update(turns).where(turns.c.tenant_id == bindparam("tenant")).values(served_us=bindparam("now"))
+_served = EachRow(update(turns).where(turns.c.tenant_id == bindparam("tenant")).values(served_us=bindparam("now")))
 _served_all = update(turns).where(turns.c.tenant_id == _given).values(served_us=bindparam("now"))
 
 

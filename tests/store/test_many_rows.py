@@ -1,0 +1,79 @@
+"""Many rows at once hold exactly what was given, on both databases."""
+
+import math
+from typing import Any
+
+import pytest
+from sqlalchemy import BigInteger, Column, Double, MetaData, Table, Text, select
+from tests.store.bench import Bench
+
+from lodger.engine.errors import InputError
+from lodger.engine.ledger.many import UpdateMany, add_many, columns, insert_many
+
+TABLE = Table(
+    "many_rows_probe",
+    MetaData(),
+    Column("id", BigInteger, primary_key=True),
+    Column("said", Text, nullable=True),
+    Column("number", Double, nullable=True),
+    Column("count", BigInteger, nullable=False, server_default="7"),
+)
+#: What an array's text could take for its own signs.
+SAID = (
+    '"', "\\", '\\"', "{", "}", ",", "{a,b}", "NULL", "null", "", " ", "  x ", "a\nb", "a\tb", "é", "\U0001f600", "'", "''",
+    "%s", ":name", "\\x41", "\\\\", "\u2028", None,
+)  # fmt: skip
+NUMBERS = (0.1, -0.0, 1e300, 5e-324, math.inf, -math.inf, 12345678901234567.0, None)
+
+
+@pytest.fixture
+def table(bench: Bench) -> Table:
+    with bench.engine.books.database.write() as connection:
+        TABLE.create(connection)
+    return TABLE
+
+
+def _all(bench: Bench) -> dict[int, tuple[Any, ...]]:
+    with bench.engine.books.database.read() as connection:
+        return {row.id: (row.said, row.number, row.count) for row in connection.execute(select(TABLE))}
+
+
+def test_what_is_inserted_is_what_was_given(bench: Bench, table: Table) -> None:
+    rows = [
+        {"id": at, "said": said, "number": NUMBERS[at % len(NUMBERS)], "count": (-1) ** at * (2**63 - 1 - at)}
+        for at, said in enumerate(SAID)
+    ]
+    with bench.engine.books.database.write() as connection:
+        insert_many(connection, table, rows)
+    assert _all(bench) == {row["id"]: (row["said"], row["number"], row["count"]) for row in rows}
+
+
+def test_a_column_that_no_row_fills_has_its_default(bench: Bench, table: Table) -> None:
+    with bench.engine.books.database.write() as connection:
+        insert_many(connection, table, [{"id": 1, "said": None, "number": None, "count": None}])
+        insert_many(connection, table, [{"id": 2, "said": None}, {"id": 3, "said": "x"}])
+    assert _all(bench) == {1: (None, None, 7), 2: (None, None, 7), 3: ("x", None, 7)}
+
+
+def test_what_is_there_is_left_or_added_to_or_set(bench: Bench, table: Table) -> None:
+    setting = UpdateMany(table, {"k_id": "id"}, ("said",), {"number": 0.5}, {"count": table.c.count + 1})
+    with bench.engine.books.database.write() as connection:
+        insert_many(connection, table, [{"id": 1, "count": 1}, {"id": 2, "count": 2}])
+        insert_many(connection, table, [{"id": 1, "count": 99}, {"id": 4, "count": 4}], absent=True)
+        add_many(connection, table, ("id",), [{"id": 1, "count": 10}, {"id": 3, "count": 30}])
+        setting.run(connection, [{"k_id": 2, "said": 'a"b\\'}, {"k_id": 9, "said": "nobody"}])
+        setting.run(connection, [])
+    assert _all(bench) == {1: (None, None, 11), 2: ('a"b\\', 0.5, 3), 3: (None, None, 30), 4: (None, None, 4)}
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_text_that_no_database_keeps_is_refused(bench: Bench, table: Table, kind: str, text: str) -> None:
+    if kind == "sqlite" and "\0" in text:
+        pytest.skip("SQLite keeps a NUL character")
+    with pytest.raises(InputError, match="was given holds"), bench.engine.books.database.write() as connection:
+        insert_many(connection, table, [{"id": 1, "said": text}])
+
+
+def test_a_value_that_is_neither_number_nor_text_is_our_mistake() -> None:
+    with pytest.raises(TypeError, match="bytes"):
+        columns(("x",), [{"x": b"1"}])
