@@ -12,14 +12,14 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.acting import Act
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.ledger import audit, budgets, failures, followers, pins, places, serial, turns
+from lodger.engine.ledger import audit, budgets, due, failures, followers, pins, places, serial, turns
 from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.due import clocks
 from lodger.engine.ledger.insertion import insert_absent
 from lodger.engine.ledger.many import UpdateMany
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.rulebook import Revision
-from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules, scripts, tenants
-from lodger.engine.ledger.schema.scheduling import turns as turn_rows
+from lodger.engine.ledger.schema.scheduling import actions, schedule_clock, schedules
 from lodger.engine.ledger.serial import Line, Unfinished
 from lodger.engine.ledger.stops import stop_running
 from lodger.engine.policy.jitter import delay
@@ -43,31 +43,6 @@ class Ticked:
 
 
 _clock = schedule_clock.c
-#: A clock with all that a tick needs to know about it.
-clocks = (
-    select(
-        _clock.tenant_id, _clock.schedule_id, _clock.state, _clock.next_at, _clock.accounted_us, _clock.revision, _clock.wake_at,
-        schedules.c.script_id, schedules.c.failures, scripts.c.version.label("script_version"),
-    )
-    .join_from(schedule_clock, schedules, (schedules.c.tenant_id == _clock.tenant_id) & (schedules.c.id == _clock.schedule_id))
-    .join(scripts, (scripts.c.tenant_id == schedules.c.tenant_id) & (scripts.c.id == schedules.c.script_id))
-)  # fmt: skip
-
-_due = (
-    clocks.join(tenants, tenants.c.id == _clock.tenant_id)
-    .join(turn_rows, (turn_rows.c.tenant_id == _clock.tenant_id) & (turn_rows.c.requires == ""))
-    .where(_clock.next_at <= bindparam("now"), tenants.c.state == "active")
-    .order_by(_clock.next_at)
-    .limit(bindparam("most"))
-    .with_for_update(skip_locked=True, of=[schedule_clock, turn_rows])
-)
-_awake = (
-    clocks.join(tenants, tenants.c.id == _clock.tenant_id)
-    .join(turn_rows, (turn_rows.c.tenant_id == _clock.tenant_id) & (turn_rows.c.requires == ""))
-    .where(_clock.wake_at <= bindparam("now"), tenants.c.state == "active")
-    .limit(bindparam("most"))
-    .with_for_update(skip_locked=True, of=[schedule_clock, turn_rows])
-)
 _move = UpdateMany(
     schedule_clock,
     {"k_tenant": "tenant_id", "k_schedule": "schedule_id"},
@@ -80,13 +55,12 @@ def tick(books: Books, connection: Connection, now_us: int, most: int | None = N
 
     Never waits: clocks of a tenant whose lock another transaction holds stay due for the next tick.
     """
-    values = {"now": now_us, "most": most or books.settings.tick_batch}
-    rested = connection.execute(_awake, values).all()
-    for row in rested:
+    most = most or books.settings.tick_batch
+    for row in due.awake(connection, now_us, most):
         arm(books, connection, row, now_us, owed_reason="paused")
-    due = connection.execute(_due, values).all()
-    halted = {row.schedule_id for row in due if row.failures and _halted(books, connection, row)}
-    return account(books, connection, [row for row in due if row.schedule_id not in halted], now_us)
+    rows = due.due(connection, now_us, most)
+    halted = {row.schedule_id for row in rows if row.failures and _halted(books, connection, row)}
+    return account(books, connection, [row for row in rows if row.schedule_id not in halted], now_us)
 
 
 def halt_failing(books: Books, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
@@ -227,10 +201,10 @@ _supersede = (
 def _row(books: Books, row: AnyRow, step: Step, revision: Revision, pinned: str | None = None) -> dict[str, Any]:
     run, conduct = isinstance(step, Run), revision.conduct
     slot = to_us(step.slot)
-    due = slot
+    due_us = slot
     if run and conduct.jitter_s:
         following = revision.recurrence.next_after(step.slot)
-        due = to_us(step.slot + delay(row.schedule_id, conduct.jitter, step.slot, following))
+        due_us = to_us(step.slot + delay(row.schedule_id, conduct.jitter, step.slot, following))
     slot_to = getattr(step, "slot_to", None)
     return {
         "tenant_id": row.tenant_id,
@@ -240,9 +214,9 @@ def _row(books: Books, row: AnyRow, step: Step, revision: Revision, pinned: str 
         "origin": "slot",
         "slot": slot,
         "slot_to": to_us(slot_to) if slot_to is not None else None,
-        "due_at": due,
+        "due_at": due_us,
         "priority": conduct.rank,
-        "expires_at": due + conduct.expiry_us if run and conduct.expiry_us is not None else None,
+        "expires_at": due_us + conduct.expiry_us if run and conduct.expiry_us is not None else None,
         "state": "ready" if run else "skipped",
         "held": int(isinstance(step, Run) and step.held),
         "reason": step.reason,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, update
 
 from lodger.engine.clock import from_us, to_us
-from lodger.engine.ledger import clocks
 from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.due import clocks
 from lodger.engine.ledger.schema.scheduling import schedule_clock
 from lodger.engine.recurrence.zones import tzdata_version
 
@@ -23,7 +23,7 @@ class Moved:
 
 _clock = schedule_clock.c
 _stale = (
-    clocks.clocks.where(_clock.tzdata != bindparam("release"))
+    clocks.where(_clock.tzdata != bindparam("release"))
     .order_by(_clock.schedule_id)
     .limit(bindparam("most"))
     # A pause or a tick between the look and the write would be undone.

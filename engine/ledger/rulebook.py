@@ -1,10 +1,12 @@
 """What a revision of a schedule says, compiled once: its recurrence, terms, retries, limits. Revisions never change."""
 
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -69,6 +71,7 @@ class Rulebook:
         self._settings = settings
         self._compile = compile_schedule
         self._kept: OrderedDict[tuple[str, int], Revision] = OrderedDict()
+        self._keeping = threading.Lock()
 
     def compiled(self, rules: ScheduleRules, anchor: datetime) -> Measured:
         """Compile rules; ``anchor`` is what a rule without one of its own counts from."""
@@ -87,13 +90,15 @@ class Rulebook:
         """Give the revisions (tenant, schedule, number) by schedule id, reading and compiling what is not kept."""
         found: dict[str, Revision] = {}
         absent: set[tuple[str, str, int]] = set()
-        for tenant, schedule, number in wanted:
-            kept = self._kept.get((schedule, number))
-            if kept is None:
-                absent.add((tenant, schedule, number))
-            else:
-                self._kept.move_to_end((schedule, number))
-                found[schedule] = kept
+        # Asked by the writer, by readers and by whoever warms it for what comes due.
+        with self._keeping:
+            for tenant, schedule, number in wanted:
+                kept = self._kept.get((schedule, number))
+                if kept is None:
+                    absent.add((tenant, schedule, number))
+                else:
+                    self._kept.move_to_end((schedule, number))
+                    found[schedule] = kept
         if absent:
             found |= self._read(connection, absent)
         return found
@@ -107,13 +112,14 @@ class Rulebook:
         ids = sorted({schedule for _tenant, schedule, _number in absent})
         numbers = sorted({number for _tenant, _schedule, number in absent})
         wanted = select(schedule_revisions).where(table.schedule_id.in_(ids), table.revision.in_(numbers))
-        for row in connection.execute(wanted):
+        for row in connection.execute(wanted).all():
             if (row.tenant_id, row.schedule_id, row.revision) not in absent:
                 continue
-            made = self._made(row)
-            found[row.schedule_id] = self._kept[row.schedule_id, row.revision] = made
-        while len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
+            found[row.schedule_id] = made = self._made(row)
+            with self._keeping:
+                self._kept[row.schedule_id, row.revision] = made
+                if len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
         return found
 
     def _made(self, row: AnyRow) -> Revision:
@@ -125,14 +131,9 @@ class Rulebook:
             recurrence, fault = Unreadable(), why(error)
         return Revision(
             recurrence=recurrence,
-            terms=Terms(
-                missed=parse_missed(row.missed),
-                overlap=Overlap(row.overlap),
-                missed_after=timedelta(seconds=self._settings.missed_after_s),
-                catch_up_max=self._settings.catch_up_max,
-            ),
-            retry=parse_retry(json.loads(row.retry) if row.retry else None),
-            conduct=parse_conduct(json.loads(row.conduct) if row.conduct else None),
+            terms=_terms(row.missed, row.overlap, self._settings.missed_after_s, self._settings.catch_up_max),
+            retry=_retry(row.retry),
+            conduct=_conduct(row.conduct),
             tz=zone_of(rules),
             limits=row.limits,
             params=row.params,
@@ -141,6 +142,22 @@ class Rulebook:
             grants=row.grants,
             requires=row.requires,
         )
+
+
+# A million schedules have a few hundred policies between them: each is read once.
+@lru_cache(maxsize=4096)
+def _conduct(text: str | None) -> Conduct:
+    return parse_conduct(json.loads(text) if text else None)
+
+
+@lru_cache(maxsize=4096)
+def _retry(text: str | None) -> Retry:
+    return parse_retry(json.loads(text) if text else None)
+
+
+@lru_cache(maxsize=4096)
+def _terms(missed: str, overlap: str, missed_after_s: float, catch_up_max: int) -> Terms:
+    return Terms(parse_missed(missed), Overlap(overlap), timedelta(seconds=missed_after_s), catch_up_max)
 
 
 def zone_of(rules: ScheduleRules) -> str:
@@ -156,6 +173,7 @@ def encode_rules(rules: ScheduleRules) -> str:
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
 
 
+@lru_cache(maxsize=4096)
 def decode_rules(text: str) -> ScheduleRules:
     """Give the rules of :func:`encode_rules`."""
     body = json.loads(text)

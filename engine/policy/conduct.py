@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 from typing import Any
 
 from lodger.engine.errors import InputError
@@ -55,7 +56,7 @@ def parse_priority(text: str) -> Priority:
         InputError: priority_invalid.
     """
     try:
-        return Priority[str(text).strip().upper()]
+        return _priority(str(text))
     except KeyError:
         raise InputError(
             "priority_invalid",
@@ -63,6 +64,11 @@ def parse_priority(text: str) -> Priority:
             why="it says which of a tenant's waiting actions starts first",
             fix="one of: high, normal, low",
         ) from None
+
+
+@lru_cache(maxsize=64)
+def _priority(text: str) -> Priority:
+    return Priority[text.strip().upper()]
 
 
 @dataclass(frozen=True, slots=True)
