@@ -1,21 +1,22 @@
 """Takes actions that may start: least recently served tenant first, each within its cap."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, union_all, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from lodger.engine.ledger import turns as turn
 from lodger.engine.ledger.books import Books, loaded
 from lodger.engine.ledger.budgets import DAY_US, end_waiting
+from lodger.engine.ledger.candidates import Line, candidates, running
 from lodger.engine.ledger.expiry import expire
+from lodger.engine.ledger.many import UpdateMany
+from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.nodes import nodes
 from lodger.engine.ledger.schema.scheduling import (
     actions,
-    is_running,
-    is_startable,
     tenants,
     turns,
     usage_days,
@@ -24,7 +25,6 @@ from lodger.engine.ledger.sources import Source, VersionKey
 from lodger.engine.ledger.told import NOTHING, told, upcoming
 from lodger.engine.node.executor import Claim
 from lodger.engine.policy.allowance import Used, exhausted
-from lodger.engine.policy.conduct import Priority
 from lodger.engine.policy.placement import LONG_MS, Room, unbounded
 from lodger.sandbox.limits import Limits
 
@@ -46,7 +46,8 @@ _home = turns.alias("home")
 _queue = (
     select(
         turns.c.tenant_id, turns.c.requires, turns.c.cap, tenants.c.limits, tenants.c.grants, turns.c.served_us,
-        func.coalesce(usage_days.c.runs, 0), func.coalesce(usage_days.c.cpu_us, 0), func.coalesce(usage_days.c.mails, 0),
+        func.coalesce(usage_days.c.runs, 0).label("runs"), func.coalesce(usage_days.c.cpu_us, 0).label("cpu_us"),
+        func.coalesce(usage_days.c.mails, 0).label("mails"),
     )
     .join_from(turns, tenants, tenants.c.id == turns.c.tenant_id)
     .join(_home, (_home.c.tenant_id == turns.c.tenant_id) & (_home.c.requires == ""))
@@ -60,56 +61,12 @@ _queue = (
     .limit(bindparam("free"))
     .with_for_update(skip_locked=True, of=_home)
 )  # fmt: skip
-_running = select(func.count()).select_from(actions).where(actions.c.tenant_id == bindparam("tenant"), is_running)
-
-
-def _of(rank: int) -> Select[Any]:
-    # One short look at the index per priority, instead of a sort over all that waits.
-    due = (
-        select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
-        .where(
-            actions.c.tenant_id == bindparam("tenant"),
-            actions.c.requires == bindparam("labels"),
-            is_startable,
-            actions.c.priority == literal_column(str(rank)),
-            actions.c.due_at <= bindparam("now"),
-        )
-        .order_by(actions.c.due_at, actions.c.id)
-        .limit(bindparam("room"))
-        .subquery()
-    )
-    return select(due)
-
-
-_ranked = union_all(*(_of(int(rank)) for rank in Priority)).subquery()
-_earliest = select(_ranked.c.id).order_by(_ranked.c.rank, _ranked.c.due_at, _ranked.c.id).limit(bindparam("room"))
-_candidates = (
-    select(
-        actions.c.id, actions.c.tenant_id, actions.c.schedule_id, actions.c.revision, actions.c.step, actions.c.reason
-    )
-    .join_from(_ranked, actions, (actions.c.tenant_id == bindparam("tenant")) & (actions.c.id == _ranked.c.id))
-    .order_by(_ranked.c.rank, _ranked.c.due_at, _ranked.c.id)
-    .limit(bindparam("room"))
-)
-_taking = (
-    update(actions)
-    .values(
-        state="running",
-        node_id=bindparam("node"),
-        lease_epoch=bindparam("epoch"),
-        attempt=actions.c.attempt + 1,
-        started_us=bindparam("now"),
-        deadline_us=bindparam("deadline"),
-    )
-    .returning(
-        actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.origin, actions.c.slot,
-        actions.c.due_at, actions.c.script_id, actions.c.script_version, actions.c.params, actions.c.attempt, actions.c.step,
-        actions.c.handed, actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts,
-    )
-)  # fmt: skip
-_take = _taking.where(actions.c.tenant_id == bindparam("tenant"), actions.c.id.in_(_earliest))
-_take_these = _taking.where(
-    actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.id.in_(bindparam("chosen", expanding=True))
+_take = UpdateMany(
+    actions,
+    {"k_tenant": "tenant_id", "k_id": "id"},
+    ("node_id", "lease_epoch", "started_us", "deadline_us"),
+    {"state": "running"},
+    {"attempt": actions.c.attempt + 1},
 )
 _tell_why = (
     update(actions)
@@ -144,42 +101,50 @@ def claim(
     # A node that refuses some looks at more tenants, because those in front may have nothing that fits.
     looked = free + LOOKED if room.refuses(_LONG) else free
     waiting = _line(connection, lease, looked, now_us)
+    terms = {row.tenant_id: row for row in waiting}
+    left = _left(books, connection, terms, now_us)
+    lines = [Line(row.tenant_id, row.requires, 0) for row in waiting if left[row.tenant_id] > 0]
+    for number, line in enumerate(lines):
+        # Its share if all before it leave theirs.
+        share = -(-free // (len(lines) - number))
+        line.most = _looked_at(books, room, terms[line.tenant_id].limits, min(share, left[line.tenant_id]))
+    found = candidates(connection, lines, now_us)
+    books.rulebook.revisions(connection, _bound(row for rows in found.values() for row in rows))
     taken: list[Any] = []
-    looked_at: dict[str, str] = {}
-    granted: dict[str, str | None] = {}
-    left = len(waiting)
-    for tenant, requires, cap, tenant_limits, tenant_grants, _served, runs, cpu_us, mails in waiting:
-        looked_at[tenant], granted[tenant] = tenant_limits, tenant_grants
-        share = -(-free // left)
-        left -= 1
-        allowed, used = books.sources.allowance(tenant_limits), Used(runs, cpu_us, mails)
+    for number, line in enumerate(lines):
+        share = -(-(free - len(taken)) // (len(lines) - number))
+        rows, most = found.get((line.tenant_id, line.requires), ()), min(share, left[line.tenant_id])
+        fitting, room = _fitting(books, connection, rows, most, terms[line.tenant_id].limits, room)
+        left[line.tenant_id] -= len(fitting)
+        taken += fitting
+    _start(books, connection, lease, taken, terms, now_us)
+    turn.served(connection, terms, now_us)
+    turn.refresh(connection, terms)
+    return _described(books, connection, lease, taken, terms, now_us)
+
+
+def _left(books: Books, connection: Connection, terms: dict[str, AnyRow], now_us: int) -> dict[str, int]:
+    """Give how many more of each tenant may start; what waits of one whose budget of the day is used up ends here."""
+    at_work = running(connection, terms)
+    left: dict[str, int] = {}
+    for tenant, row in terms.items():
+        allowed, used = books.sources.allowance(row.limits), Used(row.runs, row.cpu_us, row.mails)
         reason = exhausted(allowed, used)
         if reason is not None:
             end_waiting(connection, tenant, reason, now_us)
+            left[tenant] = 0
             continue
-        running = connection.scalar(_running, {"tenant": tenant}) or 0
-        most = min(share, cap - running)
+        left[tenant] = row.cap - at_work.get(tenant, 0)
         if allowed.runs_per_day is not None:
             # What runs now may count too: what is over the budget by it waits until it is known.
-            most = min(most, allowed.runs_per_day - used.runs - running)
-        if most <= 0:
-            continue
-        values = {"tenant": tenant, "labels": requires, "now": now_us, "room": most, "node": lease.node_id,
-                  "epoch": lease.epoch, "deadline": now_us + _patience_us(books, tenant_limits)}  # fmt: skip
-        # No schedule may have more than its tenant: when that fits, whatever is taken fits.
-        if room.takes(most, books.sources.limits(tenant_limits, None)):
-            rows = connection.execute(_take, values).all()
-            for limits in _limits(books, connection, rows, tenant_limits):
-                room = room.without(1, limits)
-        else:
-            rows, room = _fitting(books, connection, values, tenant_limits, room)
-        free -= len(rows)
-        taken += sorted(rows, key=lambda row: (row.due_at, row.id))
-        if free <= 0:
-            break
-    turn.served(connection, looked_at, now_us)
-    turn.refresh(connection, looked_at)
-    return _described(books, connection, lease, taken, looked_at, granted, now_us)
+            left[tenant] = min(left[tenant], allowed.runs_per_day - used.runs - at_work.get(tenant, 0))
+    return left
+
+
+def _looked_at(books: Books, room: Room, tenant_limits: str, most: int) -> int:
+    """Give how many actions of a line are looked at: more, where the first may not fit."""
+    # No schedule may have more than its tenant: when that fits, whatever is taken fits.
+    return most if room.takes(most, books.sources.limits(tenant_limits, None)) else most + LOOKED
 
 
 def _line(connection: Connection, lease: Lease, most: int, now_us: int) -> Sequence[Any]:
@@ -193,32 +158,51 @@ def _line(connection: Connection, lease: Lease, most: int, now_us: int) -> Seque
 
 
 def _fitting(
-    books: Books, connection: Connection, values: dict[str, Any], tenant_limits: str, room: Room
-) -> tuple[Sequence[Any], Room]:
-    """Take what fits of the first that wait; what does not says why. Give what was taken and the room that is left."""
-    most = values["room"]
-    found = connection.execute(_candidates, values | {"room": most + LOOKED}).all()
-    chosen, told = [], []
-    for row, limits in zip(found, _limits(books, connection, found, tenant_limits), strict=True):
+    books: Books, connection: Connection, rows: Sequence[Any], most: int, tenant_limits: str, room: Room
+) -> tuple[list[Any], Room]:
+    """Choose what fits of the first that wait; what does not says why. Give what was chosen and the room that is left."""
+    chosen: list[Any] = []
+    told = []
+    for row, limits in zip(rows, _limits(books, connection, rows, tenant_limits), strict=True):
+        if len(chosen) == most:
+            break
         why = room.refuses(limits)
         if why is None:
-            chosen.append(row.id)
+            chosen.append(row)
             room = room.without(1, limits)
-            if len(chosen) == most:
-                break
         elif row.reason != why:
             told.append({"k_tenant": row.tenant_id, "k_id": row.id, "why": why})
     if told:
         connection.execute(_tell_why, told)
-    if not chosen:
-        return [], room
-    return connection.execute(_take_these, values | {"chosen": chosen}).all(), room
+    return chosen, room
+
+
+def _start(
+    books: Books, connection: Connection, lease: Lease, rows: Sequence[Any], terms: dict[str, AnyRow], now_us: int
+) -> None:
+    """Put what was chosen under the lease."""
+    _take.run(
+        connection,
+        [
+            {
+                "k_tenant": row.tenant_id,
+                "k_id": row.id,
+                "node_id": lease.node_id,
+                "lease_epoch": lease.epoch,
+                "started_us": now_us,
+                "deadline_us": now_us + _patience_us(books, terms[row.tenant_id].limits),
+            }
+            for row in rows
+        ],
+    )
+
+
+def _bound(rows: Iterable[Any]) -> set[tuple[str, str, int]]:
+    return {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
 
 
 def _limits(books: Books, connection: Connection, rows: Sequence[Any], tenant_limits: str) -> list[Limits]:
     """Give the limits of each of these actions of one tenant."""
-    bound = {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
-    books.rulebook.revisions(connection, bound)
     found = []
     for row in rows:
         wishes = None
@@ -260,12 +244,10 @@ def _described(
     connection: Connection,
     lease: Lease,
     rows: Sequence[Any],
-    limits: dict[str, str],
-    granted: dict[str, str | None],
+    terms: dict[str, AnyRow],
     now_us: int,
 ) -> list[Claim]:
-    bound = {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
-    books.rulebook.revisions(connection, bound)
+    books.rulebook.revisions(connection, _bound(rows))
     known = told(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
     sources = books.sources.versions(connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows})
     _be_patient(books, connection, rows, sources, now_us)
@@ -308,9 +290,9 @@ def _described(
                 last_start_us=last[3],
                 last_node=last[4],
                 grants=books.sources.grants(
-                    granted[row.tenant_id], source.grants, revision.grants if revision else None
+                    terms[row.tenant_id].grants, source.grants, revision.grants if revision else None
                 ),
-                limits=books.sources.limits(limits[row.tenant_id], wishes),
+                limits=books.sources.limits(terms[row.tenant_id].limits, wishes),
                 tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,
             )
         )

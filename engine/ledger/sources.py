@@ -4,10 +4,13 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import ColumnElement, Connection, bindparam, literal_column, select, true
 
 from lodger.engine.identity import OWNED, PLATFORM
+from lodger.engine.ledger.many import columns, unnested
+from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
 from lodger.engine.policy import grants
 from lodger.engine.policy.allowance import Allowance
@@ -47,23 +50,34 @@ class Source:
     fields: tuple[Field, ...] | None = None
 
 
-_version = (
-    select(
-        scripts.c.name, scripts.c.tenant_id, scripts.c.kind,
-        script_versions.c.modules, script_versions.c.wasm, script_versions.c.grants, script_versions.c.fields,
-    )
-    .join_from(
-        script_versions,
-        scripts,
-        (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id == script_versions.c.script_id),
-    )
-    .where(
-        # The platform's scripts have their versions there; that this tenant may run one was decided when it was bound.
-        script_versions.c.tenant_id.in_((bindparam("tenant"), PLATFORM)),
-        script_versions.c.script_id == bindparam("script"),
-        script_versions.c.version == bindparam("number"),
-    )
+_columns = (
+    scripts.c.name, scripts.c.tenant_id, scripts.c.kind, script_versions.c.modules, script_versions.c.wasm,
+    script_versions.c.grants, script_versions.c.fields,
 )  # fmt: skip
+_script = (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id == script_versions.c.script_id)
+
+
+def _of(tenant: Any, script: Any, number: Any) -> tuple[ColumnElement[bool], ...]:  # noqa: ANN401 - columns or bound values
+    return (
+        # The platform's scripts have their versions there; that this tenant may run one was decided when it was bound.
+        script_versions.c.tenant_id.in_((tenant, PLATFORM)),
+        script_versions.c.script_id == script,
+        script_versions.c.version == number,
+    )
+
+
+_NAMES = ("tenant", "script", "number")
+_one = select(*_columns).join_from(script_versions, scripts, _script).where(*_of(*map(bindparam, _NAMES)))
+_given = unnested(_NAMES, (scripts.c.tenant_id, scripts.c.id, scripts.c.version))
+_found = (
+    select(*_columns)
+    .join_from(script_versions, scripts, _script)
+    .where(*_of(_given.c.tenant, _given.c.script, _given.c.number))
+    .correlate(_given)
+    .offset(literal_column("0"))
+    .lateral("found")
+)
+_all = select(_given.c.tenant, _given.c.script, _given.c.number, *_found.c).select_from(_given.join(_found, true()))
 
 
 class Sources:
@@ -91,14 +105,16 @@ class Sources:
 
     def versions(self, connection: Connection, wanted: Iterable[VersionKey]) -> dict[VersionKey, Source]:
         """Give the content of each version."""
-        found = {}
+        found, absent = {}, []
         for key in sorted(set(wanted)):
             kept = self._versions.get(key)
             if kept is None:
-                kept = self._keep(key, _read(connection, key))
+                absent.append(key)
             else:
                 self._versions.move_to_end(key)
-            found[key] = kept
+                found[key] = kept
+        for key, source in _read(connection, absent).items():
+            found[key] = self._keep(key, source)
         return found
 
     def _keep(self, key: VersionKey, source: Source) -> Source:
@@ -149,8 +165,20 @@ class Sources:
         return kept
 
 
-def _read(connection: Connection, key: VersionKey) -> Source:
-    row = connection.execute(_version, dict(zip(("tenant", "script", "number"), key, strict=True))).one()
+def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, Source]:
+    if not keys:
+        return {}
+    if connection.dialect.name == "sqlite":
+        return {key: _source(key, connection.execute(_one, _named(key)).one()) for key in keys}
+    rows = connection.execute(_all, columns(_NAMES, [_named(key) for key in keys]))
+    return {(key := (row[0], row[1], row[2])): _source(key, row) for row in rows}
+
+
+def _named(key: VersionKey) -> dict[str, Any]:
+    return dict(zip(_NAMES, key, strict=True))
+
+
+def _source(key: VersionKey, row: AnyRow) -> Source:
     module = None if row.wasm is None else bytes(row.wasm)
     name = row.name if row.tenant_id == key[0] else OWNED + row.name
     fields = read_fields(json.loads(row.fields)) if row.fields else None

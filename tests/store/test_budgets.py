@@ -6,7 +6,7 @@ from sqlalchemy.dialects import sqlite
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.errors import InputError
-from lodger.engine.ledger import claims, expiry
+from lodger.engine.ledger import candidates, expiry
 from lodger.engine.node.executor import Finished
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
@@ -178,8 +178,8 @@ def test_a_claim_looks_at_the_index_and_sorts_nothing(bench: Bench, kind: str) -
     if kind != "sqlite":
         pytest.skip("a plan in SQLite's words")
     bench.tenant()
-    asked = claims._earliest.compile(dialect=sqlite.dialect(paramstyle="named"))
-    values = asked.params | {"tenant": "acme", "now": 1, "room": 5}
+    asked = candidates._of_one().compile(dialect=sqlite.dialect(paramstyle="named"))
+    values = asked.params | {"tenant": "acme", "labels": "", "now": 1, "most": 5}
     with bench.engine.books.database.read() as connection:
         plan = connection.execute(text(f"EXPLAIN QUERY PLAN {asked}"), values).all()
     steps = [row[3] for row in plan]
