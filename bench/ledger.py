@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from lodger.engine import Engine
+from lodger.engine.acting import present
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.events import Event
 from lodger.engine.ledger import schedules
@@ -45,19 +46,23 @@ class Nothing:
         return DONE
 
 
-class Hourly:
-    """Slots at every full hour since 1970."""
+#: Slots so rare that hardly any falls into a run.
+DAY_US = 86_400_000_000
+
+
+class Daily:
+    """Slots at every midnight since 1970."""
 
     def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         us = to_us(instant) - inclusive
-        return from_us((us // 3_600_000_000 + 1) * 3_600_000_000)
+        return from_us((us // DAY_US + 1) * DAY_US)
 
     def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         us = to_us(instant) - (not inclusive)
-        return from_us(us // 3_600_000_000 * 3_600_000_000)
+        return from_us(us // DAY_US * DAY_US)
 
     def density(self) -> Density:
-        return Density(3600.0, 24)
+        return Density(86_400.0, 1)
 
     def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
         slot = self.next_after(start, inclusive=True)
@@ -66,7 +71,7 @@ class Hourly:
             slot = self.next_after(slot)
 
     def text(self) -> str:
-        return "Every hour"
+        return "Every day"
 
     def proves_never(self) -> str | None:
         return None
@@ -78,14 +83,14 @@ class Hourly:
         return False
 
 
-def compile_hourly(_rules: object, *, now: datetime) -> Hourly:
-    return Hourly()
+def compile_daily(_rules: object, *, now: datetime) -> Daily:
+    return Daily()
 
 
 async def measure(path: str, number: int, batch: int, synchronous: str, ticking: bool) -> float:
     """Seconds from the first moment of the node to the last commit."""
     settings = Settings(slots=batch, commit_batch=batch, tick_batch=batch, sqlite_synchronous=synchronous, lease_s=60)
-    async with Engine.open(path, settings=settings, compile_schedule=compile_hourly) as engine:
+    async with Engine.open(path, settings=settings, compile_schedule=compile_daily) as engine:
         for tenant in range(10):
             await engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000, "schedules": 10_000_000})
             await engine.scripts.put(f"t{tenant}", "job", "export default () => null")
@@ -114,10 +119,10 @@ async def measure(path: str, number: int, batch: int, synchronous: str, ticking:
 def _schedule(engine: Engine, number: int) -> None:
     """Store schedules that owe one slot each, all in one transaction."""
     books, now = engine.books, engine.books.clock.now_us()
-    wish = schedules.Wish("job", ScheduleRules((RuleSpec("hourly"),)), "latest", "skip")
+    wish = schedules.Wish("job", ScheduleRules((RuleSpec("daily"),)), "latest", "skip")
     with books.database.write() as connection:
         for each in range(number):
-            schedules.create(books, connection, f"t{each % 10}", f"s{each}", wish, now, now - 3_600_000_000)
+            schedules.create(books, connection, f"t{each % 10}", f"s{each}", wish, now, present(), now - DAY_US)
 
 
 def _fill(engine: Engine, number: int) -> None:
