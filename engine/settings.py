@@ -108,6 +108,35 @@ class Settings(BaseSettings):
         ge=0,
         description="recipients of one tenant's mails in a UTC day, when its limits do not say; none: any number",
     )
+    calls_per_day: int | None = Field(
+        default=None, ge=0, description="calls to the host of one tenant's runs in a UTC day; none: any number"
+    )
+    queries_per_day: int | None = Field(
+        default=None, ge=0, description="questions to the database of one tenant's runs in a UTC day; none: any number"
+    )
+    rows_read_per_day: int | None = Field(
+        default=None, ge=0, description="rows given to one tenant's runs in a UTC day; none: any number"
+    )
+    rows_written_per_day: int | None = Field(
+        default=None, ge=0, description="rows and keys that one tenant's runs write in a UTC day; none: any number"
+    )
+    bytes_written_per_day: int | None = Field(
+        default=None, ge=0, description="letters of writing calls of one tenant's runs in a UTC day; none: any number"
+    )
+    events_per_day: int | None = Field(
+        default=10_000, ge=0, description="events that one tenant's runs emit in a UTC day; none: any number"
+    )
+    fetches_per_day: int | None = Field(
+        default=10_000, ge=0, description="requests of one tenant's runs in a UTC day; none: any number"
+    )
+    fetch_bytes_per_day: int | None = Field(
+        default=None, ge=0, description="bytes of bodies of one tenant's requests in a UTC day; none: any number"
+    )
+    storage_bytes: int = Field(
+        default=1 << 30,
+        ge=0,
+        description="bytes that one tenant's documents, keyed values, results, errors, logs and messages take, when its limits do not say",
+    )
     retention_days: int = Field(
         default=30,
         ge=1,

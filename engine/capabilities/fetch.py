@@ -36,7 +36,7 @@ async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     answer = await fetching.known(key)
     if answer is None:
         answer = await _asked(session, replace(request, filled=handles.fill), key, number, handles.redacted)
-    session.budgets.spend("fetch_bytes", len(request.body) + len(answer.body))
+    session.budgets.spend("fetch_bytes", len(request.body) + len(answer.body), happened=True)
     fetching.shown.append(_shown(request, given, sent=True) | {"status": answer.status})
     return _told(session, number, answer)
 
@@ -99,10 +99,12 @@ def _request(session: Session, given: dict[str, Any]) -> Request:
         redirect = Redirect(given["redirect"] or "follow")
     except ValueError:
         raise bad_request("redirect is follow, error or manual") from None
-    left = session.budgets.left("fetch_bytes")
+    left = session.budgets.left("fetch_bytes") - len(body)
+    if left < 1:
+        session.budgets.spend("fetch_bytes", len(body) + 1)
     return Request(
         method, url, checked(given["headers"]), body, redirect, allowed=session.grants.of_fetch, payer=session.tenant_id,
-        most_body=max(1, min(MOST_BODY, left - len(body))),
+        most_body=max(1, min(MOST_BODY, left)),
     )  # fmt: skip
 
 

@@ -64,6 +64,7 @@ class Fetching:
     moved_bytes: int = 0
     bodies: dict[int, "Part"] = field(default_factory=dict)
     under_way: dict[int, asyncio.Task[Answer]] = field(default_factory=dict)
+    lost: Callable[[int], None] = lambda _moved: None
     _known: dict[str, Answer] | None = None
     _asked: Counter[str] = field(default_factory=Counter)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
@@ -100,6 +101,7 @@ class Fetching:
                 answer = redacted(await self.send(request))
             except NoAnswer as none:
                 self.moved_bytes += none.moved_bytes
+                self.lost(none.moved_bytes)
                 _log.info(
                     "%s %s of tenant %s: %s: %s", request.method, request.url, self.tenant_id, none.code, none.reason
                 )

@@ -15,6 +15,7 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.ledger.secrets import Opened
 from lodger.engine.policy.grants import Grants
 from lodger.engine.vault.redaction import Redactor
+from lodger.sandbox.limits import Limits
 
 T = TypeVar("T")
 
@@ -38,12 +39,16 @@ class Asks(Protocol):
 class Spends(Protocol):
     """The attempt's budgets."""
 
-    def spend(self, name: str, amount: int = 1) -> None:
-        """Draw on a budget, or refuse."""
+    def spend(self, name: str, amount: int = 1, *, happened: bool = False) -> None:
+        """Draw on a budget, or refuse; what has ``happened`` counts either way."""
         ...
 
     def left(self, name: str) -> int:
         """Give what remains."""
+        ...
+
+    def rows(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Give all of them as scripts see them."""
         ...
 
 
@@ -77,6 +82,7 @@ class Session:
         opens: gives values of secrets; redactor: knows those that the script was given.
         consumer: whose place in a feed this run moves on: its schedule's, or its script's when it has none.
         numbers: takes keys that a database makes from it.
+        limits: of its process; ``storage``: what its tenant may store and stores.
     """
 
     tenant_id: str
@@ -95,6 +101,8 @@ class Session:
     redactor: Redactor
     consumer: str = ""
     numbers: Numbers | None = None
+    limits: Limits = field(default_factory=Limits)
+    storage: tuple[int, int] | None = None
     stock: dict[TableDataset, list[int]] = field(default_factory=dict)
 
     async def number(self, rows: TableDataset, of: int = 1) -> int | None:

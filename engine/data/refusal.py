@@ -1,5 +1,8 @@
 """What a script is told when a call of its cannot be done: a stable code and a sentence, never Python text, SQL or a path."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from lodger.sandbox.outcome import Outcome
 
 
@@ -10,13 +13,17 @@ class CallRefused(Exception):
         code: stable machine name, ``snake_case``.
         message: one sentence for the author of the script. It may quote what the script itself said, nothing else.
         outcome: how the attempt ends when the script lets the error pass; None leaves it a script error.
+        details: JSON-able, what a program may want of it.
     """
 
-    def __init__(self, code: str, message: str, *, outcome: Outcome | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, *, outcome: Outcome | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.outcome = outcome
+        self.details = details
 
 
 def bad_request(message: str) -> CallRefused:

@@ -7,14 +7,14 @@ from sqlalchemy import Connection, bindparam, case, select, update
 
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.schema.scheduling import actions, is_startable, tenants, usage_days
+from lodger.engine.ledger.usage import DAY_US
 from lodger.engine.policy.allowance import Used, exhausted
 
-DAY_US = 86_400_000_000
 #: Most waiting actions that one claim ends for a tenant.
 MOST = 1000
 
 _spent = (
-    select(tenants.c.id, tenants.c.limits, usage_days.c.runs, usage_days.c.cpu_us, usage_days.c.mails)
+    select(tenants.c.id, tenants.c.limits, usage_days.c.runs, usage_days.c.cpu_us)
     .join_from(tenants, usage_days, usage_days.c.tenant_id == tenants.c.id)
     .where(usage_days.c.day == bindparam("day"), tenants.c.id.in_(bindparam("tenants", expanding=True)))
 )
@@ -27,8 +27,8 @@ def used_up(books: Books, connection: Connection, tenant_ids: Iterable[str], now
         return {}
     rows = connection.execute(_spent, {"day": now_us // DAY_US, "tenants": wanted})
     found = {}
-    for tenant, limits, runs, cpu_us, mails in rows:
-        reason = exhausted(books.sources.allowance(limits), Used(runs, cpu_us, mails))
+    for tenant, limits, runs, cpu_us in rows:
+        reason = exhausted(books.sources.allowance(limits), Used(runs, cpu_us))
         if reason is not None:
             found[tenant] = reason
     return found

@@ -5,15 +5,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.ledger import turns as turn
+from lodger.engine.ledger import usage
 from lodger.engine.ledger.books import Books, loaded
-from lodger.engine.ledger.budgets import DAY_US, end_waiting
+from lodger.engine.ledger.budgets import end_waiting
 from lodger.engine.ledger.candidates import Line, candidates, running
 from lodger.engine.ledger.expiry import expire
 from lodger.engine.ledger.many import UpdateMany
 from lodger.engine.ledger.records import AnyRow
+from lodger.engine.ledger.schema.data import storage
 from lodger.engine.ledger.schema.nodes import nodes
 from lodger.engine.ledger.schema.scheduling import (
     actions,
@@ -46,12 +48,12 @@ _home = turns.alias("home")
 _queue = (
     select(
         turns.c.tenant_id, turns.c.requires, turns.c.cap, tenants.c.limits, tenants.c.grants, turns.c.served_us,
-        func.coalesce(usage_days.c.runs, 0).label("runs"), func.coalesce(usage_days.c.cpu_us, 0).label("cpu_us"),
-        func.coalesce(usage_days.c.mails, 0).label("mails"),
+        *(usage_days.c[name] for name in usage.COLUMNS), storage.c.kept_bytes, storage.c.history_bytes,
     )
     .join_from(turns, tenants, tenants.c.id == turns.c.tenant_id)
     .join(_home, (_home.c.tenant_id == turns.c.tenant_id) & (_home.c.requires == ""))
     .outerjoin(usage_days, (usage_days.c.tenant_id == turns.c.tenant_id) & (usage_days.c.day == bindparam("day")))
+    .outerjoin(storage, storage.c.tenant_id == turns.c.tenant_id)
     .where(
         turns.c.requires == bindparam("one"),
         turns.c.startable_at <= bindparam("now"),
@@ -128,7 +130,7 @@ def _left(books: Books, connection: Connection, terms: dict[str, AnyRow], now_us
     at_work = running(connection, terms)
     left: dict[str, int] = {}
     for tenant, row in terms.items():
-        allowed, used = books.sources.allowance(row.limits), Used(row.runs, row.cpu_us, row.mails)
+        allowed, used = books.sources.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)
         reason = exhausted(allowed, used)
         if reason is not None:
             end_waiting(connection, tenant, reason, now_us)
@@ -150,7 +152,7 @@ def _looked_at(books: Books, room: Room, tenant_limits: str, most: int) -> int:
 def _line(connection: Connection, lease: Lease, most: int, now_us: int) -> Sequence[Any]:
     """Lock and give whose turn it is, least recently served first; what another transaction works on is passed by."""
     required, bound = turn.fitting(connection, lease.labels)
-    values = {"now": now_us, "free": most, "day": now_us // DAY_US, "bound": bound}
+    values = {"now": now_us, "free": most, "day": now_us // usage.DAY_US, "bound": bound}
     found: list[Any] = []
     for one in required:
         found += connection.execute(_queue, values | {"one": one}).all()
@@ -252,6 +254,7 @@ def _described(
     sources = books.sources.versions(connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows})
     _be_patient(books, connection, rows, sources, now_us)
     ahead: dict[str, tuple[int, ...]] = {}
+    days = {tenant: usage.today(books, terms[tenant]) for tenant in {row.tenant_id for row in rows}}
     claims = []
     for row in rows:
         key = (row.tenant_id, row.schedule_id, row.revision)
@@ -264,6 +267,7 @@ def _described(
         if row.step > 0:
             params = row.handed
         wishes = revision.limits_of(row.step) if revision else None
+        tenant, today = terms[row.tenant_id], days[row.tenant_id]
         claims.append(
             Claim(
                 action_id=row.id,
@@ -289,10 +293,11 @@ def _described(
                 last_result=loaded(last[2]),
                 last_start_us=last[3],
                 last_node=last[4],
-                grants=books.sources.grants(
-                    terms[row.tenant_id].grants, source.grants, revision.grants if revision else None
-                ),
-                limits=books.sources.limits(terms[row.tenant_id].limits, wishes),
+                grants=books.sources.grants(tenant.grants, source.grants, revision.grants if revision else None),
+                limits=books.sources.limits(tenant.limits, wishes),
+                budgets=books.sources.budgets(tenant.limits, wishes),
+                day=today.limited,
+                storage=(today.allowed.storage_bytes, (tenant.kept_bytes or 0) + (tenant.history_bytes or 0)),
                 tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,
             )
         )

@@ -13,12 +13,14 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import fetches, seals, turns, wakes
 from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.ceilings import Ceilings
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.database import told_of
 from lodger.engine.ledger.endings import Ending, Settled, settle
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import actions, is_running
 from lodger.engine.ledger.seals import Sealed
+from lodger.engine.ledger.usage import Warned
 from lodger.engine.node.executor import Claim, Finished
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -34,12 +36,14 @@ class Committed:
     Attributes:
         sealed: attempts that are to be finished in a database of the platform's.
         waiting: claims that could not be written yet, because somebody holds what they write; they still run.
+        warned: tenants that have used four fifths of a budget of the day.
     """
 
     settled: tuple[Settled, ...]
     lost: tuple[Claim, ...]
     sealed: tuple[Sealed, ...] = ()
     waiting: tuple[Claim, ...] = ()
+    warned: tuple[Warned, ...] = ()
 
 
 _mine = (
@@ -76,13 +80,16 @@ def commit(
     lost: list[Claim] = []
     sealed: list[Sealed] = []
     waiting: list[Claim] = []
+    warned: list[Warned] = []
+    ceilings = Ceilings(books, connection, now_us)
+    ceilings.look(batch)
     for claim, finished in batch:
         row = held.pop(claim.action_id, None)
         if row is None or row.attempt != claim.attempt or claim.lease_epoch != lease.epoch:
             lost.append(claim)
             continue
         try:
-            made = _written(books, connection, row, claim, finished, apply_effects, now_us)
+            made = _written(books, connection, ceilings, row, claim, finished, apply_effects, now_us)
         except NotYet as held_up:
             if claim.action_id not in tired:
                 waiting.append(claim)
@@ -93,15 +100,18 @@ def commit(
         fetches.settle(connection, claim, finished.fetched, outcome)
         if isinstance(made, Sealed):
             sealed.append(made)
+            ceilings.held(claim)
         else:
+            if outcome is Outcome.OK:
+                ceilings.let(claim, finished)
             endings.append(made)
     turns.refresh(connection, {each.tenant_id for each in sealed})
-    settled = settle(books, connection, endings, now_us)
+    settled = settle(books, connection, endings, now_us, warned)
     _follow_up(books, connection, batch, settled, now_us)
     fetches.forget(
         connection, [each for each in settled if each.retry_at_us is None and each.outcome in fetches.REPEATED]
     )
-    return Committed(tuple(settled), tuple(lost), tuple(sealed), tuple(waiting))
+    return Committed(tuple(settled), tuple(lost), tuple(sealed), tuple(waiting), tuple(warned))
 
 
 def _follow_up(
@@ -125,6 +135,7 @@ def _follow_up(
 def _written(
     books: Books,
     connection: Connection,
+    ceilings: Ceilings,
     row: AnyRow,
     claim: Claim,
     finished: Finished,
@@ -135,10 +146,14 @@ def _written(
     if finished.outcome is not Outcome.OK or finished.journal is None or apply_effects is None or claim.dry_run:
         return _ending(row, finished)
     try:
+        ceilings.demand(claim, finished)
         with connection.begin_nested():
             if isinstance(finished.journal, Journal) and finished.journal.home is not None:
-                return seals.seal(books, connection, row, claim, finished, finished.journal.docket(), now_us)
+                made = seals.seal(books, connection, row, claim, finished, finished.journal.docket(), now_us)
+                ceilings.fit(claim, finished)
+                return made
             apply_effects(connection, claim, finished)
+            ceilings.fit(claim, finished)
     except NotApplied as refused:
         finished = replace(finished, outcome=refused.outcome, error=refused.as_error())
     except NotYet:
@@ -161,6 +176,8 @@ def _ending(row: AnyRow, finished: Finished) -> Ending:
         finished.logs,
         finished.usage,
         finished.effects,
+        spent=finished.spent,
+        drew=finished.drew,
     )
 
 
@@ -169,7 +186,9 @@ def our_fault(finished: Finished, error: Exception) -> Finished:
     if _late_rule(finished, error):
         return Finished(Outcome.EFFECT_REFUSED, error=ScriptError("EffectRefused", OF_THE_WHOLE), usage=finished.usage)
     said = f"the end of this run could not be written: {type(error).__name__}"
-    return Finished(Outcome.ENGINE_FAULT, error=ScriptError("EngineFault", said), usage=finished.usage)
+    return Finished(
+        Outcome.ENGINE_FAULT, error=ScriptError("EngineFault", said), usage=finished.usage, drew=finished.drew
+    )
 
 
 def _late_rule(finished: Finished, error: Exception) -> bool:

@@ -1,20 +1,20 @@
 """How an attempt's end changes its action: the one place where a running action gets its next state."""
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, update
 
-from lodger.engine.ledger import clocks, failures, hooks, serial, turns
+from lodger.engine.ledger import clocks, failures, hooks, lots, serial, storage, turns, usage
 from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.budgets import DAY_US
-from lodger.engine.ledger.many import UpdateMany, add_many, insert_many
+from lodger.engine.ledger.many import UpdateMany, insert_many
 from lodger.engine.ledger.pins import next_step
 from lodger.engine.ledger.records import AnyRow
-from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, usage_days
+from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts
+from lodger.engine.policy import budgets
 from lodger.engine.policy.retry import Retry, Tries, again
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Blame, Outcome
@@ -28,6 +28,9 @@ class Ending:
         row: the running action: tenant_id, id, schedule_id, revision, step, attempt, node_id, lease_epoch, started_us,
             tenant_faults, engine_faults, conflicts, steps, node_key.
         reason: a word for the action row when the outcome alone does not tell (suspended, superseded).
+        spent: what it used of its budgets, by name.
+        drew: it held a share of its tenant's day (:mod:`lodger.engine.ledger.lots`).
+        day: on which its effects count, days since 1970; None for the one on which it ends.
     """
 
     row: Any
@@ -38,6 +41,9 @@ class Ending:
     usage: Usage = Usage()  # noqa: RUF009 - frozen
     effects: tuple[dict[str, Any], ...] = ()
     reason: str | None = None
+    spent: Mapping[str, int] = field(default_factory=dict)
+    drew: bool = False
+    day: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +77,22 @@ class _Sheet:
     logged: list[dict[str, Any]] = field(default_factory=list)
     over: set[serial.Line] = field(default_factory=set)
     counted: list[tuple[str, str, bool]] = field(default_factory=list)
-    used: dict[tuple[str, int], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0]))
+    used: usage.Charges = field(default_factory=lambda: defaultdict(Counter))
+    stored: Counter[str] = field(default_factory=Counter)
+    held: list[tuple[str, str, int]] = field(default_factory=list)
 
 
-def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_us: int) -> list[Settled]:
-    """Store the ends of attempts and move their actions on; the caller has checked that it may (lease, state)."""
+def settle(
+    books: Books,
+    connection: Connection,
+    endings: Iterable[Ending],
+    now_us: int,
+    warned: list[usage.Warned] | None = None,
+) -> list[Settled]:
+    """Store the ends of attempts and move their actions on; the caller has checked that it may (lease, state).
+
+    ``warned`` is given those tenants whom this brought to four fifths of a budget of the day.
+    """
     endings = list(endings)
     if not endings:
         return []
@@ -88,7 +105,11 @@ def settle(books: Books, connection: Connection, endings: Iterable[Ending], now_
         connection.execute(_step_on, sheet.stepped)
     insert_many(connection, attempts, sheet.tried)
     insert_many(connection, attempt_logs, sheet.logged)
-    _charge(connection, sheet.used)
+    nearly = usage.charge(books, connection, sheet.used)
+    if warned is not None:
+        warned += nearly
+    lots.release(connection, sheet.held)
+    storage.grow(connection, sheet.stored)
     serial.release(connection, sheet.over)
     failed = failures.count(connection, sheet.counted)
     halted = {schedule for tenant, schedule in failed if clocks.halt_failing(books, connection, tenant, schedule)}
@@ -111,14 +132,15 @@ def _settled(books: Books, connection: Connection, sheet: _Sheet, ending: Ending
         ending = replace(ending, result=None)
     sheet.moved.append(_move(ending, state, due, faults, now_us))
     sheet.tried.append(_attempt(ending, now_us))
+    lines = None
     if ending.logs:
         lines = json.dumps([[line.level, line.text, line.us] for line in ending.logs])
         sheet.logged.append(_key(row) | {"lines": lines})
-    if outcome.blames is not Blame.ENGINE:
-        day = sheet.used[row.tenant_id, now_us // DAY_US]
-        day[0] += 1
-        day[1] += int(ending.usage.cpu_ms * 1000)
-        day[2] += _mails(ending)
+    tried = sheet.tried[-1]
+    sheet.stored[row.tenant_id] += storage.size(ending.result, tried["error"], tried["effects"], lines)
+    _count(sheet.used, ending, now_us)
+    if ending.drew or outcome is Outcome.WORKER_LOST:
+        sheet.held.append((row.tenant_id, row.id, row.attempt))
     if schedule is not None and due is None:
         sheet.over.add((row.tenant_id, schedule, row.node_key))
         counts = revision is not None and revision.conduct.pause_after and outcome.blames is not Blame.ENGINE
@@ -219,7 +241,7 @@ def _key(row: AnyRow) -> dict[str, Any]:
 
 
 def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
-    row, usage = ending.row, ending.usage
+    row, used = ending.row, ending.usage
     return _key(row) | {
         "node_id": row.node_id,
         "lease_epoch": row.lease_epoch,
@@ -228,30 +250,22 @@ def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
         "outcome": ending.outcome.value,
         "error": _error_text(ending.error),
         "effects": json.dumps(ending.effects, ensure_ascii=False) if ending.effects else None,
-        "cpu_us": int(usage.cpu_ms * 1000),
-        "wall_us": int(usage.wall_ms * 1000),
-        "memory_peak_bytes": usage.memory_peak_bytes,
-        "host_calls": usage.host_calls,
+        "cpu_us": int(used.cpu_ms * 1000),
+        "wall_us": int(used.wall_ms * 1000),
+        "memory_peak_bytes": used.memory_peak_bytes,
+        "host_calls": used.host_calls,
     }
 
 
-def _mails(ending: Ending) -> int:
-    """Recipients of the mails that this attempt put into the outbox."""
-    if ending.outcome is not Outcome.OK:
-        return 0
-    return sum(len(effect["to"]) for effect in ending.effects if effect.get("effect") == "mail")
-
-
-def charge(connection: Connection, tenant_id: str, now_us: int, *, cpu_us: int) -> None:
-    """Add one run with its CPU time to what a tenant has used today."""
-    _charge(connection, {(tenant_id, now_us // DAY_US): [1, cpu_us, 0]})
-
-
-def _charge(connection: Connection, used: dict[tuple[str, int], list[int]]) -> None:
-    if not used:
+def _count(used: usage.Charges, ending: Ending, now_us: int) -> None:
+    """Charge an attempt: what it used whatever became of it to the day it began on, what happens by its end to this one."""
+    row, outcome = ending.row, ending.outcome
+    if outcome.blames is Blame.ENGINE:
         return
-    rows = [
-        {"tenant_id": tenant, "day": day, "runs": runs, "cpu_us": cpu, "mails": mails}
-        for (tenant, day), (runs, cpu, mails) in sorted(used.items())
-    ]
-    add_many(connection, usage_days, ("tenant_id", "day"), rows)
+    good = outcome is Outcome.OK
+    spent = ending.spent or (budgets.of_effects(ending.effects) if good else {})
+    begun, today = row.started_us // usage.DAY_US, now_us // usage.DAY_US
+    used[row.tenant_id, today].update({"runs": 1, "cpu_us": int(ending.usage.cpu_ms * 1000)})
+    for name, amount in usage.counted(spent, applied=good).items():
+        of_end = today if ending.day is None else ending.day
+        used[row.tenant_id, of_end if budgets.BY_NAME[name].effect else begun][name] += amount

@@ -5,11 +5,12 @@ An epoch is never used twice: it moves when a node begins and when its lease is 
 still wants to commit under an old epoch changes nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, insert, or_, select, update
 
+from lodger.engine.ledger import lots
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.endings import Ending, Settled, settle
@@ -84,8 +85,8 @@ def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
     # Nodes before tenants, as everywhere: whoever rescues this node now is waited for.
     connection.execute(select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
     _lock_tenants(connection, *mine)
-    rows = connection.execute(select(actions.c.tenant_id, actions.c.id).where(*mine)).all()
-    give_back(connection, [(row.tenant_id, row.id) for row in rows])
+    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
+    give_back(connection, [(row.tenant_id, row.id, row.attempt) for row in rows])
     connection.execute(
         update(nodes)
         .where(nodes.c.id == lease.node_id, nodes.c.epoch == lease.epoch)
@@ -106,11 +107,12 @@ _give_back = (
 )
 
 
-def give_back(connection: Connection, rows: Iterable[tuple[str, str]]) -> None:
+def give_back(connection: Connection, rows: Sequence[tuple[str, str, int]]) -> None:
     """Make running actions ready again, as if they had not been claimed; the attempt number is not used again."""
-    keys = [{"tenant": tenant, "action": action} for tenant, action in rows]
+    keys = [{"tenant": tenant, "action": action} for tenant, action, _attempt in rows]
     if keys:
         connection.execute(_give_back, keys)
+        lots.release(connection, rows)
         refresh(connection, {key["tenant"] for key in keys})
 
 
@@ -120,7 +122,7 @@ def hand_back(connection: Connection, lease: Lease, attempts: Iterable[tuple[str
     _lock_tenants(connection, *mine)
     rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
     wanted = set(attempts)
-    give_back(connection, [(row.tenant_id, row.id) for row in rows if (row.id, row.attempt) in wanted])
+    give_back(connection, [tuple(row) for row in rows if (row.id, row.attempt) in wanted])
 
 
 def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:

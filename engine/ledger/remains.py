@@ -1,13 +1,14 @@
 """What a cancelled attempt leaves: its logs and what it used, written after its worker has died."""
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, update
 
+from lodger.engine.ledger import lots, storage, turns, usage
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.claims import Lease, holds
-from lodger.engine.ledger.endings import charge
 from lodger.engine.ledger.insertion import insert_absent
 from lodger.engine.ledger.schema.scheduling import attempt_logs, attempts
 from lodger.engine.node.executor import Claim, Finished
@@ -36,19 +37,30 @@ _complete = (
 
 
 def write(
-    books: Books, connection: Connection, lease: Lease, batch: Sequence[tuple[Claim, Finished]], now_us: int
+    books: Books,
+    connection: Connection,
+    lease: Lease,
+    batch: Sequence[tuple[Claim, Finished]],
+    now_us: int,
+    warned: list[usage.Warned] | None = None,
 ) -> list[Claim]:
-    """Complete the rows of these attempts; give those that had one. None without the lease under which they ran."""
+    """Complete the rows of these attempts; give those that had one. None without the lease under which they ran.
+
+    ``warned`` is given those tenants whom this brought to four fifths of a budget of the day.
+    """
     if not holds(connection, lease):
         return []
+    turns.lock(connection, {claim.tenant_id for claim, _finished in batch})
     found: list[Claim] = []
     logged = []
+    stored: Counter[str] = Counter()
+    charged: usage.Charges = defaultdict(Counter)
     for claim, finished in batch:
-        usage = finished.usage
+        ran = finished.usage
         key = {"k_tenant": claim.tenant_id, "k_action": claim.action_id, "k_step": claim.step, "k_n": claim.attempt,
                "k_node": lease.node_id, "k_epoch": claim.lease_epoch}  # fmt: skip
-        used = {"cpu": int(usage.cpu_ms * 1000), "wall": max(1, int(usage.wall_ms * 1000)),
-                "memory": usage.memory_peak_bytes, "calls": usage.host_calls}  # fmt: skip
+        used = {"cpu": int(ran.cpu_ms * 1000), "wall": max(1, int(ran.wall_ms * 1000)),
+                "memory": ran.memory_peak_bytes, "calls": ran.host_calls}  # fmt: skip
         if claim.lease_epoch != lease.epoch or connection.execute(_complete, key | used).rowcount != 1:
             continue
         found.append(claim)
@@ -56,6 +68,13 @@ def write(
             lines = json.dumps([[line.level, line.text, line.us] for line in finished.logs])
             logged.append({"tenant_id": claim.tenant_id, "action_id": claim.action_id, "step": claim.step,
                            "n": claim.attempt, "lines": lines})  # fmt: skip
-        charge(connection, claim.tenant_id, now_us, cpu_us=used["cpu"])
+            stored[claim.tenant_id] += storage.size(lines)
+        charged[claim.tenant_id, now_us // usage.DAY_US].update({"runs": 1, "cpu_us": used["cpu"]})
+        charged[claim.tenant_id, claim.started_us // usage.DAY_US] += usage.counted(finished.spent, applied=False)
     insert_absent(connection, attempt_logs, logged)
+    nearly = usage.charge(books, connection, charged)
+    if warned is not None:
+        warned += nearly
+    lots.release(connection, [(claim.tenant_id, claim.action_id, claim.attempt) for claim in found])
+    storage.grow(connection, stored)
     return found

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, delete, func, select, update
+from sqlalchemy import Connection, String, bindparam, case, cast, delete, exists, func, select, update
 
+from lodger.engine.ledger import lots, storage, turns
 from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.budgets import DAY_US
 from lodger.engine.ledger.records import AnyRow
-from lodger.engine.ledger.schema.data import fetches, kv
+from lodger.engine.ledger.schema.data import fetches, kv, outbox
 from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
+from lodger.engine.ledger.usage import DAY_US
 
 #: Rows that one transaction deletes at most: a tenant's backlog never holds the writer for long.
 MOST = 500
@@ -29,6 +30,13 @@ _last_done = (actions.c.state == "done") & (
     .correlate(actions)
     .scalar_subquery()
 )
+# What still waits to be sent is told by its action.
+_unsent = exists().where(
+    outbox.c.tenant_id == actions.c.tenant_id,
+    outbox.c.action_id == cast(actions.c.id, String),
+    outbox.c.state.in_(("queued", "sending")),
+)
+_dispensable = _over & ~func.coalesce(_last_done, False) & ~_unsent
 _columns = (actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.slot, actions.c.slot_to)
 _older = (
     select(*_columns)
@@ -36,9 +44,8 @@ _older = (
         actions.c.tenant_id == bindparam("tenant"),
         # Ids begin with the time they were made: what was made later cannot have ended before.
         actions.c.id < bindparam("horizon"),
-        _over,
         _ended < bindparam("before"),
-        ~func.coalesce(_last_done, False),
+        _dispensable,
     )
     .limit(MOST)
 )
@@ -46,11 +53,13 @@ _further = (
     select(*_columns)
     .where(
         actions.c.schedule_id == bindparam("schedule"),
-        _over,
         actions.c.id < bindparam("oldest"),
-        ~func.coalesce(_last_done, False),
+        _dispensable,
     )
     .limit(MOST)
+)
+_first = (
+    select(*_columns).where(actions.c.tenant_id == bindparam("tenant"), _dispensable).order_by(actions.c.id).limit(MOST)
 )
 _oldest = (
     select(actions.c.id)
@@ -65,7 +74,7 @@ def old(books: Books, connection: Connection, tenant_id: str, now_us: int) -> li
     """Give up to :data:`MOST` actions of a tenant that are over and are kept no longer; reads only.
 
     Of each schedule the newest ``retention_runs`` are kept, and of these what ended in the last ``retention_days``, and always
-    the last one that was done.
+    the last one that was done. While the tenant takes more than its ``storage_bytes``, the oldest go before their time.
     """
     limits = connection.scalar(select(tenants.c.limits).where(tenants.c.id == tenant_id))
     if limits is None:
@@ -82,7 +91,23 @@ def old(books: Books, connection: Connection, tenant_id: str, now_us: int) -> li
         if oldest is not None:
             rows = connection.execute(_further, {"schedule": schedule, "oldest": oldest}).all()
             found += [row for row in rows if row.id not in seen]
-    return found[:MOST]
+    return found[:MOST] or _too_much(connection, tenant_id, allowed.storage_bytes)
+
+
+def _too_much(connection: Connection, tenant_id: str, most_bytes: int) -> list[AnyRow]:
+    """Give the oldest actions without which a tenant takes no more than it may."""
+    over = storage.of_tenant(connection, tenant_id).total - most_bytes
+    if over <= 0:
+        return []
+    rows = connection.execute(_first, {"tenant": tenant_id}).all()
+    sizes = storage.of_actions(connection, tenant_id, [row.id for row in rows], messages=True)
+    found: list[AnyRow] = []
+    for row in rows:
+        if over <= 0:
+            break
+        found.append(row)
+        over -= sizes[row.id]
+    return found
 
 
 def first_id(us: int) -> str:
@@ -92,14 +117,20 @@ def first_id(us: int) -> str:
 
 
 def drop(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
-    """Delete these actions with their attempts and logs, and usage that is too old for any bill.
+    """Delete these actions with their attempts, logs and messages, and usage that is too old for any bill.
 
     Slots that are forgotten can never be backfilled, because nobody knows any more whether they ran.
     """
     if not rows:
         return
+    whose = sorted({row.tenant_id for row in rows})
+    turns.lock(connection, whose)
+    for tenant in whose:
+        gone = storage.of_actions(connection, tenant, [row.id for row in rows if row.tenant_id == tenant])
+        storage.grow(connection, {tenant: -gone.total()})
     keys = [{"tenant": row.tenant_id, "action": row.id} for row in rows]
     for table, column in (
+        (outbox, "action_id"),
         (fetches, "action_id"),
         (attempt_logs, "action_id"),
         (attempts, "action_id"),
@@ -118,8 +149,9 @@ def drop(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
             [{"k_tenant": tenant, "k_id": schedule, "slot": slot} for (tenant, schedule), slot in latest.items()],
         )
     day = now_us // DAY_US - USAGE_DAYS
-    for tenant in sorted({row.tenant_id for row in rows}):
+    for tenant in whose:
         connection.execute(delete(usage_days).where(usage_days.c.tenant_id == tenant, usage_days.c.day < day))
+    lots.forget(connection, whose, now_us // DAY_US - 1)
 
 
 _remember = (
@@ -147,6 +179,7 @@ def expired(connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]
 
 def drop_expired(connection: Connection, tenant_id: str, keys: Sequence[AnyRow], now_us: int) -> None:
     """Delete these keyed values, but what has been set anew meanwhile."""
+    turns.lock(connection, [tenant_id])
     mine = (kv.c.tenant_id == tenant_id, kv.c.scope == bindparam("k_scope"), kv.c.key == bindparam("k_key"))
     gone = delete(kv).where(*mine, kv.c.expires_us <= now_us)
     connection.execute(gone, [{"k_scope": row.scope, "k_key": row.key} for row in keys])

@@ -18,8 +18,9 @@ from lodger.engine.effects.abroad import Receipt
 from lodger.engine.effects.docket import Docket
 from lodger.engine.effects.effect import lags
 from lodger.engine.effects.errors import NotApplied
-from lodger.engine.ledger import turns, wakes
+from lodger.engine.ledger import lots, turns, usage, wakes
 from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.ceilings import effects_of
 from lodger.engine.ledger.endings import Ending, Settled, settle
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.data import sealed
@@ -70,17 +71,21 @@ def seal(
             attempt=made.attempt,
             docket=made.docket,
             own=codec.encode(own),
-            ended=_ended(claim, finished),
+            ended=_ended(claim, finished, now_us // usage.DAY_US),
             sealed_us=now_us,
             next_us=now_us + books.settings.lease_us,
         )
     )
     mine = (_a.tenant_id == made.tenant_id, _a.id == made.action_id)
     connection.execute(update(actions).where(*mine).values(state="sealed", deadline_us=None))
+    # What it will have written counts from now on, or others could write it too before this is settled.
+    due = effects_of(finished)
+    if due:
+        lots.hold(connection, made.tenant_id, made.action_id, made.attempt, now_us // usage.DAY_US, due)
     return made
 
 
-def _ended(claim: Claim, finished: Finished) -> str:
+def _ended(claim: Claim, finished: Finished, day: int) -> str:
     body = {
         "script": claim.script_name,
         "slot_us": claim.slot_us,
@@ -89,6 +94,8 @@ def _ended(claim: Claim, finished: Finished) -> str:
         "logs": [[line.level, line.text, line.us] for line in finished.logs],
         "usage": asdict(finished.usage),
         "effects": finished.effects,
+        "spent": dict(finished.spent),
+        "day": day,
     }
     return json.dumps(body, ensure_ascii=False)
 
@@ -134,6 +141,7 @@ class Finish:
     script: str
     slot_us: int | None
     next_us: int | None
+    warned: tuple[usage.Warned, ...] = ()
 
 
 def settled(
@@ -158,12 +166,14 @@ def settled(
     holds.release(connection, one.tenant_id, one.action_id)
     connection.execute(delete(sealed).where(_s.tenant_id == one.tenant_id, _s.action_id == one.action_id))
     ending = Ending(
-        row, finished.outcome, finished.result, finished.error, finished.logs, finished.usage, finished.effects
-    )
-    (made,) = settle(books, connection, [ending], now_us)
+        row, finished.outcome, finished.result, finished.error, finished.logs, finished.usage, finished.effects,
+        spent=body.get("spent", {}), drew=True, day=body.get("day"),
+    )  # fmt: skip
+    warned: list[usage.Warned] = []
+    (made,) = settle(books, connection, [ending], now_us, warned)
     if made.state == "done" and made.schedule_id is not None and lags(effect for _index, effect in own.effects):
         wakes.again(books, connection, made.tenant_id, made.action_id, made.schedule_id, now_us)
-    return Finish(made, finished, body["script"], body["slot_us"], body["next_us"])
+    return Finish(made, finished, body["script"], body["slot_us"], body["next_us"], tuple(warned))
 
 
 def _finished(body: dict[str, Any], receipt: Receipt) -> Finished:

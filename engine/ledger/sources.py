@@ -12,7 +12,7 @@ from lodger.engine.identity import OWNED, PLATFORM
 from lodger.engine.ledger.many import columns, unnested
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
-from lodger.engine.policy import grants
+from lodger.engine.policy import budgets, grants
 from lodger.engine.policy.allowance import Allowance
 from lodger.engine.policy.grants import Grants
 from lodger.engine.settings import Settings
@@ -95,6 +95,8 @@ class Sources:
             settings.mails_per_day,
             settings.retention_days,
             settings.retention_runs,
+            **{f"{name}_per_day": getattr(settings, f"{name}_per_day") for name in budgets.NAMES if name != "mails"},
+            storage_bytes=settings.storage_bytes,
         )
         self._granted = grants.parse(settings.grants.split())
         self._grants: OrderedDict[tuple[str | None, ...], Grants] = OrderedDict()
@@ -102,6 +104,7 @@ class Sources:
         self._versions: OrderedDict[VersionKey, Source] = OrderedDict()
         self._versions_bytes = 0
         self._limits: OrderedDict[tuple[str, str | None], Limits] = OrderedDict()
+        self._budgets: OrderedDict[tuple[str, str | None], dict[str, int]] = OrderedDict()
 
     def versions(self, connection: Connection, wanted: Iterable[VersionKey]) -> dict[VersionKey, Source]:
         """Give the content of each version."""
@@ -130,9 +133,23 @@ class Sources:
         kept = self._limits.get(key)
         if kept is None:
             given = {name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS}
-            kept = self._limits[key] = Limits(**given).lowered(json.loads(wishes) if wishes else {})
+            wished = json.loads(wishes) if wishes else {}
+            budgets.given(wished)
+            of_process = {name: value for name, value in wished.items() if name not in budgets.OF_ATTEMPT}
+            kept = self._limits[key] = Limits(**given).lowered(of_process)
             while len(self._limits) > KEPT:
                 self._limits.popitem(last=False)
+        return kept
+
+    def budgets(self, tenant_limits: str, wishes: str | None) -> dict[str, int]:
+        """Give every budget of an attempt: what the operator allows the tenant, lowered by what the schedule wishes."""
+        key = (tenant_limits, wishes)
+        kept = self._budgets.get(key)
+        if kept is None:
+            allowed, wished = (budgets.given(json.loads(text)) if text else {} for text in key)
+            kept = self._budgets[key] = budgets.lowered(allowed, wished)
+            while len(self._budgets) > KEPT:
+                self._budgets.popitem(last=False)
         return kept
 
     def grants(self, tenant_grants: str | None, *narrower: str | None) -> Grants:

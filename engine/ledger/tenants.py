@@ -19,6 +19,7 @@ from lodger.engine.ledger.schema.scheduling import actions, is_running, tenants
 from lodger.engine.ledger.schema.scheduling import turns as turn_rows
 from lodger.engine.ledger.sources import PROCESS_LIMITS, Sources
 from lodger.engine.ledger.stops import close_attempts
+from lodger.engine.policy import budgets
 from lodger.engine.policy.allowance import NAMES as ALLOWED
 from lodger.engine.policy.allowance import Allowance
 from lodger.engine.policy.labels import parse_labels, written
@@ -90,12 +91,13 @@ def create(
 
 def _checked(limits: dict[str, Any], sources: Sources) -> Allowance:
     Limits(**{name: value for name, value in limits.items() if name in PROCESS_LIMITS})
-    unknown = sorted(set(limits) - PROCESS_LIMITS - ALLOWED)
+    budgets.given(limits)
+    unknown = sorted(set(limits) - PROCESS_LIMITS - ALLOWED - budgets.OF_ATTEMPT)
     if unknown:
         raise InputError(
             "limit_unknown",
             f"there is no limit {unknown[0]!r}",
-            fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | ALLOWED)),
+            fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | ALLOWED | budgets.OF_ATTEMPT)),
         )
     return sources.allowance(json.dumps(limits))
 

@@ -6,10 +6,11 @@ Calls are answered one after another in the order of their arrival, so the journ
 
 import asyncio
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
@@ -28,9 +29,12 @@ from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects.journal import Journal
 from lodger.engine.identity import Identities
-from lodger.engine.node.budgets import Counters
+from lodger.engine.ledger.lots import Wish
+from lodger.engine.ledger.usage import DAY_US
+from lodger.engine.node.budgets import Counters, DayRoom, Share
 from lodger.engine.node.context import context_json
 from lodger.engine.node.executor import Claim
+from lodger.engine.policy.budgets import BY_NAME
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox.job import LogLine, Reply, ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -42,6 +46,14 @@ T = TypeVar("T")
 async def nobody(_tenant_id: str, _addresses: Collection[str]) -> Collection[str]:
     """Know none of a tenant's people."""
     return ()
+
+
+class Draws(Protocol):
+    """Gets shares of a tenant's day."""
+
+    async def __call__(self, wish: Wish, /) -> int:
+        """Give how much was had."""
+        ...
 
 
 class Attempt:
@@ -57,6 +69,8 @@ class Attempt:
         on_log: told every log line as it arrives.
         fetching: makes its requests; None where none may leave.
         opens: gives the tenant's secrets with their values.
+        draws: gets shares of the tenant's day; None where nobody counts that.
+        clock_us: tells what log lines about budgets are dated by.
         new_id: makes keys of new rows.
         numbers: takes keys from a database that makes them; None, and in a dry run, tokens stand for them.
     """
@@ -73,6 +87,8 @@ class Attempt:
         on_log: Callable[[Claim, LogLine], None] | None = None,
         fetching: Fetching | None = None,
         opens: Opens = none_known,
+        draws: Draws | None = None,
+        clock_us: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
         numbers: Numbers | None = None,
     ) -> None:
@@ -82,8 +98,24 @@ class Attempt:
         self.now_us = now_us
         consumer = claim.schedule_id or str(uuid.uuid5(uuid.NAMESPACE_OID, claim.script_name))
         self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets, consumer)
-        self.counters = Counters(budgets or {})
+        rooms = {} if draws is None else claim.day
+        self.counters = Counters(
+            {**claim.budgets, **(budgets or {})},
+            {
+                name: DayRoom(limit, used, limit - used if BY_NAME[name].effect else 0)
+                for name, (limit, used) in rooms.items()
+            },
+            self._nearly,
+        )
+        self.drew = False
+        #: Lines about budgets that are nearly used up, among the script's own; and which.
+        self.warnings: list[LogLine] = []
+        self.nearly: list[tuple[str, int, int]] = []
+        self._draws = draws
+        self._clock_us = clock_us or (lambda: now_us)
+        self._drawing = asyncio.Lock()
         self.fetching = fetching or Fetching(claim.tenant_id, claim.action_id, claim.step, dry=claim.dry_run)
+        self.fetching.lost = partial(self.counters.note, "fetch_bytes")
         self.redactor = Redactor()
         self.refused: CallRefused | None = None
         self._on_log = on_log
@@ -106,6 +138,8 @@ class Attempt:
             redactor=self.redactor,
             consumer=consumer,
             numbers=None if claim.dry_run else numbers,
+            limits=claim.limits,
+            storage=claim.storage,
         )
 
     async def _ask(self, read: Reads, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
@@ -130,7 +164,10 @@ class Attempt:
             return Reply(ok=True, json=wire.dump(await self._answer(name, arguments)))
         except CallRefused as refusal:
             self.refused = refusal
-            return Reply(ok=False, json=wire.dump({"code": refusal.code, "message": refusal.message}))
+            told: dict[str, Any] = {"code": refusal.code, "message": refusal.message}
+            if refusal.details is not None:
+                told["details"] = dict(refusal.details)
+            return Reply(ok=False, json=wire.dump(told))
 
     async def _answer(self, name: str, arguments: str) -> Any:  # noqa: ANN401 - any JSON value
         if self._over:
@@ -138,11 +175,48 @@ class Attempt:
         call = CALLS.get(name)
         if call is None:
             raise CallRefused("unknown_method", "there is no such call")
+        async with self._share("calls") as session:
+            session.budgets.spend("calls")
         if call.effect:
             self.counters.spend("bytes_written", len(arguments))
         given = read_arguments(call, arguments)
         demand(self.claim.grants, call, given, self.datasets)
-        return await HANDLERS[name](self._session, given)
+        async with self._share(*call.counts) as session:
+            return await HANDLERS[name](session, given)
+
+    @asynccontextmanager
+    async def _share(self, *names: str) -> AsyncIterator[Session]:
+        """Hold as much of the tenant's day as a call may use, before it uses it."""
+        counted = [name for name in names if name in self.counters.day and not BY_NAME[name].effect]
+        if not counted:
+            yield self._session
+            return
+        share = Share(self.counters, {name: BY_NAME[name].need for name in counted})
+        share.take()
+        try:
+            for name in counted:
+                if self.counters.lacking(name):
+                    async with self._drawing:
+                        await self._draw(name)
+            yield replace(self._session, budgets=share)
+        finally:
+            share.leave()
+
+    async def _draw(self, name: str) -> None:
+        lacking = self.counters.lacking(name)
+        if lacking and self._draws is not None:
+            claim, day = self.claim, self.claim.started_us // DAY_US
+            self.drew = True
+            lot = BY_NAME[name].lot
+            share = await self._draws(Wish(claim.tenant_id, claim.action_id, claim.attempt, day, name, lacking, lot))
+            self.counters.grant(name, lacking, share)
+
+    def _nearly(self, name: str, limit: int, used: int) -> None:
+        self.nearly.append((name, limit, used))
+        line = LogLine("warn", f"budget {name}: {used} of {limit} per attempt are used", self._clock_us())
+        self.warnings.append(line)
+        if self._on_log is not None:
+            self._on_log(self.claim, line)
 
     def log(self, line: LogLine) -> None:
         """See a line as it arrives; it is stored with the report."""

@@ -1,6 +1,7 @@
 """The seam between the ledger's claims and whatever runs them: real workers, a host handler, or nothing at all in a benchmark."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -34,6 +35,9 @@ class Claim:
         fetches: in a dry run every request leaves, not only those that change nothing.
         kind: what executes it: script, ping, host.
         fields: the typed params of its script, None for any JSON value.
+        budgets: most of each budget of the attempt, by name; what is absent has its default.
+        day: limit and use of each budget of the tenant's day that has a limit, as of the claim.
+        storage: limit and use of what the tenant's bytes may be, as of the claim.
     """
 
     action_id: str
@@ -64,6 +68,9 @@ class Claim:
     fetches: bool = False
     kind: str = "script"
     fields: tuple[Field, ...] | None = None
+    budgets: Mapping[str, int] = field(default_factory=dict)
+    day: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    storage: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,9 @@ class Finished:
         journal: the attempt's effects (:class:`lodger.engine.effects.journal.Journal`), None when it has none to apply.
         effects: JSON-able description of the journal for people, in call order; then of the requests that were made.
         fetched: what its requests were answered, for a run that repeats it.
+        spent: what it used of its budgets, by name.
+        drew: it holds a share of its tenant's day.
+        nearly: budgets of the attempt of which it used four fifths or more: name, limit, use.
     """
 
     outcome: Outcome
@@ -84,6 +94,9 @@ class Finished:
     journal: Any = None
     effects: tuple[dict[str, Any], ...] = ()
     fetched: tuple[Fetched, ...] = ()
+    spent: Mapping[str, int] = field(default_factory=dict)
+    drew: bool = False
+    nearly: tuple[tuple[str, int, int], ...] = ()
 
 
 class Stopped(asyncio.CancelledError):

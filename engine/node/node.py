@@ -6,7 +6,7 @@ import os
 import re
 import socket
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
 from lodger.engine.ledger.leases import Rescued
 from lodger.engine.ledger.seals import Finish
+from lodger.engine.ledger.usage import Warned
 from lodger.engine.node.archivist import Archivist
 from lodger.engine.node.committer import Committer
 from lodger.engine.node.couriers import Couriers
@@ -270,8 +271,13 @@ class Node:
                 self._couriers.poke(finished)
         self._counted(batch, committed)
         self.finisher.put(committed.sealed)
+        self.told_warned(committed.warned)
         if not self.engine.events.heard:
             return
+        for claim, finished in batch:
+            for name, limit, used in finished.nearly:
+                self.tell("budget", (claim.tenant_id, claim.schedule_id, claim.action_id), attempt=claim.attempt,
+                          budget=name, per="attempt", limit=limit, used=used)  # fmt: skip
         became = {(each.action_id, each.attempt): each for each in committed.settled}
         sealed = {(each.action_id, each.attempt) for each in committed.sealed}
         for claim, finished in batch:
@@ -290,10 +296,22 @@ class Node:
             if settled.paused:
                 self.tell("paused", whose, reason="failures")
 
+    def told_warned(self, warned: Iterable[Warned]) -> None:
+        """Tell who has used four fifths of a budget of the day; each is told once."""
+        for each in warned:
+            _log.warning(
+                "tenant %s has used %d of %d of today's budget %s", each.tenant_id, each.used, each.limit, each.budget
+            )
+            self.engine.events.tell(
+                Event("budget", self.clock.now_us(), each.tenant_id, None, None,
+                      {"budget": each.budget, "per": "day", "limit": each.limit, "used": each.used})
+            )  # fmt: skip
+
     def told_finish(self, done: Finish) -> None:
         """Tell how an attempt that was sealed ended, and let the dispatcher look."""
         each = done.settled
         self.dispatcher.nudge()
+        self.told_warned(done.warned)
         whose = (each.tenant_id, each.schedule_id, each.action_id)
         self.tell("finished", whose, script=done.script, state=each.state, outcome=each.outcome, attempt=each.attempt,
                   step=each.step, slot_us=done.slot_us, retry_at_us=each.retry_at_us, finished=done.finished,

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from lodger.engine.ledger import remains
+from lodger.engine.ledger.usage import Warned
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.service import Service
 
@@ -44,7 +45,10 @@ class Remains(Service):
         batch = list(self._waiting)
         if batch and lease is not None:
             now = self.clock.now_us()
-            written = await node.pen.write(partial(remains.write, node.books, lease=lease, batch=batch, now_us=now))
+            warned: list[Warned] = []
+            write = partial(remains.write, node.books, lease=lease, batch=batch, now_us=now, warned=warned)
+            written = await node.pen.write(write)
+            node.told_warned(warned)
             kept = {(claim.action_id, claim.attempt) for claim in written}
             for claim, finished in batch:
                 if (claim.action_id, claim.attempt) in kept:

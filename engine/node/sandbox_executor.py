@@ -29,6 +29,7 @@ from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim, Finished, Stopped
 from lodger.engine.node.host_walls import demanded, enclosure
 from lodger.engine.node.people import AskedPeople, StoredPeople
+from lodger.engine.node.till import Till
 from lodger.engine.vault.vault import Vault
 from lodger.engine.verbs.module_check import shelf_of
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
@@ -64,6 +65,7 @@ class SandboxExecutor:
         on_log: told every log line as it arrives.
         way_out: makes requests; stopped with the executor. None: none leave.
         vault: opens secrets; None: there are none.
+        till: gets shares of tenants' days; stopped with the executor. None: nobody counts them.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class SandboxExecutor:
         on_log: Callable[[Claim, LogLine], None] | None = None,
         way_out: WayOut | None = None,
         vault: Vault | None = None,
+        till: Till | None = None,
     ) -> None:
         self.pool = pool
         self._read = read
@@ -88,6 +91,7 @@ class SandboxExecutor:
         self._on_log = on_log
         self._way_out = way_out
         self._vault = vault
+        self._till = till
 
     @classmethod
     def of(cls, engine: "Engine", *, workers: int | None = None) -> Self:
@@ -112,6 +116,7 @@ class SandboxExecutor:
             people=None if engine.is_own is None else AskedPeople(reads, engine.is_own),
             way_out=WayOut(books.settings),
             vault=engine.vault,
+            till=Till(books),
         )
 
     async def start(self) -> None:
@@ -123,6 +128,8 @@ class SandboxExecutor:
         await self.pool.stop()
         if self._way_out is not None:
             self._way_out.stop()
+        if self._till is not None:
+            await self._till.close()
         if isinstance(self._read, ThreadReads):
             self._read.close()
 
@@ -139,6 +146,8 @@ class SandboxExecutor:
             people=self._people,
             on_log=self._on_log,
             fetching=self._fetching(claim),
+            draws=None if claim.dry_run else self._till,
+            clock_us=self._clock.now_us,
             opens=none_known if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
         )
@@ -227,12 +236,23 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
         outcome=outcome,
         result=redactor.json(report.result) if good else None,
         error=error,
-        logs=tuple(replace(line, text=redactor.text(line.text)) for line in report.logs) if redactor else report.logs,
+        logs=_merged(attempt, report),
         usage=report.usage,
         journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
         effects=tuple(redactor.value(effects)) if redactor else effects,
         fetched=tuple(attempt.fetching.fetched),
+        spent=attempt.counters.spent(),
+        drew=attempt.drew,
+        nearly=tuple(attempt.nearly),
     )
+
+
+def _merged(attempt: Attempt, report: Report) -> tuple[LogLine, ...]:
+    """Give the script's lines, redacted, with what was said of its budgets in between."""
+    lines, redactor = report.logs, attempt.redactor
+    if redactor:
+        lines = tuple(replace(line, text=redactor.text(line.text)) for line in lines)
+    return tuple(sorted((*lines, *attempt.warnings), key=lambda line: line.us)) if attempt.warnings else lines
 
 
 def effects_applier(clock: Clock) -> Callable[[Connection, Claim, Finished], None]:

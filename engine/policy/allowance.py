@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from lodger.engine.errors import InputError
+from lodger.engine.policy.budgets import BUDGETS, STORAGE, STORAGE_HELP
 
 RUNS = "budget_runs"
 CPU = "budget_cpu_s"
-MAILS = "budget_mails"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ ALLOWANCES: tuple[AllowanceSpec, ...] = (
     AllowanceSpec("min_interval_s", 1, 86_400 * 366, "least distance of two slots of a schedule, over all its rules"),
     AllowanceSpec("runs_per_day", 0, 1_000_000_000, "attempts a day; those that failed by our fault are not counted"),
     AllowanceSpec("cpu_s_per_day", 0, 1_000_000_000, "CPU time a day, looked at before each start"),
-    AllowanceSpec("mails_per_day", 0, 1_000_000_000, "recipients of mails a day, looked at before each start"),
+    *(AllowanceSpec(f"{spec.name}_per_day", 0, 1_000_000_000_000, f"{spec.help}, a day") for spec in BUDGETS),
+    AllowanceSpec(STORAGE, 0, 1 << 50, f"{STORAGE_HELP}; the oldest history goes first"),
     AllowanceSpec("retention_days", 1, 36_500, "how long actions that are over are kept"),
     AllowanceSpec("retention_runs", 1, 100_000_000, "how many actions that are over are kept of each schedule"),
 )
@@ -54,6 +55,20 @@ class Allowance:
     mails_per_day: int | None
     retention_days: int
     retention_runs: int
+    calls_per_day: int | None = None
+    queries_per_day: int | None = None
+    rows_read_per_day: int | None = None
+    rows_written_per_day: int | None = None
+    bytes_written_per_day: int | None = None
+    events_per_day: int | None = None
+    fetches_per_day: int | None = None
+    fetch_bytes_per_day: int | None = None
+    storage_bytes: int = 1 << 30
+
+    def of_day(self, name: str) -> int | None:
+        """Give the most of a budget (:mod:`lodger.engine.policy.budgets`) in a day, None for any number."""
+        most: int | None = getattr(self, f"{name}_per_day")
+        return most
 
     def instead(self, limits: Mapping[str, Any]) -> "Allowance":
         """Give this allowance with a tenant's own values, which may be higher or lower: the operator gave both.
@@ -83,7 +98,6 @@ class Used:
 
     runs: int = 0
     cpu_us: int = 0
-    mails: int = 0
 
 
 def exhausted(allowance: Allowance, used: Used) -> str | None:
@@ -92,8 +106,6 @@ def exhausted(allowance: Allowance, used: Used) -> str | None:
         return RUNS
     if allowance.cpu_s_per_day is not None and used.cpu_us >= allowance.cpu_s_per_day * 1_000_000:
         return CPU
-    if allowance.mails_per_day is not None and used.mails >= allowance.mails_per_day:
-        return MAILS
     return None
 
 

@@ -1,11 +1,15 @@
 """The verbs on tenants: customers of the platform."""
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any
 
-from lodger.engine.ledger import keys, pages, tenants, turns
+from lodger.engine.errors import InputError
+from lodger.engine.ledger import keys, pages, storage, tenants, turns, usage
 from lodger.engine.ledger.grants import encoded, encoded_people
 from lodger.engine.ledger.records import Page, Tenant
+from lodger.engine.ledger.usage import Account
+from lodger.engine.policy.budgets import STORAGE, STORAGE_HELP
 from lodger.engine.verbs.noun import UNCHANGED, Verbs
 
 # Inside the noun the word ``list`` is a verb.
@@ -105,6 +109,24 @@ class Tenants(Verbs):
             change.before(tenants.get(change.connection, tenant_id))
             return change.made(tenants.resume(self.books, change.connection, tenant_id, self._now_us))
 
+    def usage(self, tenant_id: str, since: date | str | None = None, until: date | str | None = None) -> Account:
+        """Give what a tenant used, by UTC day, and how far its budgets are used up; what failed by our fault is not counted.
+
+        Args:
+            since: the first day, like 2027-01-31; None for the oldest that is kept (400 days).
+            until: the last day; None for today.
+
+        Raises:
+            InputError: day_invalid, usage_range.
+        """
+        days = _day(since), _day(until)
+        with self.books.database.read() as connection:
+            tenants.get(connection, tenant_id)
+            kept = storage.of_tenant(connection, tenant_id)
+            (now,) = usage.of_day(self.books, connection, [tenant_id], self._now_us // usage.DAY_US).values()
+            stored = usage.BudgetRow(STORAGE, "tenant", now.allowed.storage_bytes, kept.total, STORAGE_HELP)
+            return Account(tuple(usage.of_tenant(connection, tenant_id, *days)), (*now.rows(), stored))
+
     def delete(self, tenant_id: str) -> None:
         """Delete a tenant with everything that is its own, for ever; that it was deleted stays in the platform's audit log."""
         with self._changing("tenants.delete", None, tenant_id) as change:
@@ -112,3 +134,12 @@ class Tenants(Verbs):
             change.before(tenants.get(change.connection, tenant_id))
             tenants.erase(change.connection, tenant_id)
             change.made(None, after={})
+
+
+def _day(given: date | str | None) -> date | None:
+    if given is None or isinstance(given, date):
+        return given
+    try:
+        return date.fromisoformat(given)
+    except ValueError:
+        raise InputError("day_invalid", f"{given!r} is no day", fix="such as 2027-01-31") from None

@@ -12,7 +12,6 @@ from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 
 DAY = 86_400
-MAIL = {"effect": "mail", "to": ["a@x", "b@x"], "subject": "s", "text": "t"}
 
 
 def spend(bench: Bench, number: int, finished: Finished = OK) -> list[str]:
@@ -29,7 +28,6 @@ def spend(bench: Bench, number: int, finished: Finished = OK) -> list[str]:
     [
         ({"runs_per_day": 3}, OK, 3, "budget_runs"),
         ({"cpu_s_per_day": 2}, Finished(Outcome.OK, usage=Usage(cpu_ms=700)), 3, "budget_cpu_s"),
-        ({"mails_per_day": 3}, Finished(Outcome.OK, effects=(MAIL,)), 2, "budget_mails"),
     ],
 )
 def test_a_slot_over_the_budget_is_skipped_with_the_reason_and_the_next_day_runs(

@@ -176,6 +176,27 @@ document_index = Table(
     Index("ix_lodger_document_index_words", "tenant_id", "collection", "path", "rank", "words"),
 )
 
+#: Shares of a tenant's day that running attempts hold (:mod:`lodger.engine.ledger.lots`).
+lots = Table(
+    "lodger_lots",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("budget", String(32), primary_key=True),
+    Column("day", Integer, primary_key=True),
+    Column("amount", BigInteger, nullable=False),
+)
+
+#: Bytes that each tenant takes; triggers on :data:`kv` and :data:`documents` keep ``kept_bytes`` (migration 0064).
+storage = Table(
+    "lodger_storage",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("kept_bytes", BigInteger, nullable=False),
+    Column("history_bytes", BigInteger, nullable=False),
+)
+
 #: All that a database needs for scripts to work on, without a ledger.
 TABLES = (
     kv, documents, webhooks, collection_indexes, document_index, outbox, sealed, holds, feeds.changes, feeds.forgotten, feeds.cursors,

@@ -367,4 +367,18 @@ usage_days = Table(
     Column("runs", Integer, nullable=False),
     Column("cpu_us", BigInteger, nullable=False),
     Column("mails", Integer, nullable=False, server_default="0"),
+    # The other budgets of the table (policy.budgets).
+    *(
+        Column(name, BigInteger, nullable=False, server_default="0")
+        for name in (
+            "calls",
+            "queries",
+            "rows_read",
+            "rows_written",
+            "bytes_written",
+            "events",
+            "fetches",
+            "fetch_bytes",
+        )
+    ),
 )

@@ -175,9 +175,11 @@ def test_six_at_once_and_twenty_in_all(desk: Desk) -> None:
 def test_bytes_are_counted_and_bounded(desk: Desk) -> None:
     desk.peer.paths["/"] = answer(b"x" * 1000)
     attempt = desk.attempt(budgets={"fetch_bytes": 2500})
-    told = [ask(attempt, "http.fetch", **asked(desk.peer.url(), id=number)) for number in range(3)]
-    assert [each if isinstance(each, str) else each["status"] for each in told] == [200, 200, "response_too_large"]
-    assert attempt.counters.used["fetch_bytes"] == 2000
+    told = [ask(attempt, "http.fetch", **asked(desk.peer.url(), id=number)) for number in range(4)]
+    said = [each if isinstance(each, str) else each["status"] for each in told]
+    assert said == [200, 200, "response_too_large", "budget_exceeded"]
+    assert attempt.counters.used["fetch_bytes"] > 3000, "what came of an answer that was broken off counts too"
+    assert len(desk.peer.asked) == 3
 
 
 def test_one_key_for_each_distinct_call_of_a_step_and_none_for_reading(desk: Desk) -> None:

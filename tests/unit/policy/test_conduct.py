@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.errors import InputError
-from lodger.engine.policy.allowance import ALLOWANCES, CPU, MAILS, RUNS, Allowance, Used, exhausted, runs_left
+from lodger.engine.policy.allowance import ALLOWANCES, CPU, RUNS, Allowance, Used, exhausted, runs_left
 from lodger.engine.policy.conduct import Conduct, Priority, parse_conduct, parse_priority
 from lodger.engine.policy.defaults import POLICIES
 
@@ -58,17 +58,15 @@ def test_nonsense_is_refused_with_the_way_out(wish: dict[str, object]) -> None:
     assert refused.value.fix
 
 
-@given(
-    runs=st.none() | counts, cpu=st.none() | counts, mails=st.none() | counts, used=st.tuples(counts, counts, counts)
-)
-def test_a_budget_is_exhausted_exactly_when_one_of_its_parts_is(
-    runs: int | None, cpu: int | None, mails: int | None, used: tuple[int, int, int]
+@given(runs=st.none() | counts, cpu=st.none() | counts, used=st.tuples(counts, counts))
+def test_nothing_starts_exactly_when_runs_or_cpu_time_are_used_up(
+    runs: int | None, cpu: int | None, used: tuple[int, int]
 ) -> None:
-    allowance = Allowance(2, 1000, 10_000, 100, 60, runs, cpu, mails, 30, 1000)
-    spent = Used(used[0], used[1] * 1_000_000, used[2])
+    allowance = Allowance(2, 1000, 10_000, 100, 60, runs, cpu, 0, 30, 1000)
+    spent = Used(used[0], used[1] * 1_000_000)
     over = [
         reason
-        for reason, most, much in zip((RUNS, CPU, MAILS), (runs, cpu, mails), used, strict=True)
+        for reason, most, much in zip((RUNS, CPU), (runs, cpu), used, strict=True)
         if most is not None and much >= most
     ]
     assert exhausted(allowance, spent) == (over[0] if over else None)

@@ -1,0 +1,311 @@
+"""Budgets of a day: exact however many nodes draw on them at once, charged to the right day, refused with the row that says so."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from typing import Any
+
+import pytest
+from tests.store.bench import Bench
+from tests.store.spending import Spender, fetch, mail, say
+
+from lodger.engine.clock import from_us
+from lodger.engine.errors import InputError, NotFound
+from lodger.engine.ledger import lots, remains, usage
+from lodger.engine.ledger.ceilings import Ceilings
+from lodger.engine.ledger.lots import Wish
+from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executor import Claim, Finished
+from lodger.sandbox.outcome import Outcome
+
+DAY = 86_400
+
+
+@pytest.fixture
+def spender(bench: Bench) -> Spender:
+    return Spender(bench)
+
+
+async def everything(attempt: Attempt) -> None:
+    await say(attempt, "db.insert", set="notes", values={"text": "x"})
+    await say(attempt, "kv.set", key="k", value=1)
+    await say(attempt, "kv.get", key="other")
+    await say(attempt, "db.find", set="notes")
+    await mail(attempt, "a@x.example", "b@x.example")
+    await say(attempt, "events.emit", name="order.paid", data=1)
+    await fetch(attempt, 1)
+
+
+ALL = {
+    "calls": 7,
+    "queries": 2,
+    "rows_read": 1,
+    "rows_written": 2,
+    "mails": 2,
+    "events": 1,
+    "fetches": 1,
+    "fetch_bytes": 5,
+}
+#: What had happened already when the run failed.
+GONE = {"calls": 7, "queries": 2, "rows_read": 1, "fetches": 1, "fetch_bytes": 5}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "charged"),
+    [(Outcome.OK, ALL), (Outcome.SCRIPT_ERROR, GONE), (Outcome.CANCELLED, GONE), (Outcome.ENGINE_FAULT, None)],
+)
+def test_what_a_run_used_is_charged_by_what_became_of_it(
+    spender: Spender, outcome: Outcome, charged: dict[str, int] | None
+) -> None:
+    spender.tenant()
+    (claim,) = spender.asked()
+    spender.through(claim, everything, outcome)
+    if charged is None:
+        assert spender.bench.engine.tenants.usage("acme").days == ()
+        return
+    found = spender.used()
+    assert (found.pop("bytes_written", None) is not None) is (outcome is Outcome.OK)
+    assert found == charged
+    (day,) = spender.bench.engine.tenants.usage("acme").days
+    assert (day.day, day.runs) == (from_us(spender.bench.clock.us).date(), 1)
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["one batch", "one after another"])
+@pytest.mark.parametrize(
+    ("limit", "play"),
+    [
+        ("mails", lambda attempt: mail(attempt, "a@x.example", "b@x.example")),
+        ("events", lambda attempt: emitted(attempt, 2)),
+        ("rows_written", lambda attempt: written(attempt, 2)),
+    ],
+)
+def test_what_was_free_when_each_began_is_not_used_twice(
+    spender: Spender, limit: str, play: Any, together: bool
+) -> None:
+    spender.tenant(**{f"{limit}_per_day": 5})
+    ends = [(claim, spender.run(claim, play)) for claim in spender.asked(4)]
+    for batch in [ends] if together else [[each] for each in ends]:
+        spender.end(*batch)
+    assert spender.used()[limit] == 4
+    over = [action for action in spender.bench.actions() if action.state == "failed"]
+    assert len(over) == 2
+    for action in over:
+        assert action.outcome is Outcome.CALL_LIMIT
+        assert action.error is not None
+        assert f"budget {limit} is 5 per day" in action.error.message
+        assert "4 used and 2 asked" in action.error.message
+        assert (action.error.file, action.error.line) == ("main.js", 3)
+    table = {"mails": "lodger_outbox", "events": "lodger_outbox", "rows_written": "lodger_kv"}[limit]
+    kept = spender.bench.scalar(f"SELECT count(*) FROM {table}")
+    assert kept == {"mails": 2, "events": 0, "rows_written": 4}[limit]
+
+
+async def emitted(attempt: Attempt, number: int) -> None:
+    for index in range(number):
+        assert await say(attempt, "events.emit", name="order.paid", data=index, line="main.js:3") is None
+
+
+async def written(attempt: Attempt, number: int) -> None:
+    for index in range(number):
+        await say(attempt, "kv.set", key=f"{attempt.claim.action_id} {index}", value=index, line="main.js:3")
+
+
+def test_without_the_look_at_the_commit_they_are(spender: Spender, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ceilings, "demand", lambda *_args: None)
+    spender.tenant(mails_per_day=5)
+    ends = [(claim, spender.run(claim, mail)) for claim in spender.asked(8)]
+    spender.end(*ends)
+    assert spender.used()["mails"] == 8
+
+
+def test_a_run_that_begins_when_a_budget_is_used_up_is_refused_at_the_call(spender: Spender) -> None:
+    spender.tenant(mails_per_day=1)
+    first, second = spender.asked(2)
+    spender.through(first, mail)
+    (third,) = spender.asked()
+    row = {"budget": "mails", "per": "day", "limit": 1, "used": 1, "asked": 1}
+    said: list[Any] = []
+
+    async def told(attempt: Attempt) -> None:
+        said.append(await mail(attempt))
+
+    spender.through(third, told)
+    assert said == [("budget_exceeded", row)]
+    spender.bench.commit(second)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_no_request_leaves_beyond_the_day_whoever_makes_it(
+    spender: Spender, guarded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not guarded:
+        monkeypatch.setattr(lots, "held", lambda *_args: {})
+    spender.tenant(fetches_per_day=7)
+    claims = spender.asked(4)
+    refused: list[Any] = []
+
+    async def busy(attempt: Attempt) -> None:
+        answers = await asyncio.gather(*(fetch(attempt, number) for number in range(4)))
+        refused.extend(found for found in answers if found != 200)
+
+    async def all_at_once() -> list[tuple[Claim, Finished]]:
+        return list(zip(claims, await asyncio.gather(*(spender.play(claim, busy) for claim in claims)), strict=True))
+
+    ends = asyncio.run(all_at_once())
+    if not guarded:
+        assert spender.sent > 7, "each took what all had"
+        return
+    assert spender.sent == 7
+    assert {code for code, _row in refused} == {"budget_exceeded"}
+    assert {(row["budget"], row["per"], row["limit"]) for _code, row in refused} == {("fetches", "day", 7)}
+    spender.end(*ends)
+    assert spender.used()["fetches"] == 7
+    assert spender.bench.scalar("SELECT count(*) FROM lodger_lots") == 0
+    (later,) = spender.asked()
+    spender.bench.clock.advance(DAY)
+    (tomorrow,) = spender.asked()
+    spender.through(tomorrow, busy)
+    assert spender.sent == 11
+    spender.bench.commit(later)
+
+
+def test_shares_drawn_by_many_threads_and_two_nodes_are_never_more_than_there_is(spender: Spender) -> None:
+    spender.tenant(fetches_per_day=100, queries_per_day=1000)
+    books, claims = spender.bench.engine.books, spender.asked(10)
+    day = spender.bench.clock.us // usage.DAY_US
+
+    def draw(claim: Claim) -> dict[str, int]:
+        had = {"fetches": 0, "queries": 0}
+        for _ in range(10):
+            wishes = [Wish("acme", claim.action_id, claim.attempt, day, name, 2, 5) for name in had]
+            with books.database.write() as connection:
+                for name, share in zip(had, lots.draw(books, connection, wishes), strict=True):
+                    had[name] += share
+        return had
+
+    with ThreadPoolExecutor(8) as threads:
+        drawn = list(threads.map(draw, claims))
+    assert sum(each["fetches"] for each in drawn) == 100
+    assert 200 <= sum(each["queries"] for each in drawn) <= 1000
+    assert spender.bench.scalar("SELECT sum(amount) FROM lodger_lots WHERE budget = 'fetches'") == 100
+
+
+def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> None:
+    bench = spender.bench
+    spender.tenant(fetches_per_day=1000)
+
+    def held() -> object:
+        return bench.scalar("SELECT coalesce(sum(amount), 0) FROM lodger_lots")
+
+    async def one(attempt: Attempt) -> None:
+        await fetch(attempt, 1)
+
+    done, failed, cancelled, lost, again = spender.asked(5)
+    ends = {claim.action_id: spender.run(claim, one) for claim in (done, failed, cancelled, lost, again)}
+    assert held() == 25
+    spender.end((done, ends[done.action_id]))
+    spender.end((failed, commits_fault(ends[failed.action_id])))
+    assert held() == 15
+    bench.engine.actions.cancel(cancelled.action_id)
+    assert held() == 15, "its node has not said yet what it used"
+    with bench.engine.books.database.write() as connection:
+        left = [(cancelled, ends[cancelled.action_id])]
+        assert remains.write(bench.engine.books, connection, bench.lease(), left, bench.clock.us)
+    assert held() == 10
+    with bench.engine.books.database.write() as connection:
+        remains_of = [(lost, ends[lost.action_id])]
+        assert remains.write(bench.engine.books, connection, bench.lease(), remains_of, bench.clock.us) == []
+    bench.clock.advance(1000)
+    bench.rescue()
+    assert held() == 0
+    assert spender.used()["fetches"] == 2
+    wish = Wish("acme", lost.action_id, lost.attempt, bench.clock.us // usage.DAY_US, "fetches", 1, 5)
+    with bench.engine.books.database.write() as connection:
+        assert lots.draw(bench.engine.books, connection, [wish]) == [0], "it is this attempt's no more"
+
+
+def commits_fault(ended: Finished) -> Finished:
+    from lodger.engine.ledger.commits import our_fault
+
+    return our_fault(ended, ValueError("x"))
+
+
+def test_over_midnight_each_thing_counts_on_the_day_it_happened_on(spender: Spender) -> None:
+    spender.tenant(fetches_per_day=10, mails_per_day=10)
+    bench = spender.bench
+    bench.clock.us = (bench.clock.us // usage.DAY_US + 1) * usage.DAY_US - 1_000_000
+    (claim,) = spender.asked()
+    ended = spender.run(claim, everything)
+    bench.clock.advance(2)
+    spender.end((claim, ended))
+    before, after = bench.engine.tenants.usage("acme").days
+    assert (before.runs, before.counts["fetches"], before.counts["mails"]) == (0, 1, 0)
+    assert (after.runs, after.counts["fetches"], after.counts["mails"]) == (1, 0, 2)
+
+
+def test_a_tenant_is_warned_once_at_four_fifths(spender: Spender) -> None:
+    spender.tenant(mails_per_day=10, fetches_per_day=5, runs_per_day=100)
+    warned = []
+
+    async def three(attempt: Attempt) -> None:
+        for number in range(3):
+            await mail(attempt)
+            await fetch(attempt, number)
+
+    for _ in range(3):
+        (claim,) = spender.asked()
+        warned += [(each.budget, each.limit, each.used) for each in spender.through(claim, three).warned]
+    assert warned == [("fetches", 5, 5), ("mails", 10, 9)]
+
+
+def test_usage_is_told_by_day_with_what_is_left(spender: Spender) -> None:
+    bench = spender.bench
+    spender.tenant(mails_per_day=10)
+    for _ in range(3):
+        (claim,) = spender.asked()
+        spender.through(claim, mail)
+        bench.clock.advance(DAY)
+    days = bench.engine.tenants.usage("acme").days
+    assert [each.runs for each in days] == [1, 1, 1]
+    assert bench.engine.tenants.usage("acme", days[1].day, str(days[1].day)).days == days[1:2]
+    assert bench.engine.tenants.usage("acme", since=days[2].day).days == days[2:]
+    (claim,) = spender.asked()
+    spender.through(claim, mail)
+    rows = {each.budget: each for each in bench.engine.tenants.usage("acme").budgets}
+    assert (rows["mails"].per, rows["mails"].used, rows["mails"].limit) == ("day", 1, 10)
+    assert rows["queries"].limit is None
+    assert (rows["storage_bytes"].per, rows["storage_bytes"].limit) == ("tenant", 1 << 30)
+    for wrong in ("yesterday", "2027-13-01"):
+        with pytest.raises(InputError, match="is no day"):
+            bench.engine.tenants.usage("acme", wrong)
+    with pytest.raises(InputError, match="after"):
+        bench.engine.tenants.usage("acme", date(2027, 1, 2), date(2027, 1, 1))
+    with pytest.raises(NotFound):
+        bench.engine.tenants.usage("nobody")
+
+
+def test_a_tenants_own_budgets_and_a_schedules_narrower_ones_reach_its_runs(spender: Spender) -> None:
+    bench = spender.bench
+    spender.tenant(queries=50, rows_read=20_000)
+    bench.engine.schedules.create(
+        "acme", "s", script="job", rules="every 60", limits={"queries": 7, "mails": 100_000, "cpu_ms": 100}
+    )
+    bench.clock.advance(60)
+    bench.tick()
+    (claim,) = bench.claim()
+    assert (claim.budgets["queries"], claim.budgets["rows_read"], claim.budgets["mails"]) == (7, 20_000, 100)
+    assert claim.limits.cpu_ms == 100
+    for wrong in ({"queries": -1}, {"queries": "many"}, {"fetches": True}):
+        with pytest.raises(InputError, match="limit"):
+            bench.engine.schedules.create("acme", "t", script="job", rules="every 60", limits=wrong)
+        with pytest.raises(InputError, match="limit"):
+            bench.engine.tenants.edit("acme", limits=wrong)
+
+
+def test_a_limit_that_is_lowered_while_a_run_is_under_way_holds_at_its_end(spender: Spender) -> None:
+    spender.tenant(mails_per_day=10)
+    (claim,) = spender.asked()
+    ended = spender.run(claim, mail)
+    spender.bench.engine.tenants.edit("acme", limits={"mails_per_day": 0})
+    spender.end((claim, ended))
+    assert [action.state for action in spender.bench.actions()] == ["failed"]

@@ -1,0 +1,139 @@
+"""Sealed runs and budgets: what such a run will have written counts from the moment it is sealed, on that day, until it is settled."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.databases.fixtures import postgres
+from tests.store.abroad import Abroad, call
+from tests.store.bench import Bench
+
+from lodger.engine.effects.abroad import Receipt
+from lodger.engine.ledger import ceilings, lots, storage, usage
+from lodger.engine.node.attempt import Attempt
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+
+DAY = 86_400
+
+
+@pytest.fixture
+def place(kind: str, tmp_path: Path) -> Iterator[str]:
+    """The platform's own database."""
+    if kind == "sqlite":
+        yield f"sqlite:///{tmp_path / 'shop.db'}"
+        return
+    name = postgres().database(empty=True)
+    yield postgres().url(name)
+    postgres().drop(name)
+
+
+@pytest.fixture
+def far(bench: Bench, place: str) -> Abroad:
+    made = Abroad(bench, place)
+    made.engine.tenants.edit("one", limits={"mails_per_day": 3})
+    return made
+
+
+def mails(number: int, key: str = "k", size: int = 1) -> Any:
+    async def play(attempt: Attempt) -> None:
+        await call(attempt, "db.increment", set="orders", id=2, amounts={"items": 1})
+        await call(attempt, "kv.set", key=key, value="x" * size)
+        for _ in range(number):
+            await call(attempt, "mail.send", to=["x@example.com"], subject="s", text="t", line="main.js:4")
+
+    return play
+
+
+def used(far: Abroad) -> list[tuple[int, int, int]]:
+    """By day: runs, mails, rows written."""
+    days = far.engine.tenants.usage("one").days
+    return [(each.runs, each.counts["mails"], each.counts["rows_written"]) for each in days]
+
+
+def state(far: Abroad, asked: str) -> str:
+    return far.engine.actions.get(asked).state
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_what_is_sealed_leaves_no_more_than_the_rest(
+    far: Abroad, guarded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not guarded:
+        monkeypatch.setattr(lots, "hold", lambda *_args: None)
+    first, second, third = far.ask(), far.ask(), far.ask()
+    _committed, one = far.seal(mails(2))
+    assert one is not None
+    assert used(far) == []
+    committed, two = far.seal(mails(2, "other"))
+    if not guarded:
+        assert two is not None, "both were sealed, and four mails will go out"
+        return
+    assert two is None
+    (ended,) = committed.settled
+    assert (ended.action_id, ended.outcome) == (second, Outcome.CALL_LIMIT)
+    error = far.engine.actions.get(second).error
+    assert error is not None
+    assert "budget mails is 3 per day" in error.message
+    assert "2 used and 2 asked" in error.message
+    assert error.line == 4
+    _committed, last = far.seal(mails(1, "third"))
+    assert last is not None
+    for each in (one, last):
+        far.settle(each, far.apply(each))
+    assert [state(far, asked) for asked in (first, third)] == ["done", "done"]
+    assert used(far) == [(3, 3, 4)]
+    assert far.bench.scalar("SELECT count(*) FROM lodger_lots") == 0
+
+
+def test_it_counts_on_the_day_it_was_sealed_on_however_late_it_is_settled(far: Abroad) -> None:
+    far.ask()
+    _committed, one = far.seal(mails(3))
+    assert one is not None
+    far.bench.clock.advance(DAY)
+    done = far.settle(one, far.apply(one))
+    assert done is not None
+    assert [(each.budget, each.used) for each in done.warned] == [("mails", 3)]
+    assert used(far) == [(0, 3, 2), (1, 0, 0)]
+    far.ask()
+    _committed, two = far.seal(mails(3))
+    assert two is not None, "today nothing was used"
+
+
+def test_what_could_not_be_applied_is_free_again(far: Abroad) -> None:
+    far.ask()
+    _committed, one = far.seal(mails(3))
+    assert one is not None
+    error = ScriptError("EffectRefused", "no")
+    far.settle(one, Receipt(Outcome.EFFECT_REFUSED, error))
+    assert used(far) == [(1, 0, 0)]
+    far.engine.actions.replay(far.bench.actions()[0].id)
+    _committed, two = far.seal(mails(3))
+    assert two is not None
+
+
+def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ceilings, "LARGEST", 64 * 1024)
+    far.engine.tenants.edit("one", limits={"storage_bytes": 100_000})
+    far.ask()
+    _committed, one = far.seal(mails(0, "a", 60_000))
+    assert one is not None
+    refused = far.ask()
+    committed, two = far.seal(mails(0, "b", 60_000))
+    assert two is None
+    (ended,) = committed.settled
+    assert (ended.action_id, ended.outcome) == (refused, Outcome.CALL_LIMIT)
+    error = far.engine.actions.get(refused).error
+    assert error is not None
+    assert "budget storage_bytes is 100000 per tenant" in error.message
+    far.settle(one, far.apply(one))
+    with far.engine.books.database.read() as connection:
+        assert storage.kept(connection, ["one"]) == {"one": len("a") + 60_002}
+
+
+def test_the_day_of_a_seal_is_what_the_ledger_keeps(far: Abroad) -> None:
+    far.ask()
+    far.seal(mails(1))
+    day = far.bench.scalar("SELECT day FROM lodger_lots WHERE budget = 'mails'")
+    assert day == far.bench.clock.us // usage.DAY_US

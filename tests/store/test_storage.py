@@ -1,0 +1,205 @@
+"""How many bytes a tenant takes: counted by the database itself, exact, refused beyond the limit; the oldest history goes first."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, delete, insert, text, update
+from tests.store.bench import Bench
+from tests.store.spending import Spender, mail, say
+
+from lodger.engine.ledger import ceilings, retention, storage
+from lodger.engine.ledger.migrations.upgrade import downgrade, upgrade
+from lodger.engine.ledger.schema.data import documents, kv
+from lodger.engine.ledger.storage import Stored
+from lodger.engine.node.attempt import Attempt
+from lodger.sandbox.job import LogLine, Usage
+from lodger.sandbox.outcome import Outcome
+
+PARTS = {
+    "kept": [("lodger_kv", "key", "value"), ("lodger_documents", "id", "body"), ("lodger_sealed", "docket", "own")],
+    "history": [
+        ("lodger_outbox", "payload"),
+        ("lodger_actions", "result"),
+        ("lodger_attempts", "error", "effects"),
+        ("lodger_attempt_logs", "lines"),
+    ],
+}
+
+
+@pytest.fixture
+def spender(bench: Bench) -> Spender:
+    return Spender(bench)
+
+
+def stored(bench: Bench, tenant: str = "acme") -> Stored:
+    with bench.engine.books.database.read() as connection:
+        return storage.of_tenant(connection, tenant)
+
+
+def weighed(bench: Bench, tenant: str = "acme") -> Stored:
+    """Count anew what the tables hold."""
+    with bench.engine.books.database.read() as connection:
+        found = {}
+        for part, tables in PARTS.items():
+            found[part] = 0
+            for table, *columns in tables:
+                where = f"FROM {table} WHERE tenant_id = :tenant"
+                for row in connection.execute(text(f"SELECT {', '.join(columns)} {where}"), {"tenant": tenant}):
+                    found[part] += sum(len(each.encode()) for each in row if each is not None)
+        return Stored(found["kept"], found["history"])
+
+
+def forget(bench: Bench) -> int:
+    with bench.engine.books.database.write() as connection:
+        rows = retention.old(bench.engine.books, connection, "acme", bench.clock.us)
+        retention.drop(connection, rows, bench.clock.us)
+    return len(rows)
+
+
+def setting(key: str, size: int) -> Callable[[Attempt], Any]:
+    async def play(attempt: Attempt) -> None:
+        await say(attempt, "kv.set", key=key, value="é" * size, line="main.js:2")
+
+    return play
+
+
+def test_whoever_writes_the_bytes_are_counted(bench: Bench) -> None:
+    dice = random.Random(7)
+    base = {"created_us": 1, "updated_us": 1}
+    with bench.engine.books.database.write() as connection:
+        for _ in range(300):
+            tenant, key = dice.choice(["acme", "other"]), f"ключ {dice.randrange(12)}"
+            value = dice.choice(["é", "x", "🌍"]) * dice.randrange(50)
+            _change(connection, dice.randrange(6), tenant, key, value, base)
+        rows = [
+            {"tenant_id": "acme", "collection": "many", "id": str(number), "body": "b" * number, **base}
+            for number in range(50)
+        ]
+        connection.execute(insert(documents), rows)
+        connection.execute(update(documents).where(documents.c.collection == "many").values(body="äb"))
+    for tenant in ("acme", "other"):
+        assert stored(bench, tenant) == weighed(bench, tenant)
+        assert stored(bench, tenant).kept > 0
+    with bench.engine.books.database.write() as connection:
+        connection.execute(delete(kv))
+        connection.execute(delete(documents))
+    assert stored(bench) == stored(bench, "other") == Stored(0, 0)
+
+
+def _change(connection: Connection, which: int, tenant: str, key: str, value: str, base: dict[str, int]) -> None:
+    mine = (kv.c.tenant_id == tenant, kv.c.key == key)
+    ours = (documents.c.tenant_id == tenant, documents.c.id == key)
+    if which in (0, 1):
+        connection.execute(delete(kv).where(*mine))
+        connection.execute(insert(kv).values(tenant_id=tenant, scope="", key=key, value=value, updated_us=1))
+    elif which == 2:
+        connection.execute(update(kv).where(*mine).values(value=value))
+    elif which == 3:
+        connection.execute(delete(documents).where(*ours))
+        connection.execute(insert(documents).values(tenant_id=tenant, collection="c", id=key, body=value, **base))
+    elif which == 4:
+        connection.execute(update(documents).where(*ours).values(body=value, id=key))
+    else:
+        connection.execute(delete(documents).where(*ours))
+
+
+def test_history_is_counted_and_goes_with_its_actions(spender: Spender) -> None:
+    bench = spender.bench
+    spender.tenant(retention_days=1)
+    for number in range(3):
+        (claim,) = spender.asked()
+        ended = spender.run(claim, mail if number else setting("k", 100))
+        from dataclasses import replace
+
+        spender.end((claim, replace(ended, logs=(LogLine("info", "ö" * 100, 1),), usage=Usage(1.0))))
+    (claim,) = spender.asked()
+    spender.through(claim, mail, Outcome.SCRIPT_ERROR)
+    there = stored(bench)
+    assert there == weighed(bench)
+    assert there.kept == 1 + 202
+    assert there.history > 600
+    rows = {each.budget: each for each in bench.engine.tenants.usage("acme").budgets}
+    assert rows["storage_bytes"].used == there.total
+    bench.clock.advance(3 * 86_400)
+    assert forget(bench) == 2, "what waits to be sent keeps its action"
+    assert stored(bench) == weighed(bench)
+    with bench.engine.books.database.write() as connection:
+        connection.exec_driver_sql("UPDATE lodger_outbox SET state = 'sent', next_at_us = NULL")
+    assert forget(bench) == 2
+    assert stored(bench) == weighed(bench) == Stored(203, 0)
+    assert bench.scalar("SELECT count(*) FROM lodger_outbox") == 0
+    bench.engine.tenants.delete("acme")
+    assert bench.scalar("SELECT count(*) FROM lodger_storage") == 0
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_what_would_not_fit_is_refused_and_what_removes_is_not(
+    spender: Spender, guarded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ceilings, "LARGEST", 64 * 1024 if guarded else 0)
+    spender.tenant(storage_bytes=2000)
+    claims = spender.asked(5)
+    plays = [setting("a", 400), setting("b", 400), setting("c", 400), setting("a", 1), setting("c", 400)]
+    spender.end(*((claim, spender.run(claim, play)) for claim, play in zip(claims, plays, strict=True)))
+    states = [spender.bench.engine.actions.get(claim.action_id).state for claim in claims]
+    if not guarded:
+        assert states == ["done"] * 5
+        assert stored(spender.bench).kept > 1600
+        return
+    assert states == ["done", "done", "failed", "done", "done"]
+    error = spender.bench.engine.actions.get(claims[2].action_id).error
+    assert error is not None
+    assert "budget storage_bytes is 2000 per tenant" in error.message
+    assert "remove some of it" in error.message
+    assert (error.file, error.line) == ("main.js", 2)
+    assert stored(spender.bench) == weighed(spender.bench)
+    spender.bench.engine.tenants.edit("acme", limits={"storage_bytes": 0})
+    remove, add = spender.asked(2)
+
+    async def away(attempt: Attempt) -> None:
+        await say(attempt, "kv.delete", key="a")
+
+    spender.through(remove, away)
+    spender.through(add, setting("d", 1))
+    assert [spender.bench.engine.actions.get(each.action_id).state for each in (remove, add)] == ["done", "failed"]
+
+
+def test_the_oldest_history_goes_before_what_scripts_keep(spender: Spender) -> None:
+    bench = spender.bench
+    spender.tenant(storage_bytes=1_000_000)
+    bench.engine.schedules.create("acme", "s", script="job", rules="every 60")
+    from dataclasses import replace
+
+    for number in range(8):
+        bench.clock.advance(60)
+        bench.tick()
+        (claim,) = bench.claim()
+        ended = spender.run(claim, setting(str(number), 50))
+        spender.end((claim, replace(ended, logs=(LogLine("info", "x" * 1000, 1),))))
+    assert forget(bench) == 0
+    limit = stored(bench).total - 2500
+    bench.engine.tenants.edit("acme", limits={"storage_bytes": limit})
+    oldest = [action.id for action in bench.actions()]
+    assert forget(bench) == 3
+    assert [action.id for action in bench.actions()] == oldest[3:]
+    assert stored(bench).total <= limit
+    assert stored(bench) == weighed(bench)
+    assert forget(bench) == 0
+    bench.engine.tenants.edit("acme", limits={"storage_bytes": 0})
+    assert forget(bench) == 4, "the last one that was done tells the next what it returned"
+    assert stored(bench).kept == weighed(bench).kept > 0
+
+
+def test_a_ledger_that_is_upgraded_knows_what_was_there(spender: Spender) -> None:
+    spender.tenant()
+    for play in (setting("k", 100), mail):
+        (claim,) = spender.asked()
+        spender.through(claim, play)
+    before = stored(spender.bench)
+    assert before == weighed(spender.bench)
+    with spender.bench.engine.books.database.write() as connection:
+        downgrade(connection, "0053")
+        upgrade(connection)
+    assert stored(spender.bench) == before
