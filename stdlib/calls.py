@@ -110,6 +110,7 @@ _CALLS = (
           "Makes a request at once; gives its answer with the first piece of its body.", apart=True),
     _call("http.more", "id:number from:number", "{next, text or bytes}", "fetch", "", "The next piece of a body.", apart=True),
     _call("secrets.read", "name:name", "string", "secret", "", "The value of a secret, where that is granted."),
+    _call("limits.get", "", "{attempt, day, tenant, process}", "", "", "What this run may use, has used and has left."),
     _call("http.abort", "id:number", "null", "fetch", "", "Breaks a request off.", apart=True),
 )  # fmt: skip
 

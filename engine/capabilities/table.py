@@ -1,6 +1,6 @@
 """The handlers of host calls by name: exactly those of ``lodger.stdlib.calls``. Nothing is ever looked up by attribute."""
 
-from lodger.engine.capabilities import changes, db_bulk, db_read, db_write, events, fetch, kv, mail, secrets
+from lodger.engine.capabilities import budgets, changes, db_bulk, db_read, db_write, events, fetch, kv, mail, secrets
 from lodger.engine.capabilities.session import Handler
 
 HANDLERS: dict[str, Handler] = {
@@ -13,4 +13,5 @@ HANDLERS: dict[str, Handler] = {
     **fetch.HANDLERS,
     **secrets.HANDLERS,
     **events.HANDLERS,
+    **budgets.HANDLERS,
 }

@@ -29,6 +29,7 @@ interface Run {
   readonly db: Db;
   readonly changes: typeof changes;
   readonly kv: Kv;
+  readonly limits: typeof limits;
   readonly mail: MailBox;
   readonly fetch: typeof fetch;
   readonly secrets: Secrets;

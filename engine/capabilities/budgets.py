@@ -1,0 +1,19 @@
+"""Host side of ``limits``: a run sees every budget that it is under, what of it is used and what is left."""
+
+from dataclasses import asdict
+from typing import Any
+
+from lodger.engine.capabilities.session import Session
+from lodger.engine.policy.budgets import STORAGE
+
+
+async def limits(session: Session, _given: dict[str, Any]) -> dict[str, Any]:
+    """Answer limits.get."""
+    tables: dict[str, Any] = dict(session.budgets.rows())
+    if session.storage is not None:
+        most, used = session.storage
+        tables["tenant"] = {STORAGE: {"limit": most, "used": used, "left": max(0, most - used)}}
+    return tables | {"process": asdict(session.limits)}
+
+
+HANDLERS = {"limits.get": limits}
