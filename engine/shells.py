@@ -78,6 +78,7 @@ class Tenants(Shell[tenants.Tenants]):
 
     create = Verb(tenants.Tenants.create)
     get = Verb(tenants.Tenants.get)
+    usage = Verb(tenants.Tenants.usage)
     list = Verb(tenants.Tenants.list)
     edit = Verb(tenants.Tenants.edit)
     suspend = Verb(tenants.Tenants.suspend)

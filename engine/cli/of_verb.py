@@ -7,7 +7,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -154,7 +154,7 @@ def _metavar(name: str, hint: Any) -> str | None:  # noqa: ANN401 - an annotatio
 
 
 def _is_json(name: str, hint: Any) -> bool:  # noqa: ANN401 - an annotation
-    plain = {str, int, float, bool, type(None), datetime}
+    plain = {str, int, float, bool, type(None), date, datetime}
     return name not in {"version", "delay", "schedule", *SEVERAL} and not set(_members(hint)) <= plain
 
 

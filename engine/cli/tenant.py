@@ -40,6 +40,7 @@ add(
     Command("create", "tenants.create", view=views.tenant),
     Command("list", "tenants.list", wrap="tenants"),
     Command("edit", "tenants.edit", view=views.tenant),
+    Command("usage", "tenants.usage", view=views.usage),
     Command("suspend", "tenants.suspend", view=views.tenant),
     Command("resume", "tenants.resume", view=views.tenant),
     Command(

@@ -69,6 +69,10 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("node", "name"), ("state", "state"), ("runs", lambda each: f"{each.running} of {each.slots}"), ("labels", _words("labels")),
         ("heard of", _when("seen_at")), ("version", "version"),
     ),
+    "BudgetRow": (
+        ("budget", "budget"), ("per", "per"), ("used", "used"),
+        ("limit", lambda each: "any" if each.limit is None else each.limit), ("what", "help"),
+    ),
     "Change": (("field", "field"), ("before", lambda each: compact(each.before)), ("after", lambda each: compact(each.after))),
 }  # fmt: skip
 
@@ -152,6 +156,20 @@ def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
 def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant
     """Show that a tenant is there, and how."""
     say(f"tenant {made.id} is {made.state}")
+
+
+def usage(found: Any) -> None:  # noqa: ANN401 - an Account
+    """Show what a tenant used by day, without what it never used, and how far its budgets are used up."""
+    names = sorted({name for each in found.days for name, amount in each.counts.items() if amount})
+    table(
+        ("day", "runs", "cpu_s", *names),
+        (
+            [str(each.day), each.runs, f"{each.cpu_s:.3f}", *(each.counts[name] for name in names)]
+            for each in found.days
+        ),
+    )
+    say("")
+    rows(found.budgets)
 
 
 def script_diff(diff: Any) -> None:  # noqa: ANN401 - a ScriptDiff

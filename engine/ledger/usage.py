@@ -55,7 +55,7 @@ class BudgetRow:
     budget: str
     per: str
     limit: int | None
-    used: float
+    used: int | float
     help: str
 
 

@@ -54,6 +54,7 @@ ROUTES: tuple[Route, ...] = (
     _route(f"GET {_T}", "tenants.get", VIEWER),
     _route(f"PATCH {_T}", "tenants.edit", OPERATOR),
     _route(f"DELETE {_T}", "tenants.delete", ADMIN, status=204),
+    _route(f"GET {_T}/usage", "tenants.usage", VIEWER),
     _route(f"POST {_T}/suspend", "tenants.suspend", OPERATOR),
     _route(f"POST {_T}/resume", "tenants.resume", OPERATOR),
     _route(f"GET {_T}/grants", "grants.list", VIEWER),

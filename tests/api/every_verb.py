@@ -24,6 +24,7 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
 
     tenants, scripts, schedules, actions = engine.tenants, engine.scripts, engine.schedules, engine.actions
     said("tenants.create", tenants.create("acme", "Acme", {"cpu_ms": 500}, people=["a@example.com"]))
+    said("tenants.usage", tenants.usage("acme"))
     said("tenants.edit", tenants.edit("acme", limits={"concurrent_runs": 3}))
     said("tenants.suspend", tenants.suspend("acme"))
     said("tenants.resume", tenants.resume("acme"))

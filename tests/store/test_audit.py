@@ -125,6 +125,7 @@ READS = {
     "secrets.list",
     "tenants.get",
     "tenants.list",
+    "tenants.usage",
     "tokens.get",
     "tokens.list",
     "webhooks.get",

@@ -1,0 +1,86 @@
+"""``limits()``, refused calls and warnings as scripts meet them, in real walls; what the command line tells of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.command import lodger
+from tests.e2e.test_scripts import result, run
+from tests.unit.data.shop import Shop
+
+from lodger.engine.policy.budgets import BUDGETS
+from lodger.engine.sync import Engine
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    made = Shop()
+    yield made
+    made.close()
+
+
+def test_a_script_sees_every_budget_and_what_it_has_used(shop: Shop) -> None:
+    found = result(
+        shop,
+        """export default async function ({ limits, kv, db }) {
+          const before = await limits();
+          await kv.set("k", 1);
+          await db.notes.find({});
+          return [before, await limits()];
+        }""",
+        budgets={"queries": 7},
+        storage=(1000, 400),
+    )
+    before, after = found
+    assert set(before["attempt"]) == {spec.name for spec in BUDGETS if spec.attempt is not None}
+    assert before["attempt"]["queries"] == {"limit": 7, "used": 0, "left": 7}
+    assert after["attempt"]["queries"] == {"limit": 7, "used": 1, "left": 6}
+    assert after["attempt"]["rows_written"] == {"limit": 1000, "used": 1, "left": 999}
+    assert before["tenant"] == {"storage_bytes": {"limit": 1000, "used": 400, "left": 600}}
+    assert before["process"]["cpu_ms"] == Limits().cpu_ms
+
+
+def test_a_refused_call_holds_the_row_of_the_table(shop: Shop) -> None:
+    found = result(
+        shop,
+        """export default async function ({ kv }) {
+          const told = [];
+          for (let n = 0; n < 4; n++) {
+            try { await kv.set("k" + n, n); } catch (error) { told.push([error.code, error.details, error.message]); }
+          }
+          return told;
+        }""",
+        budgets={"rows_written": 3},
+    )
+    ((code, details, message),) = found
+    assert code == "budget_exceeded"
+    assert details == {"budget": "rows_written", "per": "attempt", "limit": 3, "used": 3, "asked": 1}
+    assert "budget rows_written is 3 per attempt" in message
+
+
+def test_who_lets_it_pass_ends_by_it_with_its_line_and_was_warned(shop: Shop) -> None:
+    source = "export default async function ({ kv }) {\n  for (let n = 0; n < 9; n++)\n    await kv.set('k' + n, n);\n}"
+    ended = run(shop, source, budgets={"rows_written": 5})
+    assert ended.outcome is Outcome.CALL_LIMIT
+    assert ended.error is not None
+    assert ended.error.line == 3
+    assert ended.journal is None
+    assert [line.text for line in ended.logs] == ["budget rows_written: 4 of 5 per attempt are used"]
+    assert ended.nearly == (("rows_written", 5, 4),)
+
+
+def test_the_command_line_tells_what_a_tenant_used(tmp_path: Path) -> None:
+    ledger = tmp_path / "l.db"
+    with Engine.open(str(ledger)) as engine:
+        engine.tenants.create("acme", limits={"mails_per_day": 12})
+    told = lodger("tenant", "usage", "acme", "--db", ledger, "--json").json
+    rows = {each["budget"]: each for each in told["budgets"]}
+    assert told["days"] == []
+    assert {spec.name for spec in BUDGETS} | {"runs", "cpu_s", "storage_bytes"} == set(rows)
+    assert (rows["mails"]["limit"], rows["mails"]["used"], rows["queries"]["limit"]) == (12, 0, None)
+    shown = lodger("tenant", "usage", "acme", "--db", ledger).out
+    assert "recipients of mails" in shown
+    wrong = lodger("tenant", "usage", "acme", "--since", "yesterday", "--db", ledger, "--json")
+    assert (wrong.code, wrong.json["error"]["code"]) == (1, "day_invalid")
