@@ -51,11 +51,16 @@ def escape(
         )
     everything = of_the_sandbox() + of_the_engine() + (_own(extra) if extra is not None else ())
     chosen = tuple(case for case in everything if _wanted(case, classes, ids, wall))
+    if runtime is not None:
+        chosen = tuple(case for case in chosen if runtime in case.runtimes)
     if not chosen:
         raise Usage("no_case", "no case is left by these filters", fix="lodger escape --list")
     if listed:
         _list(chosen, as_json=as_json)
         return
+    for place in (html, junit):
+        if place is not None:
+            _writable(place)
     suite = _attack(chosen, (runtime,) if runtime else _RUNTIMES, matrix=matrix, quiet=as_json)
     _write(suite, html, junit)
     if as_json:
@@ -77,7 +82,17 @@ def _wanted(case: "Case", classes: list[str] | None, ids: list[str] | None, wall
         return False
     if ids and not any(case.id.startswith(text) for text in ids):
         return False
-    return wall is None or case.wall == wall
+    return wall is None or wall == case.wall or wall in {case.at(runtime).wall for runtime in case.runtimes}
+
+
+def _writable(place: Path) -> None:
+    """Find out before the attacks, not after them, that a report has no place."""
+    try:
+        with place.open("a", encoding="utf-8"):
+            pass
+    except OSError as problem:
+        why = problem.strerror or type(problem).__name__
+        raise Usage("not_writable", f"{place} cannot be written", why=why, fix="name another file") from None
 
 
 def _own(path: Path) -> "tuple[Case, ...]":
@@ -86,11 +101,21 @@ def _own(path: Path) -> "tuple[Case, ...]":
 
     if not path.is_file():
         raise Usage("file_missing", f"there is no file {str(path)!r}", fix="name a Python file that defines CASES")
-    found = runpy.run_path(str(path)).get("CASES")
+    try:
+        found = runpy.run_path(str(path)).get("CASES")
+    except Exception as problem:
+        why = f"{type(problem).__name__}: {problem}"
+        raise Usage(
+            "attacks_broken", f"{path} does not run", why=why, fix="docs/escape-suite.md shows one in ten lines"
+        ) from problem
     if not found:
         raise Usage(
             "no_cases", f"{path} defines no CASES", fix="CASES = [Case(…)]; docs/escape-suite.md shows one in ten lines"
         )
+    from lodger.sandbox.escape.case import Case
+
+    if wrong := [one for one in found if not isinstance(one, Case)]:
+        raise Usage("no_cases", f"CASES of {path} holds {wrong[0]!r:.80}, which is no Case", fix="CASES = [Case(…)]")
     return tuple(found)
 
 
@@ -162,13 +187,20 @@ def _list(cases: "Sequence[Case]", *, as_json: bool) -> None:
         write_json(
             {
                 "cases": [
-                    {"id": case.id, "class": case.number, "wall": case.wall, "mechanism": case.mechanism}
+                    {
+                        "id": case.id,
+                        "class": case.number,
+                        "wall": case.wall,
+                        "mechanism": case.mechanism,
+                        "runtimes": list(case.runtimes),
+                    }
                     for case in cases
                 ]
             }
         )
         return
-    table(("case", "wall", "mechanism"), [(case.id, case.wall, case.mechanism) for case in cases])
+    rows = [(case.id, " ".join(case.runtimes), case.wall, case.mechanism) for case in cases]
+    table(("case", "runtimes", "wall", "mechanism"), rows)
 
 
 def _show(suite: "Suite") -> None:
@@ -203,4 +235,4 @@ def _show_one(found: "Finding") -> None:
     say(f"          {found.evidence}")
     for note in found.notes:
         say(f"          {note}")
-    say(f"          again: lodger escape --case {case.id}")
+    say(f"          again: lodger escape --case {case.id} --runtime {found.runtime}")

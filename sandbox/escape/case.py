@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lodger.sandbox.escape.evidence import Trial, by_outcome
-from lodger.sandbox.escape.layers import Weakening, on_runtime
+from lodger.sandbox.escape.layers import LAYERS, Weakening, on_runtime
 from lodger.sandbox.job import Host, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -86,6 +86,10 @@ class Case:
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
             raise ValueError(f"case id {self.id!r} is not like B16-reverse")
+        if unknown := {self.wall, *self.behind} - set(LAYERS):
+            raise ValueError(
+                f"{self.id}: there is no layer {', '.join(sorted(unknown))}; lodger escape --list names them"
+            )
 
     @property
     def letter(self) -> str:
