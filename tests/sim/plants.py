@@ -73,6 +73,7 @@ class Plant:
 
 _REFRESH = r"UPDATE lodger_turns SET startable_at="
 _TAKE = r"UPDATE lodger_actions SET state=\?, node_id=\?, lease_epoch=\?, attempt="
+_FIRST = r"^SELECT lodger_actions\.tenant_id, lodger_actions\.id, .* AS rank .*$"
 _MOVE = r"UPDATE lodger_schedule_clock SET state=\?, next_at="
 _RELEASE = r"UPDATE lodger_actions SET held=\?"
 _ENDED = r"UPDATE lodger_actions SET due_at=\?, state="
@@ -88,6 +89,8 @@ _STEP = r"UPDATE lodger_actions SET script_id=\?, script_version=\?, step="
 def _without_gaps(insert: re.Match[str]) -> str:
     """Insert a row only when it is no gap."""
     columns = insert[1].split(", ")
+    if "slot_to" not in columns:
+        return insert[0]
     cells = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
     where = f"WHERE ?{columns.index('slot_to') + 1} IS NULL"
     return f"INSERT INTO lodger_actions ({insert[1]}) SELECT {cells} {where} ON CONFLICT DO NOTHING"
@@ -112,16 +115,16 @@ IN_THE_SQL = [
     ),
     Plant(
         "a claim takes what is held",
-        rf"({_TAKE}.*?)held = 0 AND (.*)$",
-        r"\1\2",
+        _FIRST,
+        lambda first: first[0].replace("held = 0 AND ", ""),
         1,
         "no service fails",
         shape=CROWDED,
     ),
     Plant(
         "a claim does not ask what is due",
-        rf"({_TAKE}.*?)lodger_actions.due_at <= \?",
-        r"\1(lodger_actions.due_at <= ? OR 1)",
+        _FIRST,
+        lambda first: first[0].replace("lodger_actions.due_at <= ?", "(lodger_actions.due_at <= ? OR 1)"),
         2,
         "nothing starts before",
     ),
