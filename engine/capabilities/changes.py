@@ -12,7 +12,7 @@ from lodger.engine.data.feed import START, Batch, Change, Position
 from lodger.engine.data.refusal import bad_request, denied
 from lodger.engine.effects import cursors
 from lodger.engine.effects.effect import Consumed
-from lodger.engine.effects.journal import Reading
+from lodger.engine.effects.known import Reading
 
 DEFAULT_LIMIT = 100
 MOST = 500

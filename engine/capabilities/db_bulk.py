@@ -15,9 +15,12 @@ from lodger.engine.data.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.evaluator import Row
 from lodger.engine.data.filters import And, Compare, Filter, Op, read_filter, read_order
 from lodger.engine.data.reader import Reader
-from lodger.engine.data.refusal import bad_request, denied
+from lodger.engine.data.refusal import CallRefused, bad_request, denied
 from lodger.engine.data.related import Company, fields_of
 from lodger.engine.effects.effect import Delete, Update, on_wire
+
+#: What the rows of one filter may weigh together, bytes.
+MOST_CHOSEN_BYTES = 8 * 1024 * 1024
 
 
 async def insert_many(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
@@ -66,7 +69,8 @@ async def upsert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         tree: Filter = And((Compare(rows.key, Op.EQ, wanted[rows.key.name]),))
     else:
         tree = read_filter(wanted, rows.lookup)
-    (found, *_) = [*await _first(session, rows, tree, 1), None]
+    some, _cut = await _first(session, rows, tree, 1)
+    (found, *_) = [*some, None]
     if found is None:
         row, said, token = await fresh(session, rows, values)
         session.budgets.spend("rows_written")
@@ -104,24 +108,32 @@ def _alike(rows: Dataset, asked: list[str] | None, values: dict[str, Any]) -> li
 
 
 async def _chosen(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
-    """Give the rows of a filter as this run sees them, within what it may still write."""
-    found = await _first(session, rows, tree, session.budgets.left("rows_written") + 1)
+    """Give the rows of a filter as this run sees them, within what it may still write.
+
+    Raises:
+        CallRefused: ``budget_exceeded``: too many, or ``too_large``: they are kept until the commit compares them.
+    """
+    found, cut = await _first(session, rows, tree, session.budgets.left("rows_written") + 1)
+    if cut:
+        raise CallRefused(
+            "too_large", f"these rows of {rows.name} are too large to be chosen by one filter; choose fewer"
+        )
     session.budgets.spend("rows_written", len(found))
     session.journal.saw(rows, found)
     return found
 
 
-async def _first(session: Session, rows: Dataset, tree: Filter, limit: int) -> list[Row]:
+async def _first(session: Session, rows: Dataset, tree: Filter, limit: int) -> tuple[list[Row], bool]:
     session.budgets.spend("queries")
     order = read_order(None, rows.lookup, rows.key)
     journal, left = session.journal, session.journal.untouched(rows)
     company, fields = Company(journal.written), tuple(fields_of(tree))
 
-    def ask(connection: Connection) -> list[Row]:
+    def ask(connection: Connection) -> tuple[list[Row], bool]:
         reader = Reader(connection, session.scope, journal.written)
-        committed = reader.page(rows, tree, order, limit, without=left)
+        committed, cut = reader.page(rows, tree, order, limit, without=left, most=MOST_CHOSEN_BYTES)
         dressed = dress(reader, company, journal.written(rows).values(), fields)
-        return journal.page(rows, tree, order, limit, None, committed, dressed)
+        return journal.page(rows, tree, order, limit, None, committed, dressed, cut=cut), cut
 
     return await session.read(ask, rows)
 

@@ -37,27 +37,28 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     journal, left = session.journal, session.journal.untouched(rows)
     company, fields = Company(journal.written), tuple(fields_of(tree))
 
-    def ask(connection: Connection) -> list[Row]:
+    def ask(connection: Connection) -> tuple[list[Row], bool]:
         reader = Reader(connection, session.scope, journal.written)
-        committed = reader.page(rows, tree, order, limit + 1, after=place, without=left)
+        committed, cut = reader.page(rows, tree, order, limit + 1, after=place, without=left)
         dressed = dress(reader, company, journal.written(rows).values(), fields)
-        found = journal.page(rows, tree, order, limit + 1, place, committed, dressed)
+        found = journal.page(rows, tree, order, limit + 1, place, committed, dressed, cut=cut)
         company.fetch(reader, ((each.target, _keys(found[:limit], each.link.name)) for each in included))
-        return found
+        return found, cut
 
-    found = await session.read(ask, rows)
+    found, cut = await session.read(ask, rows)
     shown: list[dict[str, Any]] = []
-    size = 0
+    # A process may be allowed less for one answer than a page has.
+    size, most = 0, min(PAGE_BYTES, session.fetching.frame_bytes // 2)
     for row in found[:limit]:
         made = on_wire(rows, row) | _company(session, company, included, row)
-        size += len(wire.dump(made))
-        if shown and size > PAGE_BYTES:
+        size += len(wire.dump(made).encode())
+        if shown and size > most:
             break
         shown.append(made)
     given_rows = found[: len(shown)]
     session.budgets.spend("rows_read", len(shown))
     session.journal.saw(rows, given_rows)
-    more = len(found) > len(shown)
+    more = cut or len(found) > len(shown)
     last = given_rows[-1] if given_rows else None
     return {"rows": shown, "cursor": write_cursor(rows.name, order, terms_of(order, last)) if more and last else None}
 

@@ -9,7 +9,7 @@ from lodger.engine.data import wire
 from lodger.engine.data.refusal import bad_request
 from lodger.engine.effects import kv_store
 from lodger.engine.effects.effect import KvAdd, KvSet
-from lodger.engine.effects.journal import Value
+from lodger.engine.effects.known import Value
 
 MOST_VALUE = 64 * 1024
 MOST_TTL_S = 366 * 86_400

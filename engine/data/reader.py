@@ -8,6 +8,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Integer,
+    Select,
     String,
     Text,
     and_,
@@ -23,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data import document_index, wire
+from lodger.engine.data import bounded, document_index, wire
 from lodger.engine.data.aggregate import MOST_GROUPS, Measure, Part, Parts, Wanted
 from lodger.engine.data.bytewise import Bytewise
 from lodger.engine.data.compiler import Compiler
@@ -71,9 +72,9 @@ class Reader:
         self.compiler = Compiler(self.dialect, self._related)
         self._touched = touched
 
-    def _ask(self, statement: Any) -> Any:
+    def _ask(self, statement: Select[Any], weighed: Sequence[int], most: int | None = None) -> tuple[list[Any], bool]:
         try:
-            return self.connection.execute(statement)
+            return bounded.taken(self.connection, statement, weighed, bounded.MOST_BYTES if most is None else most)
         except OperationalError as error:
             if any(sign in str(error.orig) for sign in _TOO_COMPLEX):
                 raise bad_request("the question is too complex for the database; ask in parts") from None
@@ -88,17 +89,36 @@ class Reader:
         *,
         after: Sequence[Any] | None = None,
         without: Untouched = (),
-    ) -> list[Row]:
-        """Give the first rows in order that satisfy the filter, stand after a place, and have none of these keys."""
+        most: int | None = None,
+    ) -> tuple[list[Row], bool]:
+        """Give the first rows in order that satisfy the filter, stand after a place, and have none of these keys.
+
+        Args:
+            most: bytes, None is as many as a page takes; two rows are given however large they are.
+
+        Returns:
+            The rows, and whether they are fewer than ``limit`` because they are so large.
+        """
         statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(*self._where(rows, tree))
         if after is not None:
             statement = statement.where(self.compiler.after(order, after))
         statement = self._without(statement, rows, without)
         statement = statement.order_by(*self.compiler.terms(order)).limit(limit)
-        return [_row(rows, raw) for raw in self._ask(statement)]
+        found, cut = self._ask(statement, bounded.wide(rows), most)
+        return [_row(rows, raw) for raw in found], cut
 
-    def rows(self, rows: Dataset, keys: Iterable[Any], *, lock: bool = False) -> dict[Any, Row]:
-        """Give the rows of these keys by key; with ``lock`` they stay as they are until the transaction ends."""
+    def rows(
+        self, rows: Dataset, keys: Iterable[Any], *, lock: bool = False, most: int | None = None
+    ) -> dict[Any, Row]:
+        """Give the rows of these keys by key.
+
+        Args:
+            lock: they stay as they are until the transaction ends.
+            most: bytes that they may have together.
+
+        Raises:
+            CallRefused: ``too_large``.
+        """
         found: dict[Any, Row] = {}
         wanted = list(keys)
         for start in range(0, len(wanted), _CHUNK):
@@ -107,7 +127,13 @@ class Reader:
             if lock:
                 # In the order of the keys, as everybody does; nothing on SQLite, whose writer holds the whole file.
                 statement = statement.order_by(column_of(rows.key, self.dialect)).with_for_update()
-            for raw in self._ask(statement):
+            weighed = () if most is None else bounded.wide(rows)
+            some, cut = self._ask(statement, weighed, most)
+            if cut:
+                raise CallRefused(
+                    "too_large", f"these rows of {rows.name} are too large to be given at once; ask for fewer"
+                )
+            for raw in some:
                 row = _row(rows, raw)
                 found[row[rows.key.name]] = row
         return found
@@ -131,7 +157,11 @@ class Reader:
         statement = self._without(statement, rows, without)
         if flat:
             statement = statement.group_by(*labelled[: len(flat)]).limit(MOST_GROUPS + 1)
-        found = self._ask(statement).all()
+        large = any(not isinstance(item, ColumnField) or bounded.is_wide(item.column) for item in wanted.group)
+        weighed = range(len(flat)) if large else ()
+        found, cut = self._ask(statement, weighed)
+        if cut:
+            raise CallRefused("too_large", "what the rows are grouped by is too large; group by less")
         if len(found) > MOST_GROUPS:
             raise CallRefused("too_many_groups", f"there are more than {MOST_GROUPS} groups; filter or group by less")
         result: Parts = {}

@@ -18,6 +18,8 @@ from lodger.engine.data.refusal import bad_request
 
 #: Most conditions of a filter that follow a key: each is a question of its own to the database.
 MOST = 20
+#: What the rows that come along may weigh together, bytes.
+MOST_BYTES = 8 * 1024 * 1024
 #: Whether a run may read a set.
 MayRead = Callable[[str], bool]
 #: The rows of a set that the run has written: how each looks to it, None when it has removed it.
@@ -92,7 +94,7 @@ class Company:
             known = self._touched(target)
             missing = {key for key in keys if key is not None} - known.keys() - self._read.get(target, {}).keys()
             if missing:
-                self._read.setdefault(target, {}).update(reader.rows(target, missing))
+                self._read.setdefault(target, {}).update(reader.rows(target, missing, most=MOST_BYTES))
 
     def of(self, target: TableDataset, key: Any) -> Row | None:
         """Give a row, None when there is none."""

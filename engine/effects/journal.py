@@ -5,14 +5,13 @@ at commit it must still hold its base. One that it wrote unseen must only still 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from lodger.engine.data.aggregate import Parts, Wanted, measured
+from lodger.engine.data.bounded import weight_of
 from lodger.engine.data.dataset import Dataset, TableDataset
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.evaluator import Row, matches, ordered, placed, terms_of
-from lodger.engine.data.feed import Position
 from lodger.engine.data.filters import Filter, Order
 from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.refusal import CallRefused, denied, not_found
@@ -32,11 +31,13 @@ from lodger.engine.effects.effect import (
     after,
     described,
 )
+from lodger.engine.effects.known import Reading, Rows, Touched, Value
 
 #: Keys that the database will make are stood for by whole numbers from here downwards, inside the journal only: what a
 #: script's numbers can hold, and no table's own keys come near.
 FIRST_TOKEN = -(2**53) + 2_000_000_000
-
+#: Bytes of rows that one attempt is given: they are kept, to be compared when it writes them.
+MOST_KEPT = 64 * 1024 * 1024
 
 #: Gives a row with more to be asked of it.
 Dress = Callable[[Row], Row]
@@ -45,61 +46,6 @@ Dress = Callable[[Row], Row]
 def undressed(row: Row) -> Row:
     """Give the row as it is."""
     return row
-
-
-@dataclass(slots=True)
-class Touched:
-    """A row that the journal writes.
-
-    Attributes:
-        base: as the attempt read it; None for a row that it inserts.
-        now: as its own reads see it; None once deleted.
-        checked: the commit compares ``base`` with what is there.
-        first: index of the first effect on it.
-        line: where the script first asked for it.
-        token: its key stands for one that the database will make.
-    """
-
-    base: Row | None
-    now: Row | None
-    checked: bool
-    first: int
-    line: str | None = None
-    token: bool = False
-
-
-@dataclass(slots=True)
-class Rows:
-    """What the journal knows of one set."""
-
-    seen: dict[Any, Row] = field(default_factory=dict)
-    touched: dict[Any, Touched] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Value:
-    """What the journal knows of one key of kv.
-
-    ``base`` is JSON text as read; ``known`` tells None from never read, ``shown`` that the script was given it.
-    """
-
-    base: str | None = None
-    known: bool = False
-    shown: bool = False
-    checked: bool = False
-    now: str | None = None
-    written: bool = False
-    first: int = 0
-    line: str | None = None
-
-
-@dataclass(slots=True)
-class Reading:
-    """How far an attempt has read a feed: ``base`` is what the ledger says, or would say if what was read so far were committed."""
-
-    source: str
-    base: Position | None
-    at: Position
 
 
 class Journal:
@@ -131,6 +77,7 @@ class Journal:
         self.feeds: dict[str, Reading] = {}
         self._written: tuple[ForeignDatabase | None] | None = None
         self._tokens = 0
+        self._weight = 0
 
     def __bool__(self) -> bool:
         return bool(self.effects)
@@ -200,9 +147,18 @@ class Journal:
             key = row[rows.key.name]
             held = known.touched.get(key)
             if held is None:
+                if key not in known.seen:
+                    self._keep(row)
                 known.seen[key] = row
             elif held.base is not None:
                 known.seen.setdefault(key, held.base)
+
+    def _keep(self, row: Row) -> None:
+        self._weight += weight_of(row.values())
+        if self._weight > MOST_KEPT:
+            raise CallRefused(
+                "too_large", f"a run is given at most {MOST_KEPT >> 20} MiB of rows; let the next one go on"
+            )
 
     def check(self, rows: Dataset, key: Any) -> None:
         """Ask the commit to compare a row that the script was shown, though it does not write it."""
@@ -291,6 +247,8 @@ class Journal:
         known = self.of(effect.rows)
         held = known.touched.get(effect.key)
         if held is None:
+            if effect.key not in known.seen and committed is not None:
+                self._keep(committed)
             base = known.seen.get(effect.key, committed)
             held = Touched(base, base, checked=False, first=len(self.effects), line=effect.line)
         if held.now is None:
@@ -330,11 +288,20 @@ class Journal:
         after_terms: Any,
         committed: list[Row],
         dress: Dress = undressed,
+        *,
+        cut: bool = False,
     ) -> list[Row]:
-        """Put the database's first rows (without the touched keys) and the journal's together."""
+        """Put the database's first rows (without the touched keys) and the journal's together.
+
+        Args:
+            cut: there are more of the database's, so that nothing can be said of what stands behind the last of them.
+        """
         own = self.images(rows, tree, dress)
         if after_terms is not None:
             own = [row for row in own if placed(order, terms_of(order, row), after_terms) > 0]
+        if cut:
+            last = terms_of(order, committed[-1])
+            own = [row for row in own if placed(order, terms_of(order, row), last) < 0]
         return ordered(order, committed + own)[:limit] if own else committed[:limit]
 
     def measured(self, rows: Dataset, tree: Filter, wanted: Wanted, dress: Dress = undressed) -> Parts:
