@@ -2,7 +2,8 @@
 
 import asyncio
 import contextvars
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -34,6 +35,7 @@ from lodger.engine.shells import (
 )
 
 if TYPE_CHECKING:
+    from lodger.engine.hooks import Hook
     from lodger.engine.ledger.commits import ApplyEffects
     from lodger.engine.ledger.records import Json
     from lodger.engine.node.executor import Executor, Finished
@@ -73,6 +75,21 @@ class Threads:
                     yield each
         finally:
             await loop.run_in_executor(self.pool, given.close)
+
+
+AsyncHook = Callable[[Event], Coroutine[Any, Any, object]]
+
+
+def _carried(hook: "Hook | AsyncHook") -> "Hook":
+    """Give what the thread of the hooks calls: a coroutine function goes to the loop that it was set on, one after the other."""
+    if not inspect.iscoroutinefunction(hook):
+        return hook
+    loop = asyncio.get_running_loop()
+
+    def call(event: Event) -> object:
+        return asyncio.run_coroutine_threadsafe(hook(event), loop).result()
+
+    return call
 
 
 class Engine(Shell[sync.Engine]):
@@ -132,6 +149,9 @@ class Engine(Shell[sync.Engine]):
     async def close(self) -> None:
         """Let go of threads and database; safe to call twice."""
         self.threads.pool.shutdown()
+        if self.inner.hooks.there:
+            # Those that wait may be coroutines of this very loop.
+            await asyncio.to_thread(self.inner.hooks.close)
         self.inner.close()
 
     async def __aenter__(self) -> Self:
@@ -149,6 +169,16 @@ class Engine(Shell[sync.Engine]):
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
         return self.inner.on_event(listener)
+
+    def on(self, name: str, hook: "Hook | AsyncHook | None" = None, *, tenant_id: str | None = None) -> Any:  # noqa: ANN401 - a decorator, or what takes the hook off
+        """Set a hook; see :meth:`lodger.engine.sync.Engine.on`. A coroutine function runs on the loop that sets it."""
+        if hook is None:
+            return partial(self._decorated, name, tenant_id)
+        return self.inner.on(name, _carried(hook), tenant_id=tenant_id)
+
+    def _decorated(self, name: str, tenant_id: str | None, hook: "Hook | AsyncHook") -> "Hook | AsyncHook":
+        self.inner.on(name, _carried(hook), tenant_id=tenant_id)
+        return hook
 
     async def events(self, *, kept: int = 10_000) -> AsyncIterator[Event]:
         """Give events as they happen; a reader that falls ``kept`` behind loses the oldest."""

@@ -43,6 +43,12 @@ METERS: tuple[MeterSpec, ...] = (
     MeterSpec(
         "lodger_faults_total", "counter", "rounds of a node's services that failed and were tried again", ("service",)
     ),
+    MeterSpec(
+        "lodger_hooks_dropped_total",
+        "counter",
+        "events that no hook was told of, because the hooks were too slow",
+        ("hook",),
+    ),
     MeterSpec("lodger_running", "gauge", "attempts that run on this process's nodes"),
     MeterSpec("lodger_loop_lag_seconds", "gauge", "how late the event loop of a node was in its last look"),
     MeterSpec(

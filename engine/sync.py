@@ -15,6 +15,7 @@ from lodger.engine.data.prepare import prepare
 from lodger.engine.data.reporting import record_changed, record_sessions
 from lodger.engine.events import Event, Events
 from lodger.engine.handlers import DEADLINE_S, F, Handlers
+from lodger.engine.hooks import Hook, Hooks
 from lodger.engine.identity import Identities
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.database import Database
@@ -75,6 +76,8 @@ class Engine:
         #: What nodes of this process count; ``metrics`` gives it with the ledger's numbers.
         self.meters = Meters()
         self.metrics = Metrics(books, self.changed, self.meters)
+        #: Set by :meth:`on`.
+        self.hooks = Hooks(self.events, self.meters, books.settings.missed_after_s)
         #: Python functions that actions of kind host call; nodes of this process carry a label for each.
         self.handlers = Handlers()
         #: What scripts see as ``db.NAME``, beside collections; a node's executor is given it.
@@ -111,7 +114,8 @@ class Engine:
         )
 
     def close(self) -> None:
-        """Let go of the databases; safe to call twice."""
+        """Call the hooks that wait, let go of the databases; safe to call twice."""
+        self.hooks.close()
         self.datasets.close()
         self.books.database.close()
 
@@ -278,6 +282,28 @@ class Engine:
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
         return self.events.listen(listener)
+
+    def on(self, name: str, hook: Hook | None = None, *, tenant_id: str | None = None) -> Any:  # noqa: ANN401 - a decorator, or what takes the hook off
+        """Set a hook: a function that is called with an :class:`lodger.engine.events.Event`, in a thread of its own.
+
+        ``engine.on("failed", tell)`` gives a callable that takes it off; ``@engine.on("failed")`` stands before a function.
+
+        Args:
+            name: one of :data:`lodger.engine.hooks.HOOKS`: started, finished, failed, late, budget.
+            hook: None to decorate.
+            tenant_id: only what happens to this tenant.
+
+        Raises:
+            InputError: hook_unknown.
+        """
+        if hook is not None:
+            return self.hooks.add(name, hook, tenant_id)
+
+        def decorate(function: Hook) -> Hook:
+            self.hooks.add(name, function, tenant_id)
+            return function
+
+        return decorate
 
     def changed(self) -> None:
         """Let the nodes of this process look for work now."""

@@ -87,7 +87,13 @@ def holds(connection: Connection, lease: Lease) -> bool:
 
 
 def claim(
-    books: Books, connection: Connection, lease: Lease, free: int, now_us: int, room: Room | None = None
+    books: Books,
+    connection: Connection,
+    lease: Lease,
+    free: int,
+    now_us: int,
+    room: Room | None = None,
+    spent: dict[str, str] | None = None,
 ) -> list[Claim]:
     """Start up to ``free`` actions under this node's lease; none when it holds the lease no more.
 
@@ -95,6 +101,7 @@ def claim(
 
     Args:
         room: what of the node is free beside slots; what does not fit waits and says why.
+        spent: is told which tenants have used up a budget of the day, and which.
     """
     if free <= 0 or not holds(connection, lease):
         return []
@@ -104,7 +111,7 @@ def claim(
     looked = free + LOOKED if room.refuses(_LONG) else free
     waiting = _line(connection, lease, looked, now_us)
     terms = {row.tenant_id: row for row in waiting}
-    left = _left(books, connection, terms, now_us)
+    left = _left(books, connection, terms, now_us, spent)
     lines = [Line(row.tenant_id, row.requires, 0) for row in waiting if left[row.tenant_id] > 0]
     for number, line in enumerate(lines):
         # Its share if all before it leave theirs.
@@ -125,7 +132,9 @@ def claim(
     return _described(books, connection, lease, taken, terms, now_us)
 
 
-def _left(books: Books, connection: Connection, terms: dict[str, AnyRow], now_us: int) -> dict[str, int]:
+def _left(
+    books: Books, connection: Connection, terms: dict[str, AnyRow], now_us: int, spent: dict[str, str] | None
+) -> dict[str, int]:
     """Give how many more of each tenant may start; what waits of one whose budget of the day is used up ends here."""
     at_work = running(connection, terms)
     left: dict[str, int] = {}
@@ -135,6 +144,8 @@ def _left(books: Books, connection: Connection, terms: dict[str, AnyRow], now_us
         if reason is not None:
             end_waiting(connection, tenant, reason, now_us)
             left[tenant] = 0
+            if spent is not None:
+                spent[tenant] = reason
             continue
         left[tenant] = row.cap - at_work.get(tenant, 0)
         if allowed.runs_per_day is not None:

@@ -20,7 +20,7 @@ from lodger.engine.ledger.clocks import Ticked
 from lodger.engine.ledger.commits import ApplyEffects, Committed
 from lodger.engine.ledger.leases import Rescued
 from lodger.engine.ledger.seals import Finish
-from lodger.engine.ledger.usage import Warned
+from lodger.engine.ledger.usage import DAY_US, Warned
 from lodger.engine.node.archivist import Archivist
 from lodger.engine.node.committer import Committer
 from lodger.engine.node.couriers import Couriers
@@ -100,6 +100,7 @@ class Node:
         self.name = named(name or f"{socket.gethostname()}-{os.getpid()}")
         self.lease: Lease | None = None
         self.renewed_s = 0.0
+        self._spent: set[tuple[str, str, int]] = set()
         self._started = False
         self._couriers = Couriers(self) if couriers else None
 
@@ -107,6 +108,14 @@ class Node:
         """Register, then begin to tick and to claim."""
         if self._started:
             return
+        await self.prepare()
+        for service in self._services:
+            await service.start()
+        if self._couriers is not None:
+            await self._couriers.start()
+
+    async def prepare(self) -> None:
+        """Make everything ready and register; nothing is looked for yet."""
         self._started = True
         self.pen = Pen(self.books.database)
         self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
@@ -120,10 +129,6 @@ class Node:
         await self.executor.start()
         await self.register()
         await self._retime()
-        for service in self._services:
-            await service.start()
-        if self._couriers is not None:
-            await self._couriers.start()
 
     async def stop(self) -> None:
         """Claim nothing more, let attempts end for ``drain_s`` of the settings, hand the rest back, flush, resign the lease."""
@@ -204,9 +209,12 @@ class Node:
         if self.clock.skewed:
             return []
         now = self.clock.now_us()
+        spent: dict[str, str] = {}
         claimed = await self.pen.write(
-            partial(claims.claim, self.books, lease=lease, free=room.slots, now_us=now, room=room)
+            partial(claims.claim, self.books, lease=lease, free=room.slots, now_us=now, room=room, spent=spent)
         )
+        for tenant_id, reason in spent.items():
+            self._told_spent(tenant_id, reason)
         late_s = [max(0, now - claim.due_us) / 1_000_000 for claim in claimed if claim.origin == "slot"]
         self.engine.meters.observe("lodger_lateness_seconds", late_s)
         if self.engine.events.heard:
@@ -222,7 +230,7 @@ class Node:
         self.engine.meters.count("lodger_faults_total", service)
         self.tell("fault", service=service, error=error)
 
-    def tell(self, kind: str, action: tuple[str, str | None, str] | None = None, **details: object) -> None:
+    def tell(self, kind: str, action: tuple[str, str | None, str | None] | None = None, **details: object) -> None:
         """Tell an event; ``action`` is (tenant, schedule, action)."""
         tenant, schedule, action_id = action or (None, None, None)
         self.engine.events.tell(Event(kind, self.clock.now_us(), tenant, schedule, action_id, details))
@@ -239,6 +247,14 @@ class Node:
             origin=claim.origin,
             node=self.name,
         )
+
+    def _told_spent(self, tenant_id: str, reason: str) -> None:
+        """Tell that a tenant has used up a budget of the day; once a day is enough."""
+        day = self.clock.now_us() // DAY_US
+        self._spent = {key for key in self._spent if key[2] == day}
+        if (tenant_id, reason, day) not in self._spent:
+            self._spent.add((tenant_id, reason, day))
+            self.tell("spent", (tenant_id, None, None), reason=reason)
 
     def told_ticks(self, ticked: list[Ticked]) -> None:
         """Tell what a tick wrote, and let the dispatcher look."""
@@ -257,6 +273,8 @@ class Node:
                     next_us=each.next_us,
                 )
             for slot, slot_to, reason in each.skipped:
+                if reason is not None and reason.startswith("budget_"):
+                    self._told_spent(each.tenant_id, reason)
                 self.engine.events.tell(
                     Event("skipped", self.clock.now_us(), each.tenant_id, each.schedule_id, None,
                           {"slot_us": slot, "slot_to_us": slot_to, "reason": reason, "next_us": each.next_us})

@@ -2,10 +2,15 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 from tests.e2e.command import ROOT, lodger
 
@@ -32,6 +37,80 @@ def test_a_platform_embeds_the_engine(tmp_path: Path) -> None:
     assert 'ok {"lit":2}' in _python(str(EXAMPLES / "embed.py"), cwd=tmp_path)
 
 
+def test_a_plain_script(tmp_path: Path) -> None:
+    said = _python(str(EXAMPLES / "plain.py"), cwd=tmp_path).splitlines()
+    assert said[0].startswith("Every 1 second")
+    assert len([line for line in said if line.startswith("hello at 20")]) >= 2
+
+
+def test_a_platforms_own_test_of_its_customers_schedules(tmp_path: Path) -> None:
+    said = _python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "test_platform.py"), cwd=tmp_path)
+    assert "1 passed" in said
+
+
+def test_inside_fastapi(tmp_path: Path) -> None:
+    with _served("with_fastapi.py", tmp_path) as (http, _env):
+        made = http.post("/shops/oak/scripts/hello", content="export default () => 'hello'")
+        assert made.json() == {"version": 1}
+        refused = http.post("/shops/oak/scripts/hello", content="")
+        assert (refused.status_code, refused.json()["code"]) == (422, "script_empty")
+        asked = http.post("/shops/oak/scripts/hello/run").json()["action"]
+        _until(lambda: http.get(f"/shops/oak/runs/{asked}").json()["state"] == "done")
+        assert http.get(f"/shops/oak/runs/{asked}").json() == {"state": "done", "result": "hello", "error": None}
+
+
+def test_inside_django_with_the_node_apart(tmp_path: Path) -> None:
+    with _served("with_django.py", tmp_path) as (http, env):
+        made = http.post("/shops/oak/scripts/hello?rule=every+1s", content="export default () => 'hello'")
+        assert made.json() == {"version": 1, "runs": "Every 1 second, counted from 1970-01-01T00:00:00Z"}
+        refused = http.post("/shops/oak/scripts/hello?rule=sometimes", content="export default () => 1")
+        assert refused.status_code == 422
+        assert refused.json()["code"]
+        assert http.get("/shops/oak/scripts/hello").status_code == 405
+        node = [sys.executable, "-m", "lodger.engine.cli", "up", "--role", "node", "--db", "shops.db"]
+        with subprocess.Popen(node, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as up:
+            try:
+                _until(lambda: {"state": "done", "result": "hello"} in http.get("/shops/oak/runs").json()["runs"])
+            finally:
+                up.terminate()
+                up.communicate(timeout=30)
+
+
+@contextmanager
+def _served(example: str, folder: Path) -> Iterator[tuple[httpx2.Client, dict[str, str]]]:
+    """Serve an example on the loopback, in its own process; the port was free a moment ago."""
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        port = asked.getsockname()[1]
+    env = _env() | {"LODGER_SQLITE_SYNCHRONOUS": "NORMAL"}
+    command = [sys.executable, str(EXAMPLES / example), str(port)]
+    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as site:
+        try:
+            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as http:
+                _until(lambda: _answers(http) or site.poll() is not None)
+                assert site.poll() is None, site.communicate()[1]
+                yield http, env
+        finally:
+            site.terminate()
+            site.communicate(timeout=30)
+
+
+def _answers(http: httpx2.Client) -> bool:
+    try:
+        http.get("/")
+    except httpx2.TransportError:
+        return False
+    return True
+
+
+def _until(true: Callable[[], bool]) -> None:
+    """Ask another process until it is so: it has no other way to tell."""
+    ends = time.monotonic() + 40
+    while not true():
+        assert time.monotonic() < ends, "it never was so"
+        time.sleep(0.05)
+
+
 def test_every_verb_has_its_heading() -> None:
     text = (ROOT / "docs" / "reference" / "command-line.md").read_text()
     listed = re.findall(r"^│ (\w+) ", lodger("--help").out.partition("Commands")[2], re.MULTILINE)
@@ -41,15 +120,19 @@ def test_every_verb_has_its_heading() -> None:
 
 
 def _python(*arguments: str, cwd: Path) -> str:
-    env = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
     done = subprocess.run(
         [sys.executable, "-W", "error", *arguments],
         capture_output=True,
         text=True,
         cwd=cwd,
-        env=env | {"PYTHONPATH": str(ROOT / ".dev")},
+        env=_env(),
         timeout=60,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def _env() -> dict[str, str]:
+    env = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
+    return env | {"PYTHONPATH": str(ROOT / ".dev")}

@@ -1,0 +1,9 @@
+"""For a platform's own tests: the engine on a ledger of its own, a clock that moves when it is told, a node that works at once.
+
+It must never be imported by what serves tenants.
+"""
+
+from lodger.engine.testing.clock import FakeClock
+from lodger.engine.testing.stage import Sent, Stage
+
+__all__ = ["FakeClock", "Sent", "Stage"]

@@ -1,0 +1,134 @@
+"""A node whose services do nothing by themselves: all that is due now is done when it is told, and then it is still."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import sqlalchemy as sa
+
+from lodger.engine.clock import SystemClock
+from lodger.engine.ledger import clocks
+from lodger.engine.ledger.schema.scheduling import turns
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.feeder import Feeder
+from lodger.engine.node.node import Node
+from lodger.engine.node.rescuer import Heartbeat, Rescuer
+from lodger.engine.shapes import shaped
+from lodger.engine.testing.clock import FakeClock
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+
+if TYPE_CHECKING:
+    from lodger.engine.sync import Engine
+
+#: What stands in for scripts: given the params and the claim's action as scripts see them, gives the result.
+Pretend = Mapping[str, Callable[[Any], Any]]
+#: Seconds between two looks at what another transaction holds, and how many looks.
+LOOK_S, LOOKS = 0.01, 500
+
+
+class Pretender:
+    """Runs a Python function where a script's name has one. Needs no walls: for hosts that have none."""
+
+    def __init__(self, functions: Pretend) -> None:
+        self._functions = functions
+
+    async def start(self) -> None:
+        """Make ready."""
+
+    async def stop(self) -> None:
+        """Let go."""
+
+    async def execute(self, claim: Claim) -> Finished:
+        """Call the function; what it raises is the script's error."""
+        function = self._functions.get(claim.script_name)
+        if function is None:
+            said = f"nothing stands in for the script {claim.script_name!r}: name it in Stage(pretend=…)"
+            return Finished(Outcome.ENGINE_FAULT, error=ScriptError("NotPretended", said))
+        try:
+            result = function(claim.params)
+        except Exception as error:  # noqa: BLE001 - whatever a stand-in raises is how its script ended
+            return Finished(Outcome.SCRIPT_ERROR, error=ScriptError(type(error).__name__, str(error)))
+        import json
+
+        return Finished(Outcome.OK, result=None if result is None else json.dumps(shaped(result)))
+
+
+class InlineNode(Node):
+    """Ticks, claims, runs, commits when :meth:`settle` is called. A fault of the engine's is raised, not told."""
+
+    def __init__(self, engine: "Engine", clock: FakeClock, pretend: Pretend | None) -> None:
+        super().__init__(engine, None if pretend is None else Pretender(pretend), "stage", couriers=False)
+        self._fake = clock
+        self._faults: list[Exception] = []
+
+    async def start(self) -> None:
+        """Register; nothing runs by itself."""
+        await self.prepare()
+        self._heartbeat, self._rescuer, self._feeder = Heartbeat(self), Rescuer(self), Feeder(self)
+
+    def failed(self, service: str, error: Exception) -> None:
+        """Keep what went wrong, for whoever settles."""
+        super().failed(service, error)
+        self._faults.append(error)
+
+    async def settle(self) -> None:
+        """Do everything that is due now, and what comes of it, until nothing more can be done at this instant."""
+        await self._heartbeat.round()
+        await self._still()
+
+    async def _still(self) -> None:
+        while True:
+            await self._tick()
+            await self._rescuer.round()
+            await self._feeder.round()
+            if not await self._run():
+                break
+        if self._faults:
+            self._raise()
+
+    async def advance(self, until_us: int) -> None:
+        """Let time pass from one due instant to the next, and settle at each."""
+        await self.settle()
+        while (due := await self.pen.read(partial(_next, now_us=self._fake.now_us(), until_us=until_us))) is not None:
+            self._fake.move_to(due)
+            await self._still()
+        self._fake.move_to(until_us)
+        await self._still()
+
+    async def _tick(self) -> None:
+        while True:
+            now = self._fake.now_us()
+            ticked = await self.pen.write(partial(clocks.tick, self.books, now_us=now))
+            self.told_ticks(ticked)
+            if not ticked:
+                return
+
+    async def _run(self) -> bool:
+        """Start what may start, and see it to its end; whether there was any."""
+        await self.dispatcher.round()
+        if not self.dispatcher.running:
+            return False
+        for _ in range(LOOKS):
+            await self.committer.flush()
+            await self.finisher.round()
+            if not self.dispatcher.running:
+                break
+            # Attempts are real processes and take real time, however the clock stands.
+            await SystemClock().sleep(LOOK_S)
+        await self.dispatcher.drained()
+        return True
+
+    def _raise(self) -> NoReturn:
+        fault, self._faults = self._faults[0], []
+        raise fault
+
+
+def _next(connection: sa.Connection, now_us: int, until_us: int) -> int | None:
+    """Give the next instant after now, up to the last of interest, at which a clock comes due or something may start."""
+    startable = sa.select(sa.func.min(turns.c.startable_at)).where(turns.c.startable_at > now_us)
+    found = [each for each in clocks.upcoming(connection, until_us) if each > now_us]
+    start = connection.scalar(startable)
+    if start is not None and start <= until_us:
+        found.append(start)
+    return min(found, default=None)

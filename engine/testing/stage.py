@@ -1,0 +1,261 @@
+"""A stage for one test: a ledger, a clock, an inline node, and words to say what should have happened."""
+
+import asyncio
+import json
+import tempfile
+import threading
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, NoReturn, Self, TypeVar
+
+import sqlalchemy as sa
+
+from lodger.engine.clock import to_us
+from lodger.engine.events import Event
+from lodger.engine.ledger.records import Action, Schedule
+from lodger.engine.ledger.schema.data import outbox
+from lodger.engine.recurrence.duration import parse_duration
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine
+from lodger.engine.testing.clock import BEGIN, FakeClock
+from lodger.engine.testing.inline import InlineNode, Pretend
+from lodger.engine.verbs.noun import aware
+
+T = TypeVar("T")
+#: Longer than any test's time: nobody else is there who could take the lease.
+LEASE_S = 10.0 * 365 * 86_400
+#: What a test wants rather than a service: commits that are not waited for, every second if need be, one worker at hand.
+SETTINGS: Mapping[str, Any] = {"sqlite_synchronous": "NORMAL", "min_interval_s": 1, "slots": 4}
+#: States of an action that ran to its end.
+RAN = ("done", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A mail or webhook that a run asked for; on a stage it waits in the outbox and leaves for nowhere.
+
+    Attributes:
+        kind: ``mail`` or ``webhook``.
+        to: recipients, or the webhook's name.
+        about: subject, or the event's name.
+        payload: all of it, as the outbox has it.
+    """
+
+    kind: str
+    to: tuple[str, ...]
+    about: str
+    payload: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """Give a mail's text; empty when it has none."""
+        return str(self.payload.get("text") or "")
+
+
+class Stage:
+    """The engine in a test. ``with Stage() as stage: …``; several may stand side by side.
+
+    Scripts run in their real walls, in this very process's workers; nothing leaves: mails and webhooks wait in the outbox. Time
+    stands still until :meth:`advance`, and everything that is due then has happened when it returns, in the order of its instants.
+
+    Args:
+        at: the instant at which time stands still first; a Monday at 8 o'clock UTC when left out.
+        database: a path or URL of a ledger; a fresh one that goes with the stage when left out.
+        pretend: Python functions in place of scripts, by the scripts' names; each is given the params and gives the result. No
+            walls are needed then.
+        settings: those of :class:`lodger.engine.settings.Settings`, by name.
+
+    Raises:
+        Unavailable: this host cannot raise the walls.
+    """
+
+    def __init__(
+        self, *, at: datetime = BEGIN, database: str | None = None, pretend: Pretend | None = None, **settings: Any
+    ) -> None:
+        self.clock = FakeClock(at)
+        self._database = database
+        self._pretend = pretend
+        wanted = Settings(**{**SETTINGS, **settings})
+        self._settings = wanted.model_copy(update={"lease_s": LEASE_S, "renew_s": LEASE_S / 5, "surrender_s": 0.0})
+        self.events: list[Event] = []
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            where = self._database
+            if where is None:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="lodger-stage-"))
+                where = f"{folder}/ledger.db"
+            #: The engine, to be asked and told like any other.
+            self.engine = stack.enter_context(Engine.open(where, clock=self.clock, settings=self._settings))
+            stack.callback(self.engine.on_event(self.events.append))
+            self._loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=self._loop.run_forever, name="lodger-stage", daemon=True)
+            thread.start()
+            stack.callback(self._end, thread)
+            self._node = InlineNode(self.engine, self.clock, self._pretend)
+            stack.callback(lambda: self._do(self._node.stop()))
+            self._do(self._node.start())
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _end(self, thread: threading.Thread) -> None:
+        self._do(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        thread.join()
+        self._loop.close()
+
+    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        doing: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        return doing.result()
+
+    # ---- time
+
+    @property
+    def now(self) -> datetime:
+        """Give the stage's instant, UTC."""
+        return self.clock.now
+
+    def settle(self) -> None:
+        """Let everything happen that is due now."""
+        self._do(self._node.settle())
+
+    def advance(self, by: timedelta | str) -> None:
+        """Let time pass, and everything happen that comes due on the way, at its own instant.
+
+        Args:
+            by: a timedelta, or a text such as ``"90s"``, ``"1h30m"``, ``"PT15M"``.
+
+        Raises:
+            InputError: what is wrong with the text.
+        """
+        us = parse_duration(by) if isinstance(by, str) else by // timedelta(microseconds=1)
+        self._do(self._node.advance(self.clock.now_us() + us))
+
+    def advance_to(self, instant: datetime) -> None:
+        """Let time pass until an instant.
+
+        Raises:
+            InputError: instant_naive.
+            ValueError: that is past already.
+        """
+        aware(instant)
+        if instant < self.now:
+            raise ValueError(f"{instant.isoformat()} is past: it is {self.now.isoformat()}, and time runs forward")
+        self._do(self._node.advance(to_us(instant)))
+
+    # ---- what came of it
+
+    def actions(self, tenant: str, schedule: str | Schedule | None = None) -> list[Action]:
+        """Give what stands in the ledger for a tenant, or one of its schedules, in the order in which it was due."""
+        found: list[Action] = []
+        identity, cursor = self._schedule(tenant, schedule), None
+        while True:
+            page = self.engine.actions.list(tenant, identity, limit=500, cursor=cursor)
+            found += page
+            cursor = page.next
+            if cursor is None:
+                return sorted(found, key=lambda action: (action.due_at, action.id))
+
+    def sent(self, tenant: str) -> list[Sent]:
+        """Give the mails and webhooks that a tenant's runs asked for, in the order of asking."""
+        statement = sa.select(outbox).where(outbox.c.tenant_id == tenant)
+        with self.engine.books.database.read() as connection:
+            rows = connection.execute(statement.order_by(outbox.c.created_us, outbox.c.step, outbox.c.n)).all()
+        made = []
+        for row in rows:
+            payload = json.loads(row.payload)
+            mail = row.kind == "mail"
+            to = tuple(payload.get("to", ())) if mail else (row.target,)
+            made.append(Sent(row.kind, to, str(payload.get("subject" if mail else "type", "")), payload))
+        return made
+
+    def documents(self, tenant: str, collection: str) -> list[dict[str, Any]]:
+        """Give the documents of a tenant's collection, each with its ``id``, ordered by it."""
+        from lodger.engine.ledger.schema.data import documents
+
+        mine = (documents.c.tenant_id == tenant, documents.c.collection == collection)
+        with self.engine.books.database.read() as connection:
+            rows = connection.execute(sa.select(documents).where(*mine).order_by(documents.c.id)).all()
+        return [{"id": row.id, **json.loads(row.body)} for row in rows]
+
+    # ---- what should have come of it
+
+    def assert_ran(
+        self, tenant: str, schedule: str | Schedule | None = None, *, times: int | None = None, outcome: str = "ok"
+    ) -> Action:
+        """Hold that runs of a schedule (of a tenant when left out) all ended so, and how many; give the last.
+
+        Args:
+            times: exactly so many; at least one when left out.
+            outcome: a word of :class:`lodger.sandbox.Outcome`.
+
+        Raises:
+            AssertionError: with what happened instead, the author's line and the last log lines.
+        """
+        found = self.actions(tenant, schedule)
+        ran = [action for action in found if action.state in RAN]
+        what = f"runs of {tenant}" if schedule is None else f"runs of {tenant}'s {_named(schedule)}"
+        for action in ran:
+            if action.outcome != outcome:
+                self._fail(f"one of the {what} ended {action.outcome}, not {outcome}", [action])
+        if not ran or (times is not None and len(ran) != times):
+            wanted = "at least one" if times is None else times
+            self._fail(f"{wanted} {what} wanted, there were {len(ran)}", found)
+        return ran[-1]
+
+    def assert_not_run(self, tenant: str, schedule: str | Schedule | None = None) -> None:
+        """Hold that nothing of a schedule, or of a tenant, has run.
+
+        Raises:
+            AssertionError: with what ran.
+        """
+        ran = [action for action in self.actions(tenant, schedule) if action.state in RAN]
+        if ran:
+            self._fail(f"nothing of {tenant} should have run", ran)
+
+    def assert_mailed(self, tenant: str, *, to: str | None = None, about: str | None = None) -> Sent:
+        """Hold that a tenant's runs asked for a mail; give the first of this kind.
+
+        Args:
+            to: one of its recipients.
+            about: part of its subject.
+
+        Raises:
+            AssertionError: with the mails that there are.
+        """
+        mails = [each for each in self.sent(tenant) if each.kind == "mail"]
+        for mail in mails:
+            if (to is None or to in mail.to) and (about is None or about in mail.about):
+                return mail
+        there = "".join(f"\n  to {', '.join(mail.to)}: {mail.about}" for mail in mails) or "\n  none at all"
+        raise AssertionError(f"no mail of {tenant} to {to or 'anybody'} about {about or 'anything'}; there are:{there}")
+
+    def _schedule(self, tenant: str, schedule: str | Schedule | None) -> str | None:
+        if schedule is None or isinstance(schedule, Schedule):
+            return None if schedule is None else schedule.id
+        return self.engine.schedules.get(tenant, schedule).id
+
+    def _fail(self, what: str, actions: list[Action]) -> NoReturn:
+        lines = [what + (":" if actions else "; the ledger has no action")]
+        for action in actions[-5:]:
+            lines.append(f"  due {action.due_at.isoformat()}: {action.state} {action.outcome or action.reason or ''}")
+            if action.error is not None:
+                place = f" ({action.error.file}:{action.error.line})" if action.error.line else ""
+                lines.append(f"    {action.error.name}: {action.error.message}{place}")
+            with suppress(Exception):
+                lines += [f"    {line.level}: {line.text}" for line in self.engine.actions.logs(action.id)[-5:]]
+        raise AssertionError("\n".join(lines))
+
+
+def _named(schedule: str | Schedule) -> str:
+    return schedule.name if isinstance(schedule, Schedule) else schedule

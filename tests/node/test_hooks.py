@@ -1,0 +1,159 @@
+"""Hooks: what each name stands for, whose events, a slow one, one that raises, one that is a coroutine function."""
+
+import asyncio
+import queue
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.node.harness import OK, Script, working
+
+from lodger.engine import hooks
+from lodger.engine.errors import InputError
+from lodger.engine.events import Event, Events
+from lodger.engine.hooks import HOOKS, Hooks
+from lodger.engine.meters import Meters
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.testing import Stage
+from lodger.sandbox.outcome import Outcome
+
+
+def broken(_params: object) -> object:
+    raise ValueError("no")
+
+
+def test_each_name_stands_for_its_events() -> None:
+    told: queue.Queue[tuple[str, Event]] = queue.Queue()
+    with Stage(pretend={"good": lambda _params: 1, "bad": broken}, runs_per_day=3, missed_after_s=10) as stage:
+        engine = stage.engine
+        for spec in HOOKS:
+            engine.on(spec.name, lambda event, name=spec.name: told.put((name, event)))
+
+        def heard() -> list[tuple[str, str | None]]:
+            last = threading.Event()
+            engine.hooks.add("started", lambda _event: last.set(), "nobody")
+            engine.events.tell(Event("started", 0, "nobody", details={"lateness_ms": 0}))
+            assert last.wait(20)
+            found = []
+            while not told.empty():
+                name, event = told.get()
+                if event.tenant_id != "nobody":
+                    found.append((name, event.tenant_id))
+            return found
+
+        engine.tenants.create("acme")
+        for name in ("good", "bad"):
+            engine.scripts.put("acme", name, "export default () => 1")
+        engine.run_in("acme", "good", 0)
+        stage.settle()
+        assert heard() == [("started", "acme"), ("finished", "acme")]
+        engine.run_in("acme", "bad", 0)
+        stage.settle()
+        assert heard() == [("started", "acme"), ("finished", "acme"), ("failed", "acme")]
+        engine.run_at("acme", "good", stage.now)
+        stage.clock.move_to(stage.clock.now_us() + 11_000_000)
+        stage.settle()
+        assert sorted(heard()) == [("budget", "acme"), ("finished", "acme"), ("late", "acme"), ("started", "acme")]
+        for _ in range(2):
+            engine.run_in("acme", "good", 0)
+            stage.settle()
+        assert heard() == [("budget", "acme")], "used up: once a day"
+        stage.advance(timedelta(days=1))
+        engine.run_in("acme", "good", 0)
+        stage.settle()
+        assert heard() == [("started", "acme"), ("finished", "acme")]
+
+
+def test_slots_that_a_budget_skips_are_told_too() -> None:
+    told: list[Event] = []
+    with Stage(pretend={"good": lambda _params: 1}, runs_per_day=2) as stage:
+        stage.engine.on("budget", told.append)
+        stage.engine.tenants.create("acme")
+        stage.engine.scripts.put("acme", "good", "export default () => 1")
+        stage.engine.schedules.create("acme", "s", script="good", rules="every 1h")
+        stage.advance("5h")
+        stage.assert_ran("acme", "s", times=2)
+    nearly, spent = told
+    assert (nearly.tenant_id, nearly.details["budget"], nearly.details["used"]) == ("acme", "runs", 2)
+    assert (spent.tenant_id, spent.details["reason"]) == ("acme", "budget_runs")
+
+
+def test_of_a_tenant_only_and_taken_off_again() -> None:
+    mine: list[str | None] = []
+    with Stage(pretend={"job": lambda _params: 1}) as stage:
+        forget = stage.engine.on("finished", lambda event: mine.append(event.tenant_id), tenant_id="acme")
+        for tenant in ("acme", "zeta"):
+            stage.engine.tenants.create(tenant)
+            stage.engine.scripts.put(tenant, "job", "export default () => 1")
+            stage.engine.run_in(tenant, "job", 0)
+        stage.settle()
+        stage.engine.hooks.close()
+        assert mine == ["acme"]
+        forget()
+
+
+def test_one_that_raises_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    told = threading.Semaphore(0)
+    made = Hooks(Events(), Meters(), 10)
+
+    def wrong(_event: Event) -> None:
+        raise OSError("the platform's own")
+
+    events = made._events
+    made.add("started", wrong)
+    made.add("started", lambda _event: told.release())
+    for _ in range(2):
+        events.tell(Event("started", 0, details={"lateness_ms": 0}))
+    assert told.acquire(timeout=20)
+    assert told.acquire(timeout=20)
+    made.close()
+    made.close()
+    assert [record.message for record in caplog.records] == ["a hook on started raised"] * 2
+    with pytest.raises(InputError, match="no hook 'finnished'"):
+        made.add("finnished", wrong)
+
+
+def test_a_slow_one_delays_no_slot_and_what_it_misses_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hooks, "KEPT", 5)
+    events, meters, go = Events(), Meters(), threading.Event()
+    made = Hooks(events, meters, 10)
+    seen: list[int] = []
+
+    def slow(event: Event) -> None:
+        go.wait(20)
+        seen.append(event.at_us)
+
+    made.add("started", slow)
+    for number in range(20):
+        events.tell(Event("started", number, details={"lateness_ms": 0}))
+    go.set()
+    made.close()
+    assert len(seen) in {5, 6}
+    assert seen == list(range(len(seen)))
+    (dropped,) = [metric for metric in meters.read() if metric.name == "lodger_hooks_dropped_total"]
+    assert sum(sample.value for sample in dropped.samples) == 20 - len(seen)
+
+
+def test_a_coroutine_function_runs_on_the_loop_that_set_it(tmp_path: Path) -> None:
+    def answer(claim: Claim) -> Finished:
+        return OK if claim.params == 1 else Finished(Outcome.SCRIPT_ERROR)
+
+    async def scenario() -> None:
+        loop, failed = asyncio.get_running_loop(), asyncio.Event()
+        async with working(tmp_path, Script(answer=answer)) as (engine, _node, _signals):
+            kept: list[Event] = []
+
+            @engine.on("failed", tenant_id="acme")
+            async def tell(event: Event) -> None:
+                assert asyncio.get_running_loop() is loop
+                kept.append(event)
+                failed.set()
+
+            await engine.run_in("acme", "job", 0, 1)
+            asked = await engine.run_in("acme", "job", 0, 2)
+            async with asyncio.timeout(20):
+                await failed.wait()
+            assert [event.action_id for event in kept] == [asked.id]
+
+    asyncio.run(scenario())
