@@ -1,7 +1,8 @@
 """The server's side of a connection: uvicorn's strict HTTP/1.1 (h11), with patience that ends.
 
 uvicorn alone waits for ever for a header that comes letter by letter, for a reader that does not read, and reads a body to its
-end that nobody wants. h11 refuses what two readers could read differently (two lengths, a length beside chunks, folded lines).
+end that nobody wants. h11 refuses what two readers could read differently (two lengths, other codings than chunks), the
+envelope a length beside chunks; a folded line is one line, as RFC 9112 5.2 says.
 """
 
 import asyncio

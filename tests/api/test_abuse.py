@@ -1,0 +1,282 @@
+"""Hostile connections: headers that two readers would read differently, senders and readers that take their time, bodies without end.
+
+Each gets a clear 4xx or its connection cut, within bounded memory, while somebody else is served.
+"""
+
+import json
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+import trustme
+from tests.api.house import House, body_of, house, received
+
+from lodger.engine.api import bodies, wire
+
+HEAD = b"Host: a\r\nConnection: close\r\n"
+
+
+def head(lodge: House, method: str, path: str, *headers: str) -> bytes:
+    lines = [f"{method} /api/v1{path} HTTP/1.1", "Host: a", f"Authorization: Bearer {lodge.token('admin')}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+def quick(lodge: House) -> float:
+    """Ask as somebody else; give how long that took."""
+    begun = time.perf_counter()
+    assert lodge.ask("GET", "/me", role="viewer", tenant="acme").status_code == 200
+    return time.perf_counter() - begun
+
+
+SMUGGLED = {
+    "two lengths": b"Content-Length: 2\r\nContent-Length: 30\r\n\r\n{}",
+    "a length that is a list": b"Content-Length: 2, 30\r\n\r\n{}",
+    "a length and chunks": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks in other words": b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "chunks twice": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks not last": b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "a length below nothing": b"Content-Length: -1\r\n\r\n",
+    "a length with a sign": b"Content-Length: +2\r\n\r\n{}",
+    "a length in hexadecimal": b"Content-Length: 0x2\r\n\r\n{}",
+    "a length of forty digits": b"Content-Length: " + b"9" * 40 + b"\r\n\r\n",
+    "a space before the colon": b"Content-Length : 2\r\n\r\n{}",
+    "a name that is none": b"Content Length: 2\r\n\r\n{}",
+    "a NUL": b"X-One: a\0b\r\n\r\n",
+    "a lone CR": b"X-One: a\rContent-Length: 30\r\n\r\n",
+    "a chunk's size that is none": b"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
+    "a chunk's size without end": b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 30 + b"\r\n",
+    "no colon": b"X-One\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("how", SMUGGLED)
+def test_what_two_readers_would_read_differently_is_refused(lodge: House, how: str) -> None:
+    """One request, one answer: what stands behind it on the connection is never taken for another request."""
+    hidden = b"GET /healthz HTTP/1.1\r\nHost: hidden\r\nX-Request-Id: smuggled\r\n\r\n"
+    begin = (
+        b"POST /api/v1/tenants/acme/suspend HTTP/1.1\r\n"
+        b"Authorization: Bearer " + lodge.token("admin").encode() + b"\r\nContent-Type: application/json\r\n"
+    )
+    answer = lodge.raw(begin + b"Host: a\r\n" + SMUGGLED[how] + hidden)
+    assert answer.startswith(b"HTTP/1.1 4"), answer[:200]
+    assert b"smuggled" not in answer
+    assert len(re.findall(rb"HTTP/1\.1 \d\d\d", answer)) == 1
+    assert lodge.engine.tenants.get("acme").state == "active"
+
+
+@pytest.mark.parametrize(
+    "line", [b"GET /api/v1/me HTTP/0.9", b"GET /api/v1/me HTTP/3.0", b"GET  /api/v1/me HTTP/1.1", b"G\xc3\x89T / HTTP/1.1",
+             b"PRI * HTTP/2.0", b"CONNECT a:1 HTTP/1.1", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"GET / a HTTP/1.1"],
+)  # fmt: skip
+def test_lines_that_are_no_request(lodge: House, line: bytes) -> None:
+    answer = lodge.raw(line + b"\r\n" + HEAD + b"\r\n")
+    assert answer == b"" or answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 401", b"HTTP/1.1 404"))
+    assert quick(lodge) < 10
+
+
+def test_headers_without_end_are_refused_within_their_bound(lodge: House) -> None:
+    for sent in (b"X-One: " + b"a" * 4_000_000, b"".join(b"X-%d: 1\r\n" % number for number in range(300_000))):
+        with connected(lodge) as connection:
+            with suppress(OSError):  # it is cut while the rest of it is still on its way
+                connection.sendall(b"GET /api/v1/me HTTP/1.1\r\nHost: a\r\n" + sent)
+            answer = received(connection)
+        assert answer == b"" or answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431"))
+    assert quick(lodge) < 10
+
+
+@contextmanager
+def connected(lodge: House) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", lodge.port), 20) as connection:
+        yield connection
+
+
+def test_headers_that_come_letter_by_letter_are_waited_for_so_long(
+    lodge: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "HEADERS_S", 0.5)
+    with connected(lodge) as slow, connected(lodge) as silent:
+        slow.sendall(b"GET /api/v1/me HTTP/1.1\r\nHo")
+        assert quick(lodge) < 10
+        answer = received(slow)
+        assert answer.startswith(b"HTTP/1.1 408")
+        assert body_of(answer)["code"] == "request_too_slow"
+        assert received(silent).startswith(b"HTTP/1.1 408")
+
+
+def test_a_second_request_that_never_comes_whole_ends_its_connection_too(
+    lodge: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "HEADERS_S", 0.5)
+    with connected(lodge) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"GET /heal")
+        assert b"HTTP/1.1 408" in received(connection)
+
+
+def test_a_body_that_takes_its_time_is_refused_and_delays_nobody(tmp_path: Path) -> None:
+    with house(f"sqlite:///{tmp_path / 'l.db'}", api_body_s=0.5) as lodge:
+        lodge.furnish()
+        sent = head(lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 100")
+        with connected(lodge) as one, connected(lodge) as two:
+            one.sendall(sent + b"{")
+            two.sendall(sent)
+            assert quick(lodge) < 10
+            for connection in (one, two):
+                answer = received(connection)
+                assert answer.startswith(b"HTTP/1.1 408")
+                assert body_of(answer)["code"] == "body_too_slow"
+        assert [script.name for script in lodge.engine.scripts.list("acme")] == ["job"]
+
+
+def test_a_reader_that_does_not_read_is_cut(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "READING_S", 0.5)
+    for number in range(8):
+        lodge.engine.scripts.put("acme", f"long{number}", f"export default () => '{'x' * 200_000}'")
+    with socket.socket() as lazy:
+        lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        lazy.settimeout(20)
+        lazy.connect(("127.0.0.1", lodge.port))
+        lazy.sendall(b"".join(head(lodge, "GET", f"/tenants/acme/scripts/long{number % 8}") for number in range(40)))
+        assert quick(lodge) < 10
+        gone = False
+        for _ in range(2000):
+            try:
+                lazy.sendall(b"\r\n")
+            except OSError:
+                gone = True
+                break
+            time.sleep(0.005)  # until the kernel has told of the cut
+        assert gone, "whoever reads nothing is not waited for"
+
+
+def test_a_gigabyte_is_refused_before_it_is_read(lodge: House) -> None:
+    for path, media in (("x", "application/json"), ("x/module", "application/wasm")):
+        sent = head(
+            lodge, "PUT", f"/tenants/acme/scripts/{path}", f"Content-Type: {media}", f"Content-Length: {1 << 30}"
+        )
+        answer = lodge.raw(sent)
+        assert answer.startswith(b"HTTP/1.1 413")
+        assert body_of(answer)["code"] == "body_too_large"
+
+
+def test_a_body_of_unknown_length_is_read_no_further_than_its_bound(lodge: House) -> None:
+    """Endless chunks: the answer comes early, the connection ends, the memory of the process does not grow with what is sent."""
+    chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    before = _resident()
+    sent = 0
+    with connected(lodge) as connection:
+        connection.sendall(
+            head(
+                lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Transfer-Encoding: chunked"
+            )
+        )
+        try:
+            while sent < 256 * 1024 * 1024:
+                connection.sendall(chunk)
+                sent += len(chunk)
+        except OSError:
+            pass
+        assert sent < 256 * 1024 * 1024, "it was read to its end"
+        answer = received(connection)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 413")
+    assert _resident() - before < 100 * 1024 * 1024
+    assert quick(lodge) < 10
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def test_all_bodies_together_are_bounded(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "TOGETHER", 100_000)
+    sent = head(lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 90000")
+    with connected(lodge) as one:
+        one.sendall(sent + b"x" * 80_000)
+        for _ in range(100):
+            answer = lodge.ask(
+                "PUT", "/tenants/acme/scripts/y", content=b"x" * 80_000, headers={"content-type": "application/json"}
+            )
+            if answer.status_code == 503:
+                break
+        assert answer.json()["code"] == "server_busy"
+    assert quick(lodge) < 10
+
+
+def test_connections_are_bounded_and_those_that_idle_keep_nobody_out(tmp_path: Path) -> None:
+    with house(f"sqlite:///{tmp_path / 'l.db'}", api_connections=50) as lodge:
+        lodge.furnish()
+        token = lodge.token("viewer", "acme")
+        idle = [socket.create_connection(("127.0.0.1", lodge.port), 20) for _ in range(49)]
+        try:
+            with httpx2.Client(trust_env=False) as http:
+                shown = {"authorization": f"Bearer {token}"}
+                assert http.get(f"{lodge.url}/api/v1/me", headers=shown).status_code == 200
+                with connected(lodge) as turned_away:
+                    answer = received(turned_away)
+                assert answer.startswith(b"HTTP/1.1 503")
+                assert body_of(answer)["code"] == "server_busy"
+                assert http.get(f"{lodge.url}/api/v1/me", headers=shown).status_code == 200
+        finally:
+            for each in idle:
+                each.close()
+        assert quick(lodge) < 10
+
+
+def test_a_hundred_clients_at_once_are_all_answered(lodge: House) -> None:
+    lodge.token("admin")
+    said: list[int] = []
+
+    def ask() -> None:
+        said.append(lodge.ask("POST", "/tenants/acme/schedules/s/run-now", {}).status_code)
+
+    threads = [threading.Thread(target=ask) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(said) <= {201, 429}
+    assert said.count(201) == len(lodge.engine.actions.list("acme", limit=500))
+    assert said.count(201) > 50
+
+
+def test_it_is_served_over_tls_and_sessions_know_it(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    made = authority.issue_cert("127.0.0.1")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert.write_bytes(b"".join(each.bytes() for each in made.cert_chain_pems))
+    made.private_key_pem.write_to_path(key)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    with house(f"sqlite:///{tmp_path / 'l.db'}", tls_cert=cert, tls_key=key) as lodge:
+        lodge.furnish()
+        assert lodge.url.startswith("https://")
+        with httpx2.Client(verify=trusting, trust_env=False) as http:
+            answer = http.get(f"{lodge.url}/healthz")
+            assert answer.headers["strict-transport-security"]
+            begun = http.post(f"{lodge.url}/api/v1/session", json={"token": lodge.token("viewer", "acme")})
+            cookie = begun.headers["set-cookie"]
+            assert cookie.startswith("__Host-lodger=")
+            assert {"Secure", "HttpOnly", "SameSite=strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
+            assert http.get(f"{lodge.url}/api/v1/session").json()["role"] == "viewer"
+        assert b"200" not in lodge.raw(b"GET /healthz HTTP/1.1\r\n" + HEAD + b"\r\n"), "plain words on a TLS port"
+
+
+def test_what_is_refused_says_the_same_for_every_way_of_asking(lodge: House) -> None:
+    """A problem's body never repeats a token, a stored secret or a path of the host."""
+    token = lodge.token("admin")
+    for sent in (b"{" * 50, json.dumps({"source": token}).encode()):
+        answer = lodge.ask(
+            "PUT", "/tenants/acme/scripts/%00", content=sent, headers={"content-type": "application/json"}
+        )
+        assert 400 <= answer.status_code < 500
+        assert token not in answer.text
+        assert "/root/" not in answer.text
+        assert "Traceback" not in answer.text
