@@ -5,13 +5,14 @@ import contextvars
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from lodger.engine import sync
+from lodger.engine import holding, sync
 from lodger.engine.clock import Clock
 from lodger.engine.events import Event
 from lodger.engine.ledger.migrations.upgrade import Progress, silent
@@ -22,6 +23,7 @@ from lodger.engine.shells import (
     Audit,
     Collections,
     Grants,
+    Locks,
     Metrics,
     Nodes,
     Schedules,
@@ -37,6 +39,7 @@ from lodger.engine.shells import (
 if TYPE_CHECKING:
     from lodger.engine.hooks import Hook
     from lodger.engine.ledger.commits import ApplyEffects
+    from lodger.engine.ledger.locks import Lock
     from lodger.engine.ledger.records import Json
     from lodger.engine.node.executor import Executor, Finished
     from lodger.engine.node.node import Node
@@ -111,6 +114,7 @@ class Engine(Shell[sync.Engine]):
         self.tokens = Tokens("tokens", self.threads)
         self.audit = Audit("audit", self.threads)
         self.nodes = Nodes("nodes", self.threads)
+        self.locks = Locks("locks", self.threads)
         self.metrics = Metrics("metrics", self.threads)
         self.meters = inner.meters
         self.datasets = inner.datasets
@@ -199,6 +203,17 @@ class Engine(Shell[sync.Engine]):
                 yield await queue.get()
         finally:
             forget()
+
+    def lock(
+        self,
+        name: str,
+        lease: float | str | timedelta = "1m",
+        *,
+        slot: datetime | None = None,
+        holder: str | None = None,
+    ) -> "AbstractAsyncContextManager[Lock | None]":
+        """Hold a named lock for a block, renewed while it lasts: ``async with engine.lock("rebuild") as held: if held: …``."""
+        return holding.aheld(self.locks, name, lease, slot, holder)
 
     async def dry_run(
         self, tenant_id: str, script: str, params: "Json" = None, *, version: int | None = None, fetches: bool = False

@@ -11,6 +11,7 @@ from lodger.engine.verbs import (
     audit,
     collections,
     grants,
+    locks,
     metrics,
     nodes,
     schedules,
@@ -204,6 +205,14 @@ class Nodes(Shell[nodes.Nodes]):
     """The engine's processes at work."""
 
     list = Verb(nodes.Nodes.list)
+
+
+class Locks(Shell[locks.Locks]):
+    """Work that one process does at a time."""
+
+    take = Verb(locks.Locks.take)
+    free = Verb(locks.Locks.free)
+    list = Verb(locks.Locks.list)
 
 
 class Metrics(Shell[metrics.Metrics]):

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from lodger.engine import holding
 from lodger.engine.clock import Clock, SystemClock
 from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.datasets import Datasets
@@ -31,6 +32,7 @@ from lodger.engine.verbs.actions import Actions
 from lodger.engine.verbs.audit import Audit
 from lodger.engine.verbs.collections import Collections
 from lodger.engine.verbs.grants import Grants
+from lodger.engine.verbs.locks import Locks
 from lodger.engine.verbs.metrics import Metrics
 from lodger.engine.verbs.module_check import ModuleCheck
 from lodger.engine.verbs.nodes import Nodes
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from lodger.engine.ledger.commits import ApplyEffects
+    from lodger.engine.ledger.locks import Lock
     from lodger.engine.node.executor import Executor, Finished
     from lodger.engine.node.node import Node
 
@@ -73,6 +76,7 @@ class Engine:
         self.tokens = Tokens(books, self.changed)
         self.audit = Audit(books, self.changed)
         self.nodes = Nodes(books, self.changed)
+        self.locks = Locks(books, self.changed)
         #: What nodes of this process count; ``metrics`` gives it with the ledger's numbers.
         self.meters = Meters()
         self.metrics = Metrics(books, self.changed, self.meters)
@@ -165,6 +169,20 @@ class Engine:
     ) -> Action:
         """Run a script once after a delay; see :meth:`lodger.engine.verbs.actions.Actions.run_in`."""
         return self.actions.run_in(tenant_id, script, delay, params, request_key)
+
+    def lock(
+        self,
+        name: str,
+        lease: float | str | timedelta = "1m",
+        *,
+        slot: datetime | None = None,
+        holder: str | None = None,
+    ) -> "AbstractContextManager[Lock | None]":
+        """Hold a named lock for a block, renewed while it lasts: ``with engine.lock("rebuild") as held: if held: …``.
+
+        What it gives is None when another process, or another thread, has it; arguments as :meth:`lodger.engine.verbs.locks.Locks.take`.
+        """
+        return holding.held(self.locks, name, lease, slot, holder)
 
     def attach(self, source: "str | URL | sqlalchemy.Engine") -> ForeignDatabase:
         """Give a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.

@@ -71,6 +71,7 @@ NOUNS = {
     "token": "Who may ask over HTTP.",
     "audit": "Who changed what, when, by which way and why.",
     "node": "The engine's processes at work.",
+    "lock": "Work of the platform's that one process does at a time.",
     "profile": "Servers and ledgers by name.",
 }
 

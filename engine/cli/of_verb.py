@@ -21,6 +21,8 @@ from lodger.engine.cli.views import show
 
 #: Arguments that are several texts, although the verb takes other things too.
 SEVERAL = {"rules", "exclusions", "script", "labels"}
+#: Arguments that are milliseconds, or a text such as 90s.
+DURATIONS = {"delay", "lease"}
 #: What a person writes where a program writes null.
 NOTHING = "none"
 
@@ -37,6 +39,7 @@ class Command:
         ask: the question that a person has to say yes to first; a program gives ``--yes``.
         view: shows the answer to people, when not by its kind.
         fixed: arguments with a value of their own here.
+        failed: whether an answer says that it was asked for in vain: then the command ends with 1.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Command:
     ask: str | None = None
     view: Callable[[Any], None] | None = None
     fixed: Mapping[str, Any] | None = None
+    failed: Callable[[Any], bool] | None = None
 
 
 def add(app: typer.Typer, *commands: Command) -> None:
@@ -86,6 +90,8 @@ def _function(command: Command) -> Callable[..., None]:
             write_json({command.wrap: answer} | ({"next": following} if following else {}) if command.wrap else answer)
         else:
             (command.view or show)(answer)
+        if command.failed is not None and command.failed(answer):
+            raise typer.Exit(1)
 
     positional = command.arguments or tuple(each.name for each in shown if each.default is inspect.Parameter.empty)
     by_name = {each.name: each for each in shown}
@@ -155,7 +161,7 @@ def _metavar(name: str, hint: Any) -> str | None:  # noqa: ANN401 - an annotatio
 
 def _is_json(name: str, hint: Any) -> bool:  # noqa: ANN401 - an annotation
     plain = {str, int, float, bool, type(None), date, datetime}
-    return name not in {"version", "delay", "schedule", *SEVERAL} and not set(_members(hint)) <= plain
+    return name not in {"version", *DURATIONS, "schedule", *SEVERAL} and not set(_members(hint)) <= plain
 
 
 def read(name: str, hint: Any, said: Any) -> Any:  # noqa: ANN401 - text in, the verb's own kind out
@@ -174,7 +180,7 @@ def read(name: str, hint: Any, said: Any) -> Any:  # noqa: ANN401 - text in, the
         return [] if said == [NOTHING] else said
     if name == "version" and str(said).isdigit():
         return int(said)
-    if name == "delay":
+    if name in DURATIONS:
         return float(said) if str(said).replace(".", "", 1).isdigit() else said
     if isinstance(said, str) and said == NOTHING and type(None) in _members(hint):
         return None

@@ -73,6 +73,10 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("budget", "budget"), ("per", "per"), ("used", "used"),
         ("limit", lambda each: "any" if each.limit is None else each.limit), ("what", "help"),
     ),
+    "Lock": (
+        ("lock", "name"), ("held by", lambda each: each.holder or ""), ("until", _when("until")), ("slot", _when("slot")),
+        ("epoch", "epoch"),
+    ),
     "Change": (("field", "field"), ("before", lambda each: compact(each.before)), ("after", lambda each: compact(each.after))),
 }  # fmt: skip
 

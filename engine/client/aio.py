@@ -19,6 +19,7 @@ from lodger.engine.shells import (
     Audit,
     Collections,
     Grants,
+    Locks,
     Metrics,
     Nodes,
     Schedules,
@@ -53,6 +54,7 @@ class AsyncClient:
         self.tokens = Tokens("tokens", self)
         self.audit = Audit("audit", self)
         self.nodes = Nodes("nodes", self)
+        self.locks = Locks("locks", self)
         self.metrics = Metrics("metrics", self)
 
     async def close(self) -> None:

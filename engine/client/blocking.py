@@ -21,6 +21,7 @@ from lodger.engine.verbs.actions import Actions
 from lodger.engine.verbs.audit import Audit
 from lodger.engine.verbs.collections import Collections
 from lodger.engine.verbs.grants import Grants
+from lodger.engine.verbs.locks import Locks
 from lodger.engine.verbs.metrics import Metrics
 from lodger.engine.verbs.nodes import Nodes
 from lodger.engine.verbs.schedules import Schedules
@@ -79,6 +80,7 @@ class Client:
     tokens: Tokens
     audit: Audit
     nodes: Nodes
+    locks: Locks
     metrics: Metrics
 
     def __init__(

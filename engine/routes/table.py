@@ -9,6 +9,7 @@ from lodger.engine.verbs.actions import Actions
 from lodger.engine.verbs.audit import Audit
 from lodger.engine.verbs.collections import Collections
 from lodger.engine.verbs.grants import Grants
+from lodger.engine.verbs.locks import Locks
 from lodger.engine.verbs.metrics import Metrics
 from lodger.engine.verbs.nodes import Nodes
 from lodger.engine.verbs.schedules import Schedules
@@ -30,6 +31,7 @@ NOUNS: dict[str, type] = {
     "tokens": Tokens,
     "audit": Audit,
     "nodes": Nodes,
+    "locks": Locks,
     "metrics": Metrics,
 }
 
@@ -54,9 +56,9 @@ ROUTES: tuple[Route, ...] = (
     _route(f"GET {_T}", "tenants.get", VIEWER),
     _route(f"PATCH {_T}", "tenants.edit", OPERATOR),
     _route(f"DELETE {_T}", "tenants.delete", ADMIN, status=204),
-    _route(f"GET {_T}/usage", "tenants.usage", VIEWER),
     _route(f"POST {_T}/suspend", "tenants.suspend", OPERATOR),
     _route(f"POST {_T}/resume", "tenants.resume", OPERATOR),
+    _route(f"GET {_T}/usage", "tenants.usage", VIEWER),
     _route(f"GET {_T}/grants", "grants.list", VIEWER),
     _route(f"PUT {_T}/grants", "grants.keep", OPERATOR),
     _route(f"POST {_T}/grants/give", "grants.give", OPERATOR),
@@ -126,6 +128,9 @@ ROUTES: tuple[Route, ...] = (
     _route("POST /actions/{action_id}/retry", "actions.retry", OPERATOR),
     _route("GET /actions/{action_id}/compared", "actions.compared", OPERATOR),
     _route("GET /nodes", "nodes.list", OPERATOR),
+    _route("GET /locks", "locks.list", OPERATOR),
+    _route("POST /locks/{name}/take", "locks.take", OPERATOR),
+    _route("POST /locks/{name}/free", "locks.free", OPERATOR),
     _route("GET /metrics", "metrics.read", OPERATOR),
     _route("GET /metrics/blocked", "metrics.blocked", OPERATOR),
     _route("POST /tokens", "tokens.create", ADMIN, status=201, secret=True),
