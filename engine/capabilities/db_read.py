@@ -33,7 +33,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     order = read_order(given["order"], rows.lookup, rows.key)
     place = None if given["cursor"] is None else read_cursor(given["cursor"], rows.name, order)
     limit = min(given["limit"] or DEFAULT_LIMIT, PAGE_ROWS)
-    session.budgets.spend("queries")
+    session.budgets.spend("queries", 1 + len(included))
     journal, left = session.journal, session.journal.untouched(rows)
     company, fields = Company(journal.written), tuple(fields_of(tree))
 
@@ -78,7 +78,7 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
     included = _included(session, rows, given["include"])
     company = Company(session.journal.written)
     if included:
-        session.budgets.spend("queries")
+        session.budgets.spend("queries", len(included))
 
         def ask(connection: Connection) -> None:
             reader = Reader(connection, session.scope)

@@ -181,17 +181,18 @@ class Attempt:
             self.counters.spend("bytes_written", len(arguments))
         given = read_arguments(call, arguments)
         demand(self.claim.grants, call, given, self.datasets)
-        async with self._share(*call.counts) as session:
+        # What comes along with rows may use as much again for each relation.
+        async with self._share(*call.counts, times=1 + len(given.get("include") or ())) as session:
             return await HANDLERS[name](session, given)
 
     @asynccontextmanager
-    async def _share(self, *names: str) -> AsyncIterator[Session]:
+    async def _share(self, *names: str, times: int = 1) -> AsyncIterator[Session]:
         """Hold as much of the tenant's day as a call may use, before it uses it."""
         counted = [name for name in names if name in self.counters.day and not BY_NAME[name].effect]
         if not counted:
             yield self._session
             return
-        share = Share(self.counters, {name: BY_NAME[name].need for name in counted})
+        share = Share(self.counters, {name: BY_NAME[name].need * times for name in counted})
         share.take()
         try:
             for name in counted:

@@ -167,6 +167,22 @@ async def silent(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -
     await reader.read()
 
 
+async def points_on_for_ever(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 302 Found\r\nLocation: /next\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        writer.write(b"10000\r\n" + bytes(0x10000) + b"\r\n")
+        await writer.drain()
+
+
+def test_what_stands_beside_a_redirect_is_not_read(peer: Peer) -> None:
+    peer.paths["/"] = points_on_for_ever
+    peer.paths["/next"] = answer(b"there")
+    with way_out(peer) as send:
+        assert send(peer.url()).body == b"there"
+        with pytest.raises(TooLarge):
+            send(peer.url(), redirect=Redirect.MANUAL)
+
+
 BAD: dict[str, tuple[object, type[NoAnswer]]] = {
     "an endless body": (endless, TooLarge),
     "endless headers": (endless_headers, NoAnswer),

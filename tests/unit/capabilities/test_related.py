@@ -9,6 +9,7 @@ from tests.unit.data.shop import Shop, customers, order, orders
 
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.data.scope import Scope
+from lodger.engine.ledger.lots import Wish
 from lodger.engine.policy.grants import parse
 
 
@@ -130,3 +131,29 @@ def test_by_what_name_a_key_is_followed() -> None:
     assert sorted(datasets.described()["t"]["links"]) == ["buyer", "owner_row", "seller_id_row"], (
         "only by the rows' key"
     )
+
+
+def test_a_days_budget_has_room_for_all_that_comes_along(shop: Shop) -> None:
+    meta = sa.MetaData()
+    ends = ("start_id", "stop_id", "over_id")
+    trips = sa.Table(
+        "trips", meta, sa.Column("id", sa.Integer, primary_key=True), sa.Column("org_id", sa.String(40), nullable=False),
+        *(sa.Column(name, sa.Integer) for name in ends),
+        *(sa.ForeignKeyConstraint([name], [customers.c.id]) for name in ends),
+    )  # fmt: skip
+    customers.to_metadata(meta)
+    meta.create_all(shop.engine)
+    shop.add(trips, *({"id": n, "org_id": "one", **dict.fromkeys(ends, 1)} for n in range(1, 501)))
+    shop.datasets.expose(trips, tenant_column="org_id")
+    drawn: dict[str, int] = {}
+
+    async def draw(wish: Wish) -> int:
+        drawn[wish.budget] = drawn.get(wish.budget, 0) + wish.need
+        return wish.need
+
+    attempt = shop.attempt(claim={"day": {"rows_read": (10**6, 0), "queries": (10**6, 0)}}, draws=draw)
+    found = ask(attempt, "db.find", set="trips", limit=500, include=["start", "stop", "over"])
+    assert len(found["rows"]) == 500
+    assert (attempt.counters.used["rows_read"], attempt.counters.used["queries"]) == (2000, 4)
+    assert drawn["rows_read"] >= 2000
+    meta.drop_all(shop.engine, tables=[trips])
