@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 def found(plant: Plant) -> Played | None:
     """Give the first world that breaks a law because of the bug."""
-    for seed in range(1, plant.within + 1):
+    for seed in plant.seeds():
         played = play(drawn(seed, plant.shape), tampered=plant.into)
         if played.law is not None:
             return played
