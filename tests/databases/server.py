@@ -8,12 +8,14 @@ import atexit
 import ctypes
 import os
 import pwd
+import random
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -111,6 +113,27 @@ class Server:
             process.send_signal(how)
             process.wait(30)
 
+    def slay(self) -> None:
+        """Kill every process of the server at once, as a machine that loses its power does."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        below = [int(pid) for pid in _children(process.pid)]
+        # First the one that would clean up after the others.
+        for pid in (process.pid, *below):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait(30)
+
+    def slay_one(self, chance: random.Random) -> bool:
+        """Kill one of the server's processes: it ends all the others and recovers. False when it is down."""
+        below = [] if self._process is None else _children(self._process.pid)
+        if not below:
+            return False
+        with suppress(ProcessLookupError):
+            os.kill(int(chance.choice(below)), signal.SIGKILL)
+        return True
+
     def conninfo(self, name: str, user: str = "postgres") -> str:
         """Give what psycopg connects with."""
         return f"host={self._folder} dbname={name} user={user}"
@@ -144,6 +167,13 @@ class Server:
         """Stop and leave nothing."""
         self.stop(signal.SIGQUIT)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _children(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
 
 
 def _die_with_parent() -> None:

@@ -1,0 +1,134 @@
+"""Real node processes, ``lodger up --role node``, and their workers as the kernel shows them."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from lodger.engine.clock import SystemClock
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Node:
+    """One node process; its log is a file."""
+
+    def __init__(self, name: str, url: str, folder: Path, **settings: str) -> None:
+        self.name, self._url, self._settings = name, url, settings
+        self._log = folder / f"{name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.frozen = False
+        self._clock = SystemClock()
+        self._began_s = 0.0
+
+    def start(self) -> None:
+        """Start it; it says in the ledger that it is up."""
+        bare = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
+        self._began_s = self._clock.elapsed_s()
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "lodger.engine.cli", "up", "--role", "node", "--name", self.name,
+                 "--expose", "tests.chaos.town:expose", "--db", self._url, "--json"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT,
+                env=bare | {"PYTHONPATH": str(ROOT / ".dev")} | self._settings,
+            )  # fmt: skip
+
+    @property
+    def pid(self) -> int:
+        """The process's number."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def up(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None
+
+    @property
+    def young(self) -> bool:
+        """Whether it may not have been up yet."""
+        return self._clock.elapsed_s() - self._began_s < 15
+
+    def ended(self) -> str | None:
+        """Give its last words when it ended by itself, which no node ever does."""
+        if self._process is None or self._process.poll() is None:
+            return None
+        return f"{self.name} ended with {self._process.returncode}: {self.words()}"
+
+    def words(self) -> str:
+        """Give the end of its log."""
+        return self._log.read_text(errors="replace")[-3000:] if self._log.exists() else ""
+
+    def kill(self) -> None:
+        """End it as kill -9 does; safe to call twice."""
+        process, self._process, self.frozen = self._process, None, False
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def stop(self) -> int:
+        """End it in good order and give its exit code."""
+        process, self._process = self._process, None
+        assert process is not None
+        process.terminate()
+        return process.wait(60)
+
+    def freeze(self) -> None:
+        """Stop its time."""
+        self.frozen = True
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let its time go on."""
+        self.frozen = False
+        if self._process is not None:
+            os.kill(self.pid, signal.SIGCONT)
+
+    def zygotes(self) -> list[int]:
+        """Give the processes below it that have workers, the nearest first."""
+        return [pid for pid in _below(self.pid) if children(pid)]
+
+    def workers(self) -> list[int]:
+        """Give the processes below it that have no children."""
+        return [pid for pid in _below(self.pid) if not children(pid)]
+
+
+def children(pid: int) -> list[int]:
+    """Give a process's children; none when it has ended."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                found += map(int, (task / "children").read_text().split())
+    return found
+
+
+def _below(pid: int) -> Iterator[int]:
+    for child in children(pid):
+        yield child
+        yield from _below(child)
+
+
+def pause(seconds: float) -> None:
+    """Let other processes go on for so long."""
+    select.select([], [], [], seconds)
+
+
+def cpu_ticks(pid: int) -> int:
+    """Give what a process has used; 0 when it has ended."""
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+    return 0
+
+
+def slay(pid: int) -> bool:
+    """Kill one process that this test's nodes have started; whether it was there."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+        return True
+    return False

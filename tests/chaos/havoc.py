@@ -1,0 +1,276 @@
+"""Nodes on a PostgreSQL that are killed, frozen and started again, and so is the database, until time is up.
+
+``python -m tests.chaos.havoc --minutes 5 --schedules 3000`` does it for as long as you like and prints what it found.
+"""
+
+import argparse
+import random
+import select
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from os import close, pidfd_open
+from pathlib import Path
+
+from sqlalchemy import Connection
+from tests.chaos import town
+from tests.chaos.cluster import Node, slay
+from tests.chaos.reckoning import Planned, Reckoning, left_open, reckon
+from tests.databases.server import Server, own
+
+from lodger.engine.acting import Act
+from lodger.engine.clock import SystemClock, from_us
+from lodger.engine.errors import Unavailable
+from lodger.engine.ledger import schedules
+from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.revisions import Wish
+from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine
+
+#: What is done, and how often in comparison.
+DEEDS = {"worker": 12, "node": 6, "zygote": 2, "freeze": 2, "database": 1, "backend": 1}
+PERIODS_S = (5, 7, 10, 15, 20)
+CASTS = (("plain",), ("twice",), ("slow",), ("throws",), ("counts",), ("plain", "slow"))
+#: A node that is stopped for so long has lost its lease of three seconds.
+LONG_S = 5.0
+SETTINGS = {"LODGER_LEASE_S": "3", "LODGER_SLOTS": "8"}
+
+
+@dataclass
+class Havoc:
+    """One chaos.
+
+    Attributes:
+        schedules: how many there are.
+        seconds: for which slots come due and things are killed.
+        pause_s: mean time between two deeds.
+        node_count: processes.
+    """
+
+    server: Server
+    folder: Path
+    schedules: int = 200
+    seconds: float = 15.0
+    pause_s: float = 0.8
+    node_count: int = 4
+    seed: int = 1
+    spread: int = 1
+    deeds: Counter[str] = field(default_factory=Counter)
+    planned: list[Planned] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._chance = random.Random(self.seed)
+        self._clock = SystemClock()
+        self._url = self.server.url(self.server.database())
+        self.nodes = [Node(f"n{number}", self._url, self.folder, **SETTINGS) for number in range(self.node_count)]
+        self._later: list[tuple[float, Callable[[], None]]] = []
+
+    def run(self, say: Callable[[str], None] = lambda _said: None) -> Reckoning:
+        """Do it, wait until the ledger has come to rest, and read it.
+
+        Raises:
+            AssertionError: a node ended by itself, or the ledger does not come to rest.
+        """
+        settings = Settings(min_interval_s=1, schedules_per_tenant=10_000)
+        try:
+            with Engine.open(self._url, settings=settings) as engine:
+                self._prepare(engine)
+                for node in self.nodes:
+                    node.start()
+                self._furnish(engine)
+                say(
+                    f"{self.schedules} schedules of {self._tenants()} tenants, {sum(len(each.slots()) for each in self.planned)} slots"
+                )
+                self._rage(say)
+                say(f"done to them: {dict(self.deeds)}; now they are left in peace")
+                self._rest(engine)
+                assert [node.stop() for node in self.nodes] == [0] * len(self.nodes)
+                return reckon(engine, self.planned)
+        finally:
+            for node in self.nodes:
+                node.kill()
+
+    def _tenants(self) -> int:
+        return max(2, self.schedules // 50)
+
+    def _prepare(self, engine: Engine) -> None:
+        town.traces.metadata.create_all(engine.books.database.engine)
+        town.expose(engine)
+        engine.prepare()
+        for tenant in range(self._tenants()):
+            engine.tenants.create(f"t{tenant}", grants=["sets:write", "kv"], limits={"concurrent_runs": 8})
+            for name, (source, _marks) in town.SCRIPTS.items():
+                engine.scripts.put(f"t{tenant}", name, source)
+
+    def _furnish(self, engine: Engine) -> None:
+        # The first slots come due when all schedules are made; on a busy machine before that, and are owed all the same.
+        begin_us = engine.books.clock.now_us() + 3_000_000 + 40_000 * self.schedules
+        end_us = begin_us + round(self.seconds * 1_000_000)
+        books = engine.books
+        for tenant in range(self._tenants()):
+            # One tenant in a transaction, because every tenant is a lock.
+            with books.database.write() as connection:
+                for number in range(tenant, self.schedules, self._tenants()):
+                    self._schedule(books, connection, number, begin_us, end_us)
+        self._begin_us, self._end_us = begin_us, end_us
+
+    def _schedule(self, books: Books, connection: Connection, number: int, begin_us: int, end_us: int) -> None:
+        pick = self._chance.choice
+        tenant, cast, period_s = f"t{number % self._tenants()}", pick(CASTS), pick(PERIODS_S) * self.spread
+        first_us = begin_us + self._chance.randrange(round(min(period_s, self.seconds / 2) * 1_000)) * 1_000
+        rule = RuleSpec(f"every {period_s}s", dtstart=from_us(first_us).isoformat())
+        wish = Wish(
+            list(cast) if len(cast) > 1 else cast[0],
+            ScheduleRules((rule,), end=from_us(end_us)),
+            pick(("skip", "latest", "all", "within:5s")),
+            pick(("skip", "queue_all", "allow")),
+            pick((None, {"attempts": 2, "backoff_s": 1})),
+        )
+        now_us, act = books.clock.now_us(), Act("chaos", "python")
+        made = schedules.create(books, connection, tenant, f"s{number}", wish, now_us, act, begin_us)
+        self.planned.append(Planned(tenant, made.id, cast, first_us, period_s * 1_000_000, end_us))
+
+    # ---- what is done to them
+
+    def _rage(self, say: Callable[[str], None]) -> None:
+        names, weights = list(DEEDS), list(DEEDS.values())
+        self._wait_until(self._clock.elapsed_s() + max(0.0, (self._begin_us - self._clock.now_us()) / 1_000_000))
+        told_s = until_s = self._clock.elapsed_s()
+        until_s += self.seconds
+        while self._clock.elapsed_s() < until_s:
+            self._wait_until(self._clock.elapsed_s() + self._chance.expovariate(1 / self.pause_s))
+            deed = self._chance.choices(names, weights)[0]
+            if getattr(self, f"_{deed}")():
+                self.deeds[deed] += 1
+            if self._clock.elapsed_s() - told_s > 20:
+                told_s = self._clock.elapsed_s()
+                say(f"{until_s - told_s:.0f} s to go: {dict(self.deeds)}")
+
+    def _wait_until(self, until_s: float) -> None:
+        """Let time pass, and what comes later come; a node that ends by itself ends the chaos."""
+        while (now_s := self._clock.elapsed_s()) < until_s:
+            due = [each for each in self._later if each[0] <= now_s]
+            self._later = [each for each in self._later if each[0] > now_s]
+            for _at, what in due:
+                what()
+            for node in self.nodes:
+                ended = node.ended()
+                if ended is None:
+                    continue
+                # One that begins while there is no database says so and ends; whoever supervises it starts it again.
+                assert node.young, ended
+                assert "database_unreachable" in ended, ended
+                self.deeds["began in vain"] += 1
+                node.kill()
+                self._after(1.0, node.start)
+            self._pass(min([until_s, *(at for at, _what in self._later)]) - now_s)
+
+    def _pass(self, seconds: float) -> None:
+        """Wait for so long, or for a node to end."""
+        handles = [pidfd_open(node.pid) for node in self.nodes if node.up]
+        try:
+            select.select(handles, [], [], max(0.0, seconds))
+        finally:
+            for handle in handles:
+                close(handle)
+
+    def _after(self, seconds: float, what: Callable[[], None]) -> None:
+        self._later.append((self._clock.elapsed_s() + seconds, what))
+
+    def _any(self) -> Node | None:
+        up = [node for node in self.nodes if node.up and not node.frozen]
+        return self._chance.choice(up) if up else None
+
+    def _worker(self) -> bool:
+        node = self._any()
+        workers = node.workers() if node else []
+        return bool(workers) and slay(self._chance.choice(workers))
+
+    def _zygote(self) -> bool:
+        node = self._any()
+        zygotes = node.zygotes() if node else []
+        return bool(zygotes) and slay(self._chance.choice(zygotes))
+
+    def _node(self) -> bool:
+        node = self._any()
+        if node is None:
+            return False
+        node.kill()
+        self._after(self._chance.uniform(0.1, 3.0), node.start)
+        return True
+
+    def _freeze(self) -> bool:
+        node = self._any()
+        if node is None:
+            return False
+        node.freeze()
+        self._after(self._chance.choice((0.3, LONG_S, LONG_S)), node.thaw)
+        return True
+
+    def _database(self) -> bool:
+        """Kill the server with all its processes, as a machine that loses its power does, and start it again."""
+        self.server.slay()
+        self._after(self._chance.uniform(0.1, 2.0), self.server.start)
+        self._wait_until(self._clock.elapsed_s() + 2.1)
+        return True
+
+    def _backend(self) -> bool:
+        """Kill one of the server's processes: it ends all the others and recovers."""
+        return self.server.slay_one(self._chance)
+
+    # ---- and then
+
+    def _rest(self, engine: Engine) -> None:
+        """Bring everything up and wait until nothing is left to do."""
+        self._wait_until(self._clock.elapsed_s() + 6.0)
+        for node in self.nodes:
+            if node.frozen:
+                node.thaw()
+        patience_s = self._clock.elapsed_s() + 90 + self.seconds
+        left = -1
+        while left:
+            with suppress(Unavailable):
+                left = left_open(engine)
+            assert self._clock.elapsed_s() < patience_s, f"{left} never end; {self.nodes[0].words()}"
+            self._wait_until(self._clock.elapsed_s() + 0.2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=2.0)
+    parser.add_argument("--schedules", type=int, default=2000)
+    parser.add_argument("--spread", type=int, default=6, help="periods are so many times as long as in the suite")
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds between two deeds")
+    parser.add_argument("--seed", type=int, default=1)
+    told = parser.parse_args()
+    server = durable()
+    try:
+        with tempfile.TemporaryDirectory(prefix="lodger-chaos-") as folder:
+            havoc = Havoc(
+                server, Path(folder), told.schedules, told.minutes * 60, told.pause, 4, told.seed, told.spread
+            )
+            found = havoc.run(lambda said: sys.stdout.write(f"{said}\n"))
+    finally:
+        server.remove()
+    sys.stdout.write(f"{found}\n")
+    for each in (*found.lost, *found.doubled)[:50]:
+        sys.stdout.write(f"  {each}\n")
+    sys.exit(bool(found.lost or found.doubled))
+
+
+def durable() -> Server:
+    """Give a server of its own that keeps what it has promised."""
+    server = own()
+    server.settings |= {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+    server.stop(signal.SIGINT)
+    server.start()
+    return server
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""The ledger read after a chaos, and the traces that scripts have left: nothing lost, nothing twice.
+
+Which slots there were is worked out here with plain arithmetic; the traces' table has no unique key, so that an effect
+which happens twice is seen twice.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, text
+from tests.chaos.town import SCRIPTS
+
+from lodger.engine.sync import Engine
+
+OPEN = "('ready', 'running', 'sealed', 'waiting_retry')"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One schedule as it was asked for: a slot at ``first_us`` and every ``period_us`` after it, before ``end_us``."""
+
+    tenant: str
+    id: str
+    scripts: tuple[str, ...]
+    first_us: int
+    period_us: int
+    end_us: int
+
+    def slots(self) -> range:
+        """Give its slots."""
+        return range(self.first_us, self.end_us, self.period_us)
+
+
+@dataclass(slots=True)
+class Reckoning:
+    """What was found.
+
+    Attributes:
+        lost: slots without a row, and steps that are done without their traces.
+        doubled: slots with two rows, and traces that are there twice or belong to nothing that succeeded.
+    """
+
+    slots: int = 0
+    run: int = 0
+    in_gaps: int = 0
+    traces: int = 0
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    states: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    late_ms: list[float] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        late = sorted(self.late_ms) or [0.0]
+        spread = ", ".join(f"p{at} {late[min(len(late) - 1, len(late) * at // 100)]:.0f}" for at in (50, 90, 99))
+        return (
+            f"{self.slots} slots: {self.run} with actions of their own, {self.in_gaps} in gap rows; {len(self.lost)} lost, "
+            f"{len(self.doubled)} doubled; {self.traces} traces of effects; actions {dict(self.states)}; attempts "
+            f"{dict(self.outcomes)}; first start after the slot, ms: {spread}, most {late[-1]:.0f}"
+        )
+
+
+def left_open(engine: Engine) -> int:
+    """Count what is not over yet: open actions, and schedules that have slots to come."""
+    with engine.books.database.read() as connection:
+        waits = connection.scalar(text(f"SELECT count(*) FROM lodger_actions WHERE state IN {OPEN}")) or 0
+        armed = connection.scalar(text("SELECT count(*) FROM lodger_schedule_clock WHERE state = 'armed'")) or 0
+    return int(waits + armed)
+
+
+def reckon(engine: Engine, planned: list[Planned]) -> Reckoning:
+    """Read everything; to be called when nothing is left open."""
+    found = Reckoning()
+    with engine.books.database.read() as connection:
+        _slots(connection, planned, found)
+        _traces(connection, {each.id: each for each in planned}, found)
+        _counters(connection, found)
+        found.states.update(_counted(connection, "SELECT state, count(*) FROM lodger_actions GROUP BY state"))
+        found.outcomes.update(_counted(connection, "SELECT outcome, count(*) FROM lodger_attempts GROUP BY outcome"))
+        first = "SELECT min(t.started_us) - a.slot AS late FROM lodger_actions a JOIN lodger_attempts t ON t.action_id = a.id"
+        rows = connection.execute(text(f"{first} WHERE a.step = 0 GROUP BY a.id, a.slot"))
+        found.late_ms = [float(late) / 1000 for (late,) in rows]
+    return found
+
+
+def _counted(connection: Connection, statement: str) -> dict[str, int]:
+    return {str(name): int(number) for name, number in connection.execute(text(statement))}
+
+
+def _slots(connection: Connection, planned: list[Planned], found: Reckoning) -> None:
+    rows: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
+    statement = "SELECT schedule_id, slot, slot_to FROM lodger_actions WHERE origin = 'slot' ORDER BY slot"
+    for schedule, slot, slot_to in connection.execute(text(statement)):
+        rows[str(schedule)].append((slot, slot_to))
+    for each in planned:
+        slots, times = each.slots(), Counter[int]()
+        found.slots += len(slots)
+        for slot, slot_to in rows.pop(each.id, []):
+            last = slot if slot_to is None else slot_to
+            if slot not in slots or last not in slots:
+                found.doubled.append(f"{each.id}: a row of {slot} to {last}, which are no slots")
+                continue
+            covered = range(slot, last + 1, each.period_us)
+            times.update(covered)
+            found.run += slot_to is None
+            found.in_gaps += 0 if slot_to is None else len(covered)
+        found.lost += [f"{each.id}: slot {slot} has no row" for slot in slots if not times[slot]]
+        found.doubled += [f"{each.id}: slot {slot} has {number} rows" for slot, number in times.items() if number > 1]
+    found.doubled += [f"rows of {schedule}, which nobody made" for schedule in rows]
+
+
+def _traces(connection: Connection, planned: dict[str, Planned], found: Reckoning) -> None:
+    """Compare what scripts have left with the steps that ended well."""
+    due: Counter[tuple[str, str]] = Counter()
+    statement = """
+        SELECT a.id, a.schedule_id, a.state, t.step FROM lodger_attempts t JOIN lodger_actions a ON a.id = t.action_id
+        WHERE t.outcome = 'ok'
+    """
+    steps: dict[str, int] = Counter()
+    for action, schedule, _state, step in connection.execute(text(statement)):
+        steps[str(action)] += 1
+        script = planned[str(schedule)].scripts[step]
+        due.update((str(action), mark) for mark in SCRIPTS[script][1])
+    for action, schedule, state in connection.execute(text("SELECT id, schedule_id, state FROM lodger_actions")):
+        wanted = len(planned[str(schedule)].scripts)
+        if state == "done" and steps[str(action)] != wanted:
+            kind = found.lost if steps[str(action)] < wanted else found.doubled
+            kind.append(f"{action} is done with {steps[str(action)]} of {wanted} steps")
+    seen = Counter[tuple[str, str]](
+        (str(action), mark) for action, mark in connection.execute(text("SELECT action, mark FROM traces"))
+    )
+    found.traces = seen.total()
+    found.lost += [f"no trace {each}, {number} times" for each, number in (due - seen).items()]
+    found.doubled += [f"trace {each}, {number} times too often" for each, number in (seen - due).items()]
+
+
+def _counters(connection: Connection, found: Reckoning) -> None:
+    """Compare each tenant's counter with the traces of the runs that counted."""
+    kept = {
+        str(tenant): int(value) for tenant, value in connection.execute(text("SELECT tenant_id, value FROM lodger_kv"))
+    }
+    statement = "SELECT house, count(*) FROM traces WHERE mark = 'counts' GROUP BY house"
+    ran = {str(house): int(number) for house, number in connection.execute(text(statement))}
+    for tenant in kept.keys() | ran.keys():
+        if kept.get(tenant, 0) != ran.get(tenant, 0):
+            kind = found.lost if kept.get(tenant, 0) < ran.get(tenant, 0) else found.doubled
+            kind.append(f"{tenant} counted {kept.get(tenant, 0)} and ran {ran.get(tenant, 0)} times")

@@ -1,0 +1,143 @@
+"""How long it takes until what a killed worker, or a killed node, ran runs again: everything at its defaults.
+
+``python -m tests.chaos.recovery [--times 10]`` prints every sample. From the kill to the next attempt's start, by the ledger.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import text
+from tests.chaos import town
+from tests.chaos.cluster import Node, cpu_ticks, pause, slay
+from tests.databases.server import own
+
+from lodger.engine.clock import SystemClock
+from lodger.engine.sync import Engine
+
+#: It is still at work when it is killed, whatever else the machine does.
+LONG = "export default () => { for (;;) ; }"
+LIMITS = {"cpu_ms": 30_000, "wall_ms": 120_000}
+#: What the design promises, seconds.
+PROMISED_S = {"worker": 2.0, "node": 10.0}
+
+
+@dataclass
+class Pair:
+    """Two nodes on one ledger, and what one of them runs."""
+
+    engine: Engine
+    nodes: list[Node]
+
+    def wait(self, question: str, seconds: float, **given: object) -> tuple[object, ...]:
+        """Ask the ledger until it has an answer; other processes can be heard in no other way.
+
+        Raises:
+            AssertionError: it never has one.
+        """
+        clock = SystemClock()
+        until_s = clock.elapsed_s() + seconds
+        while clock.elapsed_s() < until_s:
+            with self.engine.books.database.read() as connection:
+                found = connection.execute(text(question), given).first()
+            if found is not None:
+                return tuple(found)
+            pause(0.01)
+        raise AssertionError(f"{question} {given}: no answer; " + "\n".join(node.words() for node in self.nodes))
+
+    def begin(self) -> tuple[str, Node]:
+        """Let something long run, and give it with the node that runs it."""
+        asked = self.engine.run_in("acme", "long", 0)
+        return asked.id, self.running(asked.id, 1)[0]
+
+    def running(self, action: str, attempt: int) -> tuple[Node, int]:
+        """Wait for an attempt, and give its node and when it started."""
+        name, started_us = self.wait(
+            "SELECT n.name, a.started_us FROM lodger_actions a JOIN lodger_nodes n ON n.id = a.node_id "
+            "WHERE a.id = :action AND a.attempt = :attempt AND a.state = 'running'",
+            60,
+            action=action,
+            attempt=attempt,
+        )
+        return next(node for node in self.nodes if node.name == name), int(str(started_us))
+
+    def worker_s(self) -> float:
+        """Kill a worker in the middle of its script and give how long it took until the script began again."""
+        action, node = self.begin()
+        now_us = self.engine.books.clock.now_us
+        while cpu_ticks(busiest := max(node.workers(), key=cpu_ticks)) < 20:
+            pause(0.02)
+        killed_us = now_us()
+        assert slay(busiest)
+        _node, started_us = self.running(action, 2)
+        self._end(action)
+        return (started_us - killed_us) / 1_000_000
+
+    def node_s(self) -> float:
+        """Kill the node and give how long it took until the other one ran what it ran."""
+        action, node = self.begin()
+        killed_us = self.engine.books.clock.now_us()
+        node.kill()
+        other, started_us = self.running(action, 2)
+        assert other is not node
+        self._end(action)
+        node.start()
+        self.both_up()
+        return (started_us - killed_us) / 1_000_000
+
+    def _end(self, action: str) -> None:
+        self.engine.actions.cancel(action)
+        self.wait("SELECT id FROM lodger_actions WHERE id = :action AND state = 'cancelled'", 60, action=action)
+
+    def both_up(self) -> None:
+        """Wait until both are registered."""
+        alive = (
+            "SELECT 1 FROM lodger_nodes WHERE state = 'alive' AND lease_until_us > :now HAVING count(DISTINCT name) = 2"
+        )
+        self.wait(alive, 90, now=self.engine.books.clock.now_us())
+
+
+@contextmanager
+def pair(folder: Path) -> Iterator[Pair]:
+    """Two nodes, nothing of their settings changed, on a PostgreSQL of their own."""
+    server = own()
+    nodes: list[Node] = []
+    try:
+        url = server.url(server.database())
+        with Engine.open(url) as engine:
+            engine.tenants.create("acme", limits=LIMITS)
+            engine.scripts.put("acme", "long", LONG)
+            town.traces.metadata.create_all(engine.books.database.engine)
+            nodes += [Node(name, url, folder) for name in ("one", "two")]
+            for node in nodes:
+                node.start()
+            made = Pair(engine, nodes)
+            made.both_up()
+            yield made
+    finally:
+        for node in nodes:
+            node.kill()
+        server.remove()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=10)
+    times = parser.parse_args().times
+    with tempfile.TemporaryDirectory(prefix="lodger-recovery-") as folder, pair(Path(folder)) as nodes:
+        measured: dict[str, Callable[[], float]] = {"worker": nodes.worker_s, "node": nodes.node_s}
+        for what, measure in measured.items():
+            took = sorted(measure() for _ in range(times))
+            told = ", ".join(f"{each:.2f}" for each in took)
+            sys.stdout.write(
+                f"{what}: median {took[len(took) // 2]:.2f} s, most {took[-1]:.2f} s, promised {PROMISED_S[what]:g} s ({told})\n"
+            )
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Nodes, workers and the database are killed with kill -9 while slots come due; then the ledger is read.
+
+``LODGER_CHAOS=10 pytest tests/chaos/test_havoc.py`` goes on for so many minutes, over thousands of schedules.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.chaos.havoc import Havoc, durable
+from tests.databases.fixtures import absent
+from tests.databases.server import Server
+
+MINUTES = float(os.environ.get("LODGER_CHAOS", "0"))
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(400 + 180 * MINUTES),
+    pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on PostgreSQL: {absent()}"),
+]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    own = durable()
+    yield own
+    own.remove()
+
+
+def test_nothing_is_lost_and_nothing_happens_twice(server: Server, tmp_path: Path) -> None:
+    if MINUTES:
+        havoc = Havoc(server, tmp_path, schedules=2000, seconds=60 * MINUTES, pause_s=1.0, spread=6)
+    else:
+        havoc = Havoc(server, tmp_path, schedules=40, seconds=10.0, pause_s=0.5)
+    found = havoc.run()
+    assert not found.lost, str(found)
+    assert not found.doubled, str(found)
+    assert havoc.deeds["worker"] + havoc.deeds["node"] >= 3, havoc.deeds
+    assert found.traces > 20, "a chaos in which nothing is done proves nothing"
+    assert found.slots == found.run + found.in_gaps

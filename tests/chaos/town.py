@@ -1,0 +1,33 @@
+"""What the platform of the chaos exposes: a table without any unique key, in which every effect leaves a row."""
+
+from sqlalchemy import Column, Integer, MetaData, String, Table
+
+from lodger.engine.sync import Engine
+
+traces = Table(
+    "traces",
+    MetaData(),
+    Column("id", Integer, primary_key=True),
+    Column("house", String(40), nullable=False),
+    Column("action", String(36), nullable=False),
+    Column("mark", String(10), nullable=False),
+)
+
+_LEAVE = "await db.traces.insert({{ action: action.id, mark: {mark} }});"
+_BEGIN = "export default async ({ action, db, kv }) => { "
+#: Source by name, and the marks that one success leaves. A chaos reaches what takes long more often.
+SCRIPTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "plain": (_BEGIN + _LEAVE.format(mark='"plain"') + " return 1 }", ("plain",)),
+    "twice": (_BEGIN + _LEAVE.format(mark='"a"') + _LEAVE.format(mark='"b"') + " }", ("a", "b")),
+    "slow": (
+        _BEGIN + _LEAVE.format(mark='"slow"') + " let n = 0; while (n < 3e5) n += 1; return n }",
+        ("slow",),
+    ),
+    "throws": (_BEGIN + _LEAVE.format(mark='"throws"') + ' throw new Error("after it has written") }', ("throws",)),
+    "counts": (_BEGIN + 'await kv.add("n", 1); ' + _LEAVE.format(mark='"counts"') + " }", ("counts",)),
+}
+
+
+def expose(engine: Engine) -> None:
+    """Called by each node before it starts."""
+    engine.expose(traces, tenant_column="house", write=["action", "mark"])
