@@ -1,0 +1,190 @@
+"""A node with very many schedules: what it costs while nothing is due, and a storm of slots at one instant.
+
+``python bench/scale.py [--schedules 100000] [--tenants 1000] [--storm 10000] [--full] [--database sqlite|postgresql|URL]
+[--runs] [--picture FILE.svg] [--check]``. ``--full`` is 1 000 000 schedules of 10 000 tenants. Idle: CPU time and memory of the node
+with its workers, from the kernel. Storm: when each slot's row was committed, after its instant, and when its run began; without
+``--runs`` an executor that does nothing stands in for the workers, so that the ledger is what is measured.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import crowd
+import lateness
+
+from lodger.engine import Engine
+from lodger.engine.events import Event
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.settings import Settings
+from lodger.sandbox.outcome import Outcome
+
+SOURCE = "export default () => null"
+#: What the design promises.
+IDLE_PERCENT, TICKED_S = 1.0, 1.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Nothing:
+    """Answers every claim at once."""
+
+    async def start(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    async def execute(self, claim: Claim) -> Finished:
+        return Finished(Outcome.OK, result="null")
+
+
+@dataclass
+class Storm:
+    """When the slots of one instant were committed and begun, as (seconds after it)."""
+
+    at_us: int
+    wanted: int
+    ticked: list[float] = field(default_factory=list)
+    started: list[float] = field(default_factory=list)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def hear(self, event: Event) -> None:
+        if event.details.get("slot_us") != self.at_us:
+            return
+        late_s = (time.time_ns() // 1000 - self.at_us) / 1_000_000
+        if event.kind == "ticked":
+            self.ticked.append(late_s)
+        elif event.kind == "started":
+            self.started.append(late_s)
+            if len(self.started) >= self.wanted:
+                self.over.set()
+
+
+def tree(pid: int) -> Iterator[int]:
+    """Give a process and everything below it."""
+    yield pid
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            yield from tree(int(child))
+
+
+def cpu_s(pids: list[int]) -> float:
+    total = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / _TICKS
+
+
+def memory_mib(pids: list[int]) -> float:
+    """What they hold of the machine's memory, what they share counted once."""
+    lines = (Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines() for pid in pids)
+    return sum(int(line.split()[1]) for text in lines for line in text if line.startswith("Pss:")) / 1024
+
+
+async def idle(seconds: float) -> dict[str, float]:
+    """Watch this process, in which the node is, and its workers, while nothing is due."""
+    await asyncio.sleep(5)
+    pids = list(tree(os.getpid()))
+    cpu, memory, begun = cpu_s(pids), memory_mib(pids), time.monotonic()
+    await asyncio.sleep(seconds)
+    took = time.monotonic() - begun
+    return {
+        "idle_cpu_percent": 100 * (cpu_s(pids) - cpu) / took,
+        "memory_mib": memory,
+        "memory_grown_mib": memory_mib(pids) - memory,
+    }
+
+
+async def measure(url: str, told: argparse.Namespace, say: Callable[[str], None]) -> tuple[dict[str, float], Storm]:
+    settings = Settings(slots=told.slots, sqlite_synchronous="NORMAL", min_interval_s=1)
+    async with Engine.open(url, settings=settings) as engine:
+        begun = time.monotonic()
+        crowd.fill(engine.inner, told.schedules, told.tenants, SOURCE)
+        say(f"{told.schedules} schedules of {told.tenants} tenants in {time.monotonic() - begun:.0f} s")
+        async with engine.node():
+            figures = await idle(told.idle)
+        say(f"idle: {figures['idle_cpu_percent']:.2f} % of a core, {figures['memory_mib']:.0f} MiB, "
+            f"{figures['memory_grown_mib']:+.1f} MiB in {told.idle:.0f} s")  # fmt: skip
+        lead_s = 8.0 + told.storm / 1000
+        at_us = (time.time_ns() // 1000 + round(lead_s * 1_000_000)) // 1_000_000 * 1_000_000
+        crowd.storm(engine.inner, told.storm, told.tenants, at_us)
+        storm = Storm(at_us, told.storm)
+        engine.on_event(storm.hear)
+        async with engine.node(None if told.runs else Nothing()):
+            async with asyncio.timeout(lead_s + 300):
+                await storm.over.wait()
+    ticked, started = sorted(storm.ticked), sorted(storm.started)
+    figures |= {"ticked_last_s": ticked[-1], "started_last_s": started[-1]}
+    say(f"storm of {len(ticked)} slots: ticked half after {ticked[len(ticked) // 2]:.2f} s, all after {ticked[-1]:.2f} s; "
+        f"begun half after {started[len(started) // 2]:.2f} s, all after {started[-1]:.2f} s")  # fmt: skip
+    return figures, storm
+
+
+@contextmanager
+def place(wanted: str) -> Iterator[str]:
+    """Give where the ledger is."""
+    if "://" in wanted:
+        yield wanted
+    elif wanted == "postgresql":
+        sys.path.append(str(Path(__file__).resolve().parent.parent))
+        from tests.databases import server
+
+        own = server.own()
+        try:
+            yield own.url(own.database())
+        finally:
+            own.remove()
+    else:
+        with tempfile.TemporaryDirectory(prefix="lodger-scale-") as folder:
+            yield str(Path(folder) / "ledger.db")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--schedules", type=int, default=100_000)
+    parser.add_argument("--tenants", type=int, default=1000)
+    parser.add_argument("--storm", type=int, default=10_000)
+    parser.add_argument("--full", action="store_true", help="1 000 000 schedules of 10 000 tenants")
+    parser.add_argument("--idle", type=float, default=30.0, help="seconds")
+    parser.add_argument("--slots", type=int, default=500, help="attempts at once, without --runs")
+    parser.add_argument("--database", default="sqlite")
+    parser.add_argument("--runs", action="store_true", help="let real workers run the storm")
+    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--check", action="store_true", help="exit 1 when a promise does not hold")
+    told = parser.parse_args()
+    if told.full:
+        told.schedules, told.tenants = 1_000_000, 10_000
+    if told.runs:
+        told.slots = Settings().slots
+
+    def say(text: str) -> None:
+        if not told.json:
+            print(text, flush=True)
+
+    with place(told.database) as url:
+        figures, storm = asyncio.run(measure(url, told, say))
+    if told.picture is not None:
+        kinds = {
+            name: [(late, late) for late in lates]
+            for name, lates in (("row committed", storm.ticked), ("run begun", storm.started))
+        }
+        title = f"{len(storm.ticked)} slots at one instant, among {told.schedules} schedules of {told.tenants} tenants"
+        told.picture.write_text(lateness.picture(title, kinds, TICKED_S))
+    if told.json:
+        print(json.dumps({name: round(value, 3) for name, value in figures.items()}))
+    broken = figures["idle_cpu_percent"] >= IDLE_PERCENT or figures["ticked_last_s"] > TICKED_S
+    sys.exit(int(told.check and broken))
+
+
+if __name__ == "__main__":
+    main()
