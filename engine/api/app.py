@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from lodger.engine.api import endpoints, platform, schema, sessions
+from lodger.engine.api import endpoints, live, platform, schema, sessions
 from lodger.engine.api.answering import Answering, of_framework
 from lodger.engine.api.bodies import Bodies
 from lodger.engine.api.calls import Calls
@@ -41,6 +41,7 @@ class Api:
         routes = self.framework.router
         routes.route_class = Answering
         endpoints.add(routes, engine, self.calls, bodies, uploads)
+        live.add(routes, engine, self.calls)
         platform.add(routes, engine, self.calls, self.description)
         self.framework.add_exception_handler(HTTPException, of_framework)
         self._description: dict[str, Any] | None = None

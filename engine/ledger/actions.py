@@ -1,7 +1,7 @@
 """Actions by request (once, run now), cancelling them, and reading what happened."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -249,6 +249,21 @@ def list_some(
     if before is not None:
         statement = statement.where(_a.id < before if is_id(before) else false())
     return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])
+
+
+def made_after(connection: Connection, tenant_id: str, after: str, most: int) -> list[Action]:
+    """Give a tenant's actions with ids behind ``after``, in the order of making."""
+    return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id > after).order_by(_a.id).limit(most))
+
+
+def still_open(connection: Connection, tenant_id: str, most: int) -> list[Action]:
+    """Give what is not over yet of a tenant."""
+    return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.state.in_(tables.OPEN)).limit(most))
+
+
+def these(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
+    """Give a tenant's actions of these ids, those that are still there."""
+    return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id.in_(list(ids))))
 
 
 def _read(connection: Connection, statement: Select[Any]) -> list[Action]:

@@ -25,6 +25,8 @@ OTHERS = {
     ("GET", "/api/v1/session"): None,
     ("DELETE", "/api/v1/session"): None,
     ("GET", "/api/v1/audit/export"): Role.OPERATOR,
+    ("GET", "/api/v1/tenants/{tenant_id}/live"): Role.VIEWER,
+    ("GET", "/api/v1/tenants/{tenant_id}/actions/{action_id}/live"): Role.VIEWER,
     ("GET", "/api/v1/tenants/{tenant_id}/audit/export"): Role.VIEWER,
 }
 NEEDED = {(route.method, ROOT + route.path): route.role for route in ROUTES} | OTHERS
@@ -42,9 +44,16 @@ def filled(path: str, **names: str) -> str:
 
 
 def ask(house: House, method: str, path: str, token: str | None, **headers: str) -> httpx2.Response:
+    """Ask once; of a stream that goes on, what it begins with."""
     shown = {} if token is None else {"authorization": f"Bearer {token}"}
     house.http.cookies.clear()
-    return house.http.request(method, house.url + path, headers=shown | {"x-request-id": "same"} | headers)
+    asked = house.http.build_request(method, house.url + path, headers=shown | {"x-request-id": "same"} | headers)
+    answer = house.http.send(asked, stream=True)
+    if answer.headers.get("content-type", "").startswith("text/event-stream"):
+        answer.close()
+    else:
+        answer.read()
+    return answer
 
 
 @pytest.fixture

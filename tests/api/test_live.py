@@ -1,0 +1,175 @@
+"""Live streams: what becomes of actions while it happens, for one's own tenant, bounded, ended with the token or a slow reader."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from tests.api.house import House, house
+from tests.store.bench import node_id
+
+from lodger.engine.api import live
+from lodger.engine.ledger import claims, clocks, commits, following, leases
+from lodger.engine.ledger.claims import Lease
+from lodger.engine.node.executor import Finished
+from lodger.sandbox.job import LogLine, ScriptError
+from lodger.sandbox.outcome import Outcome
+
+
+@contextmanager
+def listening(
+    lodge: House, path: str, token: str | None = None, tenant: str = "acme"
+) -> Iterator[Iterator[tuple[str, Any]]]:
+    """Give the events of a stream, from the moment that it listens."""
+    shown = {"authorization": f"Bearer {token or lodge.token('viewer', tenant)}"}
+    with httpx2.stream("GET", lodge.url + "/api/v1" + path, headers=shown, timeout=20, trust_env=False) as answer:
+        if answer.status_code != 200:
+            answer.read()
+            answer.raise_for_status()
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield events(answer)
+
+
+def events(answer: httpx2.Response) -> Iterator[tuple[str, Any]]:
+    kind = ""
+    for line in answer.iter_lines():
+        name, _, value = line.partition(": ")
+        if name == "event":
+            kind = value
+        elif name == "data":
+            yield kind, json.loads(value)
+        elif line.startswith(":"):
+            yield "comment", line
+
+
+def worked(lodge: House, *, fails: bool = False, logs: tuple[LogLine, ...] = ()) -> None:
+    """Claim and end what is ready, as a node would."""
+    books = lodge.engine.books
+    with books.database.write() as connection:
+        lease: Lease = leases.register(books, connection, node_id(f"n{lodge.clock.us}"), "n", lodge.clock.us)
+    with books.database.write() as connection:
+        clocks.tick(books, connection, lodge.clock.us)
+    with books.database.write() as connection:
+        taken = claims.claim(books, connection, lease, 50, lodge.clock.us)
+    lodge.engine.changed()
+    ended = (
+        Finished(Outcome.SCRIPT_ERROR, error=ScriptError("E", "no"), logs=logs)
+        if fails
+        else Finished(Outcome.OK, "1", logs=logs)
+    )
+    with books.database.write() as connection:
+        commits.commit(books, connection, lease, [(claim, ended) for claim in taken], lodge.clock.us)
+    lodge.engine.changed()
+
+
+def test_a_tenants_actions_are_told_as_they_are_made_and_move_on(url: str) -> None:
+    with house(url) as lodge:
+        lodge.furnish()
+        lodge.furnish("zeta")
+        waiting = lodge.engine.actions.run_now("s", "acme")
+        with listening(lodge, "/tenants/acme/live") as told:
+            assert next(told)[0] == "comment"
+            lodge.engine.actions.run_now("s", "zeta")
+            made = lodge.engine.actions.run_now("s", "acme", params=[1])
+            assert next(told) == ("action", lodge.ask("GET", f"/actions/{made.id}").json())
+            lodge.engine.actions.cancel(waiting.id)
+            kind, body = next(told)
+            assert (kind, body["id"], body["state"]) == ("action", waiting.id, "cancelled"), "it was there before"
+            worked(lodge)
+            seen = [next(told)[1]]
+            while seen[-1]["state"] != "done":
+                seen.append(next(told)[1])
+            assert {each["id"] for each in seen} == {made.id}
+            assert {each["tenant_id"] for each in seen} == {"acme"}
+
+
+def test_one_action_with_its_lines_until_it_is_over(lodge: House) -> None:
+    asked = lodge.engine.actions.run_now("s", "acme")
+    with listening(lodge, f"/tenants/acme/actions/{asked.id}/live") as told:
+        kind, body = next(told)
+        assert (kind, body["state"]) == ("action", "ready")
+        worked(lodge, fails=True, logs=(LogLine("info", "one"), LogLine("warn", "two\n: not a comment")))
+        rest = list(told)
+    assert [body["text"] for kind, body in rest if kind == "log"] == ["one", "two\n: not a comment"]
+    assert rest[-1][0] == "action"
+    assert (rest[-1][1]["state"], rest[-1][1]["error"]["message"]) == ("failed", "no")
+    with listening(lodge, f"/tenants/acme/actions/{asked.id}/live") as told:
+        assert [kind for kind, _body in told] == ["log", "log", "action"], "of one that is over, all at once"
+
+
+def test_whose_it_is_not_hears_nothing(lodge: House) -> None:
+    lodge.furnish("zeta")
+    theirs = lodge.engine.actions.run_now("s", "zeta")
+    for path in ("/tenants/zeta/live", f"/tenants/zeta/actions/{theirs.id}/live", f"/tenants/acme/actions/{theirs.id}/live",
+                 "/tenants/acme/actions/x/live", "/tenants/nobody/live"):  # fmt: skip
+        assert lodge.ask("GET", path, role="viewer", tenant="acme").status_code == 404
+
+
+def test_streams_are_bounded_by_token_and_counted_out_however_they_end(
+    lodge: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "OF_ONE", 2)
+    with listening(lodge, "/tenants/acme/live") as one, listening(lodge, "/tenants/acme/live") as two:
+        next(one), next(two)
+        refused = lodge.ask("GET", "/tenants/acme/live", role="viewer", tenant="acme")
+        assert (refused.status_code, refused.json()["code"]) == (429, "too_many_streams")
+        with listening(lodge, "/tenants/acme/live", lodge.token("editor", "acme")) as theirs:
+            next(theirs)
+    for _ in range(200):
+        if lodge.ask("GET", "/tenants/acme/actions/x/live", role="viewer", tenant="acme").status_code == 404:
+            break
+    with listening(lodge, "/tenants/acme/live") as again:
+        assert next(again)[0] == "comment"
+
+
+def test_a_revoked_token_ends_its_streams(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "STILL_S", 0.2)
+    made = lodge.engine.tokens.create("short", "viewer", "acme")
+    with listening(lodge, "/tenants/acme/live", made.text) as told:
+        next(told)
+        assert next(told) == ("comment", ": still here")
+        lodge.engine.tokens.revoke(made.token.id)
+        assert [kind for kind, _body in told if kind != "comment"] == []
+
+
+def test_a_tenant_that_goes_ends_its_streams(lodge: House) -> None:
+    with listening(lodge, "/tenants/acme/live") as told:
+        next(told)
+        lodge.engine.tenants.delete("acme")
+        assert [kind for kind, _body in told if kind != "comment"] == []
+
+
+def test_many_streams_of_a_tenant_share_one_look(lodge: House) -> None:
+    begun = threading.active_count()
+    with listening(lodge, "/tenants/acme/live") as one, listening(lodge, "/tenants/acme/live") as two:
+        next(one), next(two)
+        made = [lodge.engine.actions.run_now("s", "acme").id for _ in range(30)]
+        assert [next(one)[1]["id"] for _ in made] == made
+        assert [next(two)[1]["id"] for _ in made] == made
+        assert threading.active_count() - begun < 20
+
+
+def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "MOST", 7)
+    with house(url) as lodge:
+        lodge.furnish()
+        each = following.Following("acme")
+        with lodge.engine.books.database.read() as connection:
+            each.begin(connection, lodge.clock.us)
+        made = []
+        for _ in range(40):
+            made.append(lodge.engine.actions.run_now("s", "acme").id)
+            lodge.clock.advance(0.5)
+        seen: list[str] = []
+        for _ in range(40):
+            with lodge.engine.books.database.read() as connection:
+                seen += [action.id for action in each.look(connection)]
+        assert seen == made
+        for action in made[:10]:
+            lodge.engine.actions.cancel(action)
+        with lodge.engine.books.database.read() as connection:
+            assert [action.id for action in each.look(connection)] == made[:10]
+            assert each.look(connection) == []
