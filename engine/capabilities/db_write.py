@@ -13,7 +13,7 @@ from lodger.engine.data.fields import ColumnField
 from lodger.engine.data.foreign import receipts
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, bad_request, denied
-from lodger.engine.data.stored import canonical
+from lodger.engine.data.stored import canonical, scaled
 from lodger.engine.effects.effect import Delete, Increment, Update, amount_of, on_wire
 
 MOST_DOCUMENT = 64 * 1024
@@ -165,9 +165,7 @@ def _value(rows: TableDataset, column: ColumnField, given: Any) -> Any:
             raise bad_request(f"{name} holds at most {column.max_length} letters")
         if column.choices is not None and value not in column.choices:
             raise bad_request(f"{name} is one of: {', '.join(column.choices)}")
-    if column.kind is Kind.DECIMAL and column.scale is not None and value.as_tuple().exponent < -column.scale:
-        raise bad_request(f"{name} has {column.scale} digits after the point")
-    return value
+    return scaled(column, value, name)
 
 
 def _new_document(session: Session, given: dict[str, Any]) -> Row:

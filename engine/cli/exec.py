@@ -124,7 +124,7 @@ def _progress(text: str) -> None:
 
 
 def _show(body: dict[str, Any], source: str, name: str) -> None:
-    from lodger.engine.cli.effects import lines
+    from lodger.engine.effects.diff import lines
 
     usage = body["usage"]
     figures = (

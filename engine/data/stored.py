@@ -16,7 +16,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from lodger.engine.data.bytewise import Bytewise
 from lodger.engine.data.fields import ColumnField
 from lodger.engine.data.kinds import EXACT, Kind
-from lodger.engine.data.refusal import CallRefused
+from lodger.engine.data.refusal import CallRefused, bad_request
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 DIALECTS = (SQLITE, POSTGRESQL)
@@ -96,6 +96,19 @@ def as_decimal(raw: Any, scale: int | None) -> Decimal:
     """Make the decimal of a number that a database gave, at the column's scale."""
     made = raw if isinstance(raw, Decimal) else Decimal(repr(raw) if isinstance(raw, float) else str(raw))
     return made if scale is None else at_scale(made, scale, ROUND_HALF_EVEN)
+
+
+def scaled(field: ColumnField, value: Any, name: str) -> Any:
+    """Give a value as a column shows it once it holds it: a decimal with all of the column's digits.
+
+    Raises:
+        CallRefused: ``bad_request``: it has more of them.
+    """
+    if field.kind is not Kind.DECIMAL or field.scale is None:
+        return value
+    if value.as_tuple().exponent < -field.scale:
+        raise bad_request(f"{name} has {field.scale} digits after the point")
+    return at_scale(value, field.scale, ROUND_HALF_EVEN)
 
 
 def at_scale(value: Decimal, scale: int, rounding: str) -> Decimal:

@@ -11,6 +11,7 @@ from lodger.engine.data.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.evaluator import Row
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, bad_request
+from lodger.engine.data.stored import scaled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +174,7 @@ def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
 
     Args:
         effect: what was asked.
-        before: the row as it was, for the old values of an update.
+        before: the row as it was, for the old values of an update and an increment and for what a deleted row held.
     """
     about: dict[str, Any]
     if isinstance(effect, Insert | Update | Increment | Delete):
@@ -181,16 +182,19 @@ def described(effect: Effect, before: Row | None = None) -> dict[str, Any]:
         about = {
             "effect": type(effect).__name__.lower(),
             "set": rows.name,
-            "id": _wire(rows, rows.key.name, effect.key),
+            "id": _told(rows, rows.key.name, effect.key),
         }
+        named: Iterable[str] = ()
         if isinstance(effect, Insert):
-            about["values"] = on_wire(rows, stated(effect))
+            about["values"] = _for_people(rows, stated(effect))
         elif isinstance(effect, Update):
-            about["changes"] = on_wire(rows, effect.changes)
-            if before is not None:
-                about["before"] = on_wire(rows, {name: before.get(name) for name in effect.changes})
+            about["changes"], named = _for_people(rows, effect.changes), effect.changes
         elif isinstance(effect, Increment):
-            about["amounts"] = on_wire(rows, effect.amounts)
+            about["amounts"], named = _for_people(rows, effect.amounts), effect.amounts
+        elif before is not None:
+            named = [name for name in before if name != rows.key.name]
+        if before is not None and not isinstance(effect, Insert):
+            about["before"] = _for_people(rows, {name: before.get(name) for name in named})
     elif isinstance(effect, KvSet):
         about = {"effect": "kv.set", "key": effect.key, "value": effect.value}
         if effect.value is None:
@@ -220,6 +224,18 @@ def on_wire(rows: Dataset, row: Row) -> dict[str, Any]:
     return {name: _wire(rows, name, value) for name, value in row.items()}
 
 
+def _for_people(rows: Dataset, row: Row) -> dict[str, Any]:
+    return {name: _told(rows, name, value) for name, value in row.items()}
+
+
+def _told(rows: Dataset, name: str, value: Any) -> Any:
+    """Give a value in wire form; as text where scripts cannot be given it."""
+    try:
+        return _wire(rows, name, value)
+    except CallRefused:
+        return str(value)
+
+
 def _wire(rows: Dataset, name: str, value: Any) -> Any:
     if isinstance(rows, TableDataset):
         return kinds.show(rows.fields[name].kind, value)
@@ -236,7 +252,7 @@ def amount_of(rows: Dataset, name: str, value: Any) -> Any:
         column = rows.fields[name]
         if column.kind not in kinds.NUMERIC or value is None:
             raise bad_request(f"{name} cannot be incremented by that")
-        return kinds.read(column.kind, value, name)
+        return scaled(column, kinds.read(column.kind, value, name), name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise bad_request(f"{name} is incremented by a number")
     return value

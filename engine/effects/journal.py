@@ -339,12 +339,16 @@ class Journal:
         """Give the Message-ID of the next mail: the same on every attempt of this step that asks for it at this place."""
         return f"<{self.action_id}.{self.step}.{len(self.effects)}@lodger>"
 
-    def described(self) -> tuple[dict[str, Any], ...]:
-        """Describe the effects for people, in call order; of an update with the values from before."""
+    def described(self, *, whole: bool = False) -> tuple[dict[str, Any], ...]:
+        """Describe the effects for people, in call order; of an update with the values from before.
+
+        Args:
+            whole: of an increment and a removal too.
+        """
         shown = []
         for effect in self.effects:
             before = None
-            if isinstance(effect, Update):
+            if isinstance(effect, Update | Increment | Delete if whole else Update):
                 before = self.of(effect.rows).touched[effect.key].base
             shown.append(described(effect, before))
         return tuple(shown)

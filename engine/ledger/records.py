@@ -375,6 +375,7 @@ class DryRun:
 
     Attributes:
         effects: what it would have changed and sent, in the order of its calls.
+        diff: the same for people, line by line (:mod:`lodger.engine.effects.diff`).
     """
 
     outcome: Outcome
@@ -383,6 +384,7 @@ class DryRun:
     logs: tuple[LogLine, ...]
     usage: Usage
     effects: tuple[dict[str, Any], ...]
+    diff: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

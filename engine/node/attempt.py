@@ -240,4 +240,4 @@ class Attempt:
 
     def effects(self) -> tuple[dict[str, Any], ...]:
         """Describe the journal, JSON-able, in call order; then the requests."""
-        return (*self.journal.described(), *self.fetching.shown)
+        return (*self.journal.described(whole=self.claim.dry_run), *self.fetching.shown)

@@ -5,6 +5,7 @@ import json
 import threading
 from typing import TYPE_CHECKING
 
+from lodger.engine.effects.diff import lines
 from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.ledger import scripts, tenants
 from lodger.engine.ledger.grants import encoded
@@ -67,6 +68,7 @@ class Rehearsals:
             logs=ended.logs,
             usage=ended.usage,
             effects=ended.effects,
+            diff=tuple(lines(ended.effects)),
         )
 
     def check(self, tenant_id: str, source: Given) -> Checked:

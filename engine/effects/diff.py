@@ -1,4 +1,4 @@
-"""A journal as a readable diff: what a script would have changed."""
+"""A described journal as a readable diff: what a script would have changed. Pure."""
 
 import json
 from collections.abc import Iterable
@@ -27,9 +27,9 @@ def _one(effect: dict[str, Any]) -> list[str]:
             changes = _pairs(effect, "changes")
             return [f"~ {place}", *(_change(name, before, value) for name, value in changes)]
         case "increment":
-            return [f"~ {place}", *(f"    {name}: {_signed(amount)}" for name, amount in _pairs(effect, "amounts"))]
+            return [f"~ {place}", *(_added(effect, name, amount) for name, amount in _pairs(effect, "amounts"))]
         case "delete":
-            return [f"- {place}"]
+            return [f"- {place}", *(f"    {name}: {_value(value)}" for name, value in _pairs(effect, "before"))]
         case "changes":
             more = ", more wait" if effect.get("more") else ""
             return [f"< {effect.get('count')} changes of {effect.get('set')}{more}"]
@@ -64,6 +64,12 @@ def _change(name: str, before: dict[str, Any], value: object) -> str:
     if name in before:
         return f"    {name}: {_value(before[name])} → {_value(value)}"
     return f"    {name}: {_value(value)}"
+
+
+def _added(effect: dict[str, Any], name: str, amount: object) -> str:
+    before = effect.get("before") or {}
+    held = f" (it holds {_value(before[name])})" if before.get(name) is not None else ""
+    return f"    {name}: {_signed(amount)}{held}"
 
 
 def _signed(amount: object) -> str:

@@ -1,6 +1,6 @@
 """A journal as a diff."""
 
-from lodger.engine.cli.effects import lines
+from lodger.engine.effects.diff import lines
 
 
 def test_each_kind_of_effect_has_its_sign() -> None:
@@ -10,7 +10,9 @@ def test_each_kind_of_effect_has_its_sign() -> None:
             {"effect": "update", "set": "carts", "id": 7, "changes": {"state": "old"}, "before": {"state": "open"}},
             {"effect": "update", "set": "carts", "id": 8, "changes": {"at": {"$instant": "2026-01-01T00:00:00Z"}}},
             {"effect": "increment", "set": "stock", "id": 1, "amounts": {"left": -2}},
+            {"effect": "increment", "set": "stock", "id": 2, "amounts": {"left": 5}, "before": {"left": 7}},
             {"effect": "delete", "set": "carts", "id": 9},
+            {"effect": "delete", "set": "carts", "id": 8, "before": {"state": "open", "at": None}},
             {"effect": "kv.set", "key": "k", "value": '{"a":1}'},
             {"effect": "kv.delete", "key": "k"},
             {"effect": "kv.add", "key": "k", "amount": 2},
@@ -22,7 +24,9 @@ def test_each_kind_of_effect_has_its_sign() -> None:
         "~ carts 7", "    state: open → old",
         "~ carts 8", "    at: 2026-01-01T00:00:00Z",
         "~ stock 1", "    left: -2",
+        "~ stock 2", "    left: +5 (it holds 7)",
         "- carts 9",
+        "- carts 8", "    state: open", "    at: null",
         "~ kv k", '    = {"a":1}',
         "- kv k",
         "~ kv k", "    +2",

@@ -1,0 +1,100 @@
+"""A dry run over HTTP: every effect as data and as a readable diff, and nothing of it done."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from tests.api.house import House
+from tests.unit.data.shop import customers, order, orders, platform
+
+SCRIPT = """
+export default async ({ db, kv, mail, events }) => {
+  const [order] = await db.orders.find({ state: "open" }, { order: "id" });
+  await db.orders.update(order.id, { state: "paid", note: null });
+  await db.orders.increment(2, { items: 5 });
+  await db.orders.delete(3);
+  const made = await db.orders.insert({ state: "new", items: 1, total: "12.50" });
+  await db.orders.update(made.id, { state: "newer" });
+  await db.notes.insert({ id: "n", at: new Date(0) });
+  await kv.set("seen", order.id);
+  await mail.send({ to: "a@one.example", subject: "Hello", text: "one\\ntwo" });
+  await db.orders.increment(1, { items: 9007199254740991 });
+  return made.id;
+}
+"""
+DIFF = """
+~ orders 1
+    state: open → paid
+    note: mine → null
+~ orders 2
+    items: +5 (it holds 1)
+- orders 3
+    state: open
+    items: 1152921504606846976
+    note: null
+    total: null
++ orders TOKEN
+    state: new
+    items: 1
+    total: 12.50
+~ orders TOKEN
+    state: newer
++ notes n
+    id: n
+    at: 1970-01-01T00:00:00.000000Z
+~ kv seen
+    = 1
+@ mail to a@one.example: Hello
+    one
+    two
+~ orders 1
+    items: +9007199254740991 (it holds 1)
+"""
+
+
+def furnish(house: House) -> None:
+    engine = house.engine
+    with engine.books.database.write() as connection:
+        platform.create_all(connection)
+        for number in (1, 2, 3):
+            connection.execute(orders.insert().values(**order("acme", number, note="mine" if number == 1 else None)))
+        # More than a script can be given: a page that holds it is refused, a run that removes it is not.
+        connection.execute(orders.update().where(orders.c.id == 3).values(items=2**60))
+    engine.expose(customers, tenant_column="org_id")
+    columns = ["id", "state", "items", "note", "total"]
+    engine.expose(orders, tenant_column="org_id", read=columns, write=columns[1:])
+    engine.grants.give("acme", "sets:write", "mail:*")
+    engine.scripts.put("acme", "sale", SCRIPT.replace('{ state: "open" }', "{ id: 1 }"))
+
+
+def test_a_dry_run_is_a_readable_diff_and_changes_nothing(lodge: House) -> None:
+    furnish(lodge)
+    before = state(lodge)
+    answer = lodge.ask("POST", "/tenants/acme/scripts/sale/dry-run", {}, role="editor", tenant="acme")
+    assert answer.status_code == 200, answer.text
+    ended = answer.json()
+    assert ended["outcome"] == "ok", ended
+    assert ended["diff"] == DIFF.replace("TOKEN", str(ended["result"])).strip().split("\n")
+    assert [effect["effect"] for effect in ended["effects"]] == [
+        "update", "increment", "delete", "insert", "update", "insert", "kv.set", "mail", "increment",
+    ]  # fmt: skip
+    assert all(effect["line"].startswith("main.js:") for effect in ended["effects"])
+    assert state(lodge) == before
+
+
+def test_what_failed_shows_no_effects(lodge: House) -> None:
+    furnish(lodge)
+    asked = {"source": SCRIPT.replace("return made.id", "throw new Error('no')").replace('{ state: "open" }', "{}")}
+    ended: dict[str, Any] = lodge.ask("POST", "/tenants/acme/scripts/sale/dry-run", asked).json()
+    assert (ended["outcome"], ended["effects"], ended["diff"]) == ("script_error", [], [])
+    assert "larger than JavaScript" in ended["error"]["message"]
+
+
+def state(house: House) -> list[Any]:
+    with house.engine.books.database.read() as connection:
+        metadata = sa.MetaData()
+        metadata.reflect(
+            connection, only=["orders", "lodger_documents", "lodger_kv", "lodger_outbox", "lodger_actions"]
+        )
+        return [connection.execute(sa.select(sa.func.count()).select_from(each)).all() for each in metadata.sorted_tables] + [
+            connection.execute(sa.text("SELECT id, state, items, note FROM orders ORDER BY id")).all()
+        ]  # fmt: skip
