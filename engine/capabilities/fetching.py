@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.egress.errors import NoAnswer, Refused
@@ -102,14 +103,21 @@ class Fetching:
             except NoAnswer as none:
                 self.moved_bytes += none.moved_bytes
                 self.lost(none.moved_bytes)
-                _log.info(
-                    "%s %s of tenant %s: %s: %s", request.method, request.url, self.tenant_id, none.code, none.reason
-                )
+                host = _host(request.url)
+                _log.info("%s %r of tenant %s: %s: %s", request.method, host, self.tenant_id, none.code, none.reason)
                 denied = Outcome.DENIED if isinstance(none, Refused) else None
                 raise CallRefused(none.code, none.message, outcome=denied) from none
         self.moved_bytes += answer.sent_bytes + answer.received_bytes
         self.fetched.append(Fetched(key, answer))
         return answer
+
+
+def _host(url: str) -> str | None:
+    """Give what of a URL belongs into a log: a path or a user's name may hold what nobody else is to read."""
+    try:
+        return urlsplit(url[:300]).hostname
+    except ValueError:
+        return None
 
 
 @dataclass(slots=True)

@@ -19,6 +19,8 @@ from lodger.engine.ledger.secrets import Opened
 from lodger.engine.policy.origin import Origin
 from lodger.engine.vault.redaction import Redactor
 
+#: Letters that values may take in the headers of a request, reckoned generously.
+MOST_FILLED = 64 * 1024
 _HANDLE = re.compile(r"\{\{(?:secret:|basic:([^{}:]{0,128}):)([A-Za-z][A-Za-z0-9_]{0,62})\}\}", re.ASCII)
 
 
@@ -48,6 +50,7 @@ class Handles:
     """
 
     def __init__(self, headers: Headers) -> None:
+        self._headers = headers
         self.names = {match[2] for _, value in headers for match in _HANDLE.finditer(value)}
         self._known: dict[str, Opened] = {}
 
@@ -55,7 +58,8 @@ class Handles:
         """Fetch the values.
 
         Raises:
-            CallRefused: ``denied`` for one that was not granted, ``secret_unknown`` for one that there is not.
+            CallRefused: ``denied`` for one that was not granted, ``secret_unknown`` for one that there is not, ``bad_header`` when
+                the headers would be too long with them.
         """
         for name in sorted(self.names):
             if not session.grants.of_secret(name):
@@ -63,6 +67,10 @@ class Handles:
         self._known = await session.opens(self.names) if self.names else {}
         for name in sorted(self.names - set(self._known)):
             raise _unknown(name)
+        # A handle is short and its value may not be.
+        asked = (match for _, value in self._headers for match in _HANDLE.finditer(value))
+        if sum(2 * len(self._known[match[2]].value) + 3 * len(match[0]) for match in asked) > MOST_FILLED:
+            raise CallRefused("bad_header", f"with their secrets the headers are longer than {MOST_FILLED} letters")
 
     def fill(self, origin: Origin, headers: Headers) -> Headers:
         """Put the values in for one origin.

@@ -129,6 +129,7 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
         response = await connection.handle_async_request(made)
         headers = _headers(response.headers)
         asked.received += sum(len(name) + len(value) + 4 for name, value in headers)
+        network.expect(request.most_body)
         pointed = request.redirect is not Redirect.MANUAL and _elsewhere(response.status, headers) is not None
         # What stands beside a redirect that is followed is nobody's: it is not even read.
         body = b"" if pointed else await _body(request, asked, response, headers)

@@ -4,13 +4,14 @@ The client sees names (for Host and SNI); only this module sees addresses, and n
 """
 
 import socket
+import ssl
 from collections.abc import Iterable
 from typing import Any, Protocol
 
 from httpcore2 import AnyIOBackend, AsyncNetworkBackend, AsyncNetworkStream, ConnectError, ConnectTimeout
 
 from lodger.engine.egress.address import Address, Door, plain
-from lodger.engine.egress.errors import Refused
+from lodger.engine.egress.errors import Refused, TooLarge
 from lodger.engine.egress.target import Target
 
 
@@ -20,6 +21,57 @@ class Names(Protocol):
     async def addresses(self, host: str) -> list[Address]:
         """Give all of them; raises Refused."""
         ...
+
+
+#: Bytes that may come before an answer's body: its head, what informs of it (100 Continue, 103 Early Hints), and one piece more.
+MOST_BEFORE = 256 * 1024
+
+
+class Measured(AsyncNetworkStream):
+    """A connection from which only so much may come: frames around nothing cost the receiver as much as the sender.
+
+    Args:
+        beneath: the connection itself.
+        most: bytes that may still come; made more by :meth:`GuardedNetwork.expect`.
+    """
+
+    def __init__(self, beneath: AsyncNetworkStream, most: int) -> None:
+        self._beneath = beneath
+        self.most = most
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - the client's interface
+        """Read.
+
+        Raises:
+            TooLarge: more came than an answer can have.
+        """
+        data = await self._beneath.read(max_bytes, timeout)
+        self.most -= len(data)
+        if self.most < 0:
+            raise TooLarge("more came than an answer can have")
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the client's interface
+        """Write."""
+        await self._beneath.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        """Close."""
+        await self._beneath.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - the client's interface
+    ) -> AsyncNetworkStream:
+        """Speak TLS from now on; what is inside it is measured."""
+        self._beneath = await self._beneath.start_tls(ssl_context, server_hostname, timeout)
+        return self
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - the client's interface
+        """Tell about the connection."""
+        return self._beneath.get_extra_info(info)
 
 
 class GuardedNetwork(AsyncNetworkBackend):
@@ -36,7 +88,12 @@ class GuardedNetwork(AsyncNetworkBackend):
         self._names = names
         self._connect_s = connect_s
         self._beneath = AnyIOBackend()
-        self._streams: list[AsyncNetworkStream] = []
+        self._streams: list[Measured] = []
+
+    def expect(self, body_bytes: int) -> None:
+        """Let a body of so many bytes come, and as much again around its pieces."""
+        for stream in self._streams:
+            stream.most = 2 * body_bytes + MOST_BEFORE
 
     async def aclose(self) -> None:
         """Close what was opened: the client forgets a connection whose TLS handshake is cancelled."""
@@ -67,6 +124,7 @@ class GuardedNetwork(AsyncNetworkBackend):
                 if number == len(addresses):
                     raise
                 continue
+            stream = Measured(stream, MOST_BEFORE)
             self._streams.append(stream)
             reached = stream.get_extra_info("server_addr")
             if reached is None or reached[0].partition("%")[0] != str(address):

@@ -64,11 +64,16 @@ class Counters:
         if limit is not None and used + amount > limit:
             over = Overdrawn(name, "attempt", limit, used, amount)
         elif today is not None and used + amount > today.room:
-            over = Overdrawn(name, "day", today.limit, today.before + used, amount)
+            over = Overdrawn(name, "day", today.limit, self._of_day(name, today), amount)
         if over is None or happened:
             self.note(name, amount)
         if over is not None:
             raise refusal(over)
+
+    def _of_day(self, name: str, today: DayRoom) -> int:
+        """Give what is used of a day, as far as it is known here; where no more can be had, others use or hold the rest."""
+        own = self.used[name]
+        return max(today.before + own, today.limit - today.room + own if name in self.dry else 0)
 
     def note(self, name: str, amount: int) -> None:
         """Count what was used, whatever the budget says."""
@@ -106,7 +111,7 @@ class Counters:
     def rows(self) -> dict[str, dict[str, dict[str, int]]]:
         """Give the table as a script sees it: limit, use and rest of each budget of the attempt, and of the day."""
         mine = {name: shown(limit, self.used[name]) for name in NAMES if (limit := self.limit(name)) is not None}
-        days = {name: shown(today.limit, today.before + self.used[name]) for name, today in self.day.items()}
+        days = {name: shown(today.limit, self._of_day(name, today)) for name, today in self.day.items()}
         return {"attempt": mine, "day": days}
 
 

@@ -148,6 +148,13 @@ async def continuing(_asked: Asked, _reader: object, writer: asyncio.StreamWrite
         await writer.drain()
 
 
+async def extended(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        writer.write(b"1;" + b"e" * 8000 + b"\r\nx\r\n")
+        await writer.drain()
+
+
 async def drips(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
     while True:
@@ -186,7 +193,8 @@ def test_what_stands_beside_a_redirect_is_not_read(peer: Peer) -> None:
 BAD: dict[str, tuple[object, type[NoAnswer]]] = {
     "an endless body": (endless, TooLarge),
     "endless headers": (endless_headers, NoAnswer),
-    "informed for ever": (continuing, TooLate),
+    "informed for ever": (continuing, TooLarge),
+    "more around the pieces than in them": (extended, TooLarge),
     "a byte at a time": (drips, TooLate),
     "a letter of its headers at a time": (drips_headers, TooLate),
     "no word": (silent, TooLate),

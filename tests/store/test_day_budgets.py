@@ -309,3 +309,25 @@ def test_a_limit_that_is_lowered_while_a_run_is_under_way_holds_at_its_end(spend
     spender.bench.engine.tenants.edit("acme", limits={"mails_per_day": 0})
     spender.end((claim, ended))
     assert [action.state for action in spender.bench.actions()] == ["failed"]
+
+
+def test_who_is_refused_because_others_hold_the_rest_is_told_that_it_is_used(spender: Spender) -> None:
+    spender.tenant(fetches_per_day=6)
+    holding, asking = spender.asked(2)
+
+    async def five(attempt: Attempt) -> None:
+        for number in range(5):
+            assert await fetch(attempt, number) == 200
+
+    ended = spender.run(holding, five)
+    told: list[Any] = []
+
+    async def two(attempt: Attempt) -> None:
+        told.extend([await fetch(attempt, 1), await fetch(attempt, 2), await say(attempt, "limits.get")])
+
+    spender.end((asking, spender.run(asking, two)), (holding, ended))
+    assert told[0] == 200
+    assert told[1] == ("budget_exceeded", {"budget": "fetches", "per": "day", "limit": 6, "used": 6, "asked": 1})
+    assert told[2]["day"] == {"fetches": {"limit": 6, "used": 6, "left": 0}, "mails": {"limit": 1000, "used": 0, "left": 1000},
+                              "events": {"limit": 10_000, "used": 0, "left": 10_000}}  # fmt: skip
+    assert spender.used()["fetches"] == 6

@@ -284,3 +284,25 @@ def test_in_a_dry_run_only_reading_leaves(desk: Desk) -> None:
 def test_without_a_way_out_nothing_is_asked(shop: Shop) -> None:
     attempt = shop.attempt(claim={"grants": parse(["fetch:*"])})
     assert ask(attempt, "http.fetch", **asked("https://api.example.com/")) == "fetch_refused"
+
+
+def test_the_operators_log_holds_no_path_and_nothing_that_bends_it(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A URL may hold what only this tenant may know: a key that its script read, a signed link."""
+    caplog.set_level("DEBUG")
+    desk.peer.paths["/key-4eC39Hq"] = b"no HTTP"
+    attempt = desk.attempt()
+    urls = (
+        desk.peer.url("/key-4eC39Hq"),
+        "https://elsewhere.example/key-4eC39Hq?k=key-4eC39Hq",
+        "https://ann:key-4eC39Hq@elsewhere.example/",
+        "https://elsewhere.example/\nWARNING forged key-4eC39Hq",
+        "https://[key-4eC39Hq/",
+        "key-4eC39Hq",
+    )
+    told = [ask(attempt, "http.fetch", **asked(url, id=number)) for number, url in enumerate(urls)]
+    assert told == ["fetch_failed"] + ["fetch_refused"] * 5
+    assert "tenant one" in caplog.text
+    assert "key-4eC39Hq" not in caplog.text
+    assert "\nWARNING forged" not in caplog.text

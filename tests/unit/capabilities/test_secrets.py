@@ -164,3 +164,17 @@ def test_a_value_is_read_by_its_own_grant_alone_and_known_from_then_on(desk: Des
 def test_without_secrets_there_are_none(desk: Desk) -> None:
     attempt = desk.shop.attempt(claim={"grants": parse(["secret:KEY:plain"])})
     assert ask(attempt, "secrets.read", name="KEY") == "secret_unknown"
+
+
+def test_handles_do_not_grow_into_megabytes(desk: Desk) -> None:
+    attempt = desk.attempt("secret:KEY")
+    handles = "{{secret:KEY}}" * 500
+    refused = ask(
+        attempt, "http.fetch", id=1, method="GET", url=desk.peer.url(), headers=[["x-a", handles], ["x-b", handles]]
+    )
+    assert refused == "bad_header"
+    assert desk.peer.asked == []
+    assert (
+        ask(attempt, "http.fetch", id=1, method="GET", url=desk.peer.url(), headers=[["x-a", handles]])["status"] == 200
+    )
+    assert desk.peer.asked[0].headers["x-a"] == VALUE * 500
