@@ -41,7 +41,7 @@ def walls(
     from lodger.engine.cli.failure import Usage
 
     if check and samples < FEWEST:
-        raise Usage("too_few_samples", f"--check needs --samples {FEWEST} or more")
+        raise Usage("too_few_samples", f"--check needs --samples {FEWEST} or more", fix=f"--samples {FEWEST}")
     if not as_json:
         say(f"Beyond the limit, {samples} of each, every core busy. The spread is drawn from the limit to the promise.")
         say(f"{'':45}   median       p99      most      │{'spread':^{_COLUMNS}}│")

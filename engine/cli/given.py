@@ -29,12 +29,14 @@ def source(path: Path) -> bytes:
         raise Usage("file_is_folder", f"{str(path)!r} is a folder", fix="name the script's file")
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise Usage("file_too_large", f"{str(path)!r} is larger than {MOST_BYTES} bytes")
+            raise Usage("file_too_large", f"{str(path)!r} is larger than {MOST_BYTES} bytes", fix="give a smaller one")
         return path.read_bytes()
     except FileNotFoundError:
         raise Usage("file_missing", f"there is no file {str(path)!r}", fix="check the path and its spelling") from None
     except OSError as error:
-        raise Usage("file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}") from None
+        raise Usage(
+            "file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}", fix="check who may read it"
+        ) from None
 
 
 def script(path: Path) -> str | bytes | dict[str, str]:

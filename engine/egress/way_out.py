@@ -91,7 +91,9 @@ class WayOut:
         from lodger.engine.egress.client import send
 
         if self._loop is None or self._rules is None:
-            raise Unavailable("stopped", "no request is made any more: the node stops")
+            raise Unavailable(
+                "stopped", "no request is made any more: the node stops", fix="the run is repeated elsewhere"
+            )
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(send(self._rules, request), self._loop))
 
 

@@ -10,11 +10,11 @@ RULES = 16
 
 def fault(code: str, what: str, index: int | None = None, *, why: str = "", fix: str = "") -> RuleInvalid:
     """Make the error; every code has one reason and one cure unless given."""
-    reason, cure = _TEACH.get(code, ("", ""))
+    reason, cure = TEACH.get(code, ("", ""))
     return RuleInvalid(code, what, why=why or reason, fix=fix or cure, index=index)
 
 
-_TEACH: dict[str, tuple[str, str]] = {
+TEACH: dict[str, tuple[str, str]] = {
     "rule_empty": ("a recurrence needs at least one rule or date", "write for example FREQ=DAILY;BYHOUR=9"),
     "rule_too_long": (
         f"a rule has at most {RULE_BYTES} bytes and a whole set at most {TEXT_BYTES}",

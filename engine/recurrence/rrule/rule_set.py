@@ -54,7 +54,10 @@ class SetSequence:
                 ]
             except TooMany:
                 raise fault(
-                    "exceptions_too_dense", "what the EXRULEs leave of the rules cannot be said in few enough parts", 0
+                    "exceptions_too_dense",
+                    "what the EXRULEs leave of the rules cannot be said in few enough parts",
+                    0,
+                    fix="use fewer or simpler EXRULEs, or make them exclusions of the schedule",
                 ) from None
         without = {(day * civil.DAY_S, day * civil.DAY_S + civil.DAY_S - 1) for day in rules.exdays}
         without |= {(local, local) for local in rules.exdates}

@@ -1,0 +1,35 @@
+"""``lodger errors``: what an error code means, and what to do."""
+
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli.answer import AsJson, say, table, write_json
+from lodger.engine.cli.failure import Usage
+
+
+def errors(
+    code: Annotated[str | None, typer.Argument(help="The code; every code when left out.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain an error code, or list all of them."""
+    from lodger.engine import error_codes
+
+    found = [each for each in error_codes.table() if code in {None, each.code}]
+    if not found:
+        near = [
+            each.code for each in error_codes.table() if code is not None and (code in each.code or each.code in code)
+        ]
+        raise Usage(
+            "code_unknown", f"there is no error {code!r}", fix=", ".join(near[:8]) or "lodger errors lists them"
+        )
+    if as_json:
+        write_json({"errors": found} if code is None else found[0])
+    elif code is None:
+        table(("code", "met", "what happened"), ((each.code, ", ".join(each.met), each.said[0]) for each in found))
+    else:
+        say(f"{code} ({', '.join(found[0].met)})")
+        for what in found[0].said:
+            say(f"  {what}")
+        for fix in found[0].fixes:
+            say(f"  to do: {fix}")

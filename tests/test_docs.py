@@ -1,0 +1,159 @@
+"""The documentation is held to the code: commands parse, Python and scripts run or compile, links lead somewhere, no code is left out."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from lodger.engine import error_codes
+from lodger.engine.cli import entry
+from lodger.engine.cli.place import EVERYWHERE
+from lodger.engine.hooks import HOOKS
+from lodger.engine.routes.table import NOUNS
+from lodger.engine.sync import Engine
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(language: str, page: Path) -> list[str]:
+    return [text for told, text in _BLOCK.findall(page.read_text()) if told == language]
+
+
+@pytest.fixture(scope="module")
+def commands() -> Any:
+    """Everything that the command line has."""
+    os.environ["_LODGER_COMPLETE"] = "tests"
+    try:
+        entry.furnish([])
+        return typer.main.get_command(entry.app)
+    finally:
+        del os.environ["_LODGER_COMPLETE"]
+
+
+def parse(commands: Any, words: list[str]) -> None:
+    """Read a command line as far as its options go; nothing is carried out."""
+    command = commands
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"there is no {words[0]}"
+        command, words = command.commands[words[0]], words[1:]
+    command.make_parser(typer.Context(command)).parse_args(args=[word for word in words if word not in EVERYWHERE])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_of_a_page_can_be_said(page: Path, commands: Any) -> None:
+    for block in blocks("sh", page):
+        for line in block.replace("\\\n", " ").splitlines():
+            for said in re.split(r"&&|\|\||\||;", line.partition(" #")[0]):
+                words = shlex.split(said)
+                if words and words[0] == "lodger":
+                    parse(commands, words[1:])
+                elif words and words[0] == ".ci/board":
+                    board = (ROOT / ".ci" / "board").read_text()
+                    assert re.search(rf"^def {words[1]}\(", board, re.MULTILINE), line
+    for said in re.findall(r"`lodger ([a-z][a-z -]*)", page.read_text()):
+        first, *rest = said.split()
+        assert first in commands.commands, f"lodger {first}"
+        found = commands.commands[first]
+        if hasattr(found, "commands") and rest and not rest[0].startswith("-"):
+            assert rest[0] in found.commands, f"lodger {said}"
+
+
+def test_a_command_that_is_none_is_found(commands: Any) -> None:
+    parse(commands, ["tenant", "create", "acme", "--limits", "{}"])
+    for wrong in (["tenent", "list"], ["tenant", "lisst"]):
+        with pytest.raises(AssertionError):
+            parse(commands, wrong)
+    with pytest.raises(Exception, match="No such option"):
+        parse(commands, ["tenant", "create", "acme", "--limit", "{}"])
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks("python", page)], ids=lambda page: page.name)
+def test_python_of_a_page_compiles_and_what_stands_alone_runs(page: Path, tmp_path: Path) -> None:
+    """A block that begins with its imports runs, in a folder of its own; the others go on from what is told around them."""
+    alone = []
+    for number, block in enumerate(blocks("python", page)):
+        compile(block, f"{page.name}-{number}", "exec")
+        if "import" in block.split("\n", 1)[0] and "sys.stdin" not in block:
+            (tmp_path / str(number)).mkdir()
+            (tmp_path / str(number) / "block.py").write_text(block)
+            alone.append(str(number))
+    code = (
+        "import os, runpy, sys\nfor each in sys.argv[1:]:\n    os.chdir(each)\n"
+        "    runpy.run_path('block.py', run_name='__main__')\n    os.chdir('..')"
+    )
+    env = os.environ | {"PYTHONPATH": str(ROOT / ".dev"), "LODGER_SQLITE_SYNCHRONOUS": "NORMAL"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *alone], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=100, check=False
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_script_of_the_pages_compiles(tmp_path: Path) -> None:
+    with Engine.open(str(tmp_path / "ledger.db")) as engine:
+        engine.tenants.create("acme")
+        for page in PAGES:
+            for block in blocks("js", page):
+                if "node:" in block:  # of a receiver of webhooks; tests/e2e/test_messages_out.py runs it
+                    continue
+                source = block if "export default" in block else f"export default async (api) => {{\n{block}\n}}"
+                checked = engine.scripts.check("acme", source)
+                assert checked.ok, f"{page.name}: {checked}\n{block}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        place, _, anchor = target.partition("#")
+        there = (page.parent / place).resolve() if place else page
+        assert there.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", there.read_text(), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+            assert anchor in anchors, target
+
+
+def test_every_page_stands_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text()
+    for page in (ROOT / "docs").rglob("*.md"):
+        if page.name != "index.md":
+            assert f"({page.relative_to(ROOT / 'docs')})" in index, page
+
+
+def test_every_error_code_stands_on_its_page() -> None:
+    written = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/reference/errors.md").read_text(), re.MULTILINE))
+    there = {each.code for each in error_codes.table()}
+    assert written == there, "python -m lodger.engine.error_codes > docs/reference/errors.md"
+    assert len(there) > 200
+    assert {
+        "tenant_unknown",
+        "role_too_low",
+        "budget_exceeded",
+        "rule_empty",
+        "expose_column",
+        "request_too_slow",
+    } <= there
+
+
+def test_every_error_of_the_engine_says_what_to_do() -> None:
+    silent = [each.code for each in error_codes.table() if not each.fixes and "script" not in each.met]
+    assert silent == []
+
+
+def test_hooks_and_nouns_are_told() -> None:
+    page = (ROOT / "docs" / "embedding.md").read_text()
+    for spec in HOOKS:
+        assert f"| `{spec.name}` |" in page
+    reference = (ROOT / "docs" / "reference" / "command-line.md").read_text()
+    for noun in NOUNS:
+        if noun != "metrics":
+            assert f"## lodger {noun.removesuffix('s')}\n" in reference, noun
