@@ -128,6 +128,7 @@ class Scripts(Shell[scripts.Scripts]):
     """Scripts and their versions."""
 
     put = Verb(scripts.Scripts.put)
+    put_ping = Verb(scripts.Scripts.put_ping)
     get = Verb(scripts.Scripts.get)
     module = Verb(scripts.Scripts.module)
     check = Verb(scripts.Scripts.check)

@@ -15,6 +15,7 @@ app = typer.Typer(name="script", help="What runs: sources and their versions.", 
 add(
     app,
     Command("put", "scripts.put", view=views.version),
+    Command("ping", "scripts.put_ping", view=views.version),
     Command("list", "scripts.list", wrap="scripts"),
     Command("offered", "scripts.offered", wrap="scripts"),
     Command("show", "scripts.get"),

@@ -29,9 +29,11 @@ from lodger.engine.node.executor import Claim, Executor, Finished
 from lodger.engine.node.feeder import Feeder
 from lodger.engine.node.finisher import Finisher
 from lodger.engine.node.host_executor import HostExecutor
+from lodger.engine.node.host_side import HostSide
 from lodger.engine.node.kinds import Kinds
 from lodger.engine.node.monitor import Monitor
 from lodger.engine.node.pen import Pen
+from lodger.engine.node.ping_executor import PingExecutor
 from lodger.engine.node.remains import Remains
 from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
 from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
@@ -91,8 +93,11 @@ class Node:
         self.books = engine.books
         self.clock = ServerClock(engine.books.clock)
         self.settings = engine.books.settings
+        scripts = executor or SandboxExecutor.of(engine)
+        side = scripts.side if isinstance(scripts, SandboxExecutor) else None
         self.executor: Executor = Kinds({
-            "script": executor or SandboxExecutor.of(engine),
+            "script": scripts,
+            "ping": PingExecutor(side or HostSide.of(engine), owned=side is None),
             "host": HostExecutor(engine.handlers, self.clock, lambda: self.name),
         })  # fmt: skip
         self.apply_effects = apply_effects or effects_applier(self.clock)

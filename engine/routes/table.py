@@ -81,6 +81,7 @@ ROUTES: tuple[Route, ...] = (
     _route(f"PUT {_SCRIPT}", "scripts.put", EDITOR),
     _route(f"GET {_SCRIPT}", "scripts.get", VIEWER),
     _route(f"PUT {_SCRIPT}/module", "scripts.put", EDITOR, raw="source", media="application/wasm"),
+    _route(f"PUT {_SCRIPT}/ping", "scripts.put_ping", EDITOR),
     _route(f"GET {_SCRIPT}/module", "scripts.module", VIEWER, media="application/wasm"),
     _route(f"POST {_T}/check-script", "scripts.check", EDITOR),
     _route(f"POST {_SCRIPT}/dry-run", "scripts.dry_run", EDITOR),

@@ -55,7 +55,7 @@ class Rehearsals:
         if found is not None and found.kind != "script":
             raise InputError(
                 "not_rehearsable",
-                f"{name!r} is a {found.kind}, which is no script of a tenant's",
+                f"{name!r} is a {found.kind}, which is not code behind walls",
                 why="what it does cannot be taken back, so it cannot be rehearsed",
                 fix="run it, on a platform of your own for trying",
             )

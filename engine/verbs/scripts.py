@@ -7,7 +7,7 @@ from typing import Any
 from lodger.engine.errors import Conflict, NotFound
 from lodger.engine.handlers import Handler
 from lodger.engine.identity import PLATFORM
-from lodger.engine.ledger import differences, keys, pages, scripts, tenants
+from lodger.engine.ledger import differences, keys, pages, ping_content, scripts, tenants
 from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.ledger.script_content import Content, Given, read
@@ -89,6 +89,44 @@ class Scripts(Verbs):
                     offered=offered,
                 )
             )
+
+    def put_ping(
+        self,
+        tenant_id: str,
+        name: str,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: Json = None,
+        expect: str = "2xx",
+        why: str | None = None,
+    ) -> ScriptVersion:
+        """Store a script that is one HTTP request; bound by schedules and run like any other, without a worker.
+
+        It leaves as a request of a script would: to hosts that the tenant was granted (``fetch:HOST``), with its secrets where a
+        header names them (``Bearer {{secret:NAME}}``), within its budgets. All tries of an action carry one Idempotency-Key.
+
+        Args:
+            url: where it goes.
+            method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
+            body: text, or a JSON value; when left out a POST, PUT or PATCH tells tenant, action, schedule, slot and params.
+            expect: statuses that are a success, as ``2xx 404``; any other fails the run, which is tried again as its policy says.
+            why: the reason, kept with the version and in the audit log.
+
+        Raises:
+            InputError: ping_invalid, source_too_large, script_name_invalid, kind_fixed, why_invalid.
+            Conflict: scripts_full, versions_full.
+        """
+        with self._changing("scripts.put_ping", tenant_id, name, name) as change:
+            content = ping_content.read(
+                url, method, headers, body, expect, scripts.limits_of(self.books, change.connection, tenant_id)
+            )
+            latest = scripts.latest(change.connection, tenant_id, name)
+            if latest is not None:
+                change.before(latest)
+            act = change.act_because(why)
+            return change.made(scripts.put(self.books, change.connection, tenant_id, name, content, self._now_us, act))
 
     def put_handler(self, handler: Handler) -> ScriptVersion:
         """Store a handler as a script of the platform's; see :meth:`lodger.engine.sync.Engine.handler`."""

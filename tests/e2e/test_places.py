@@ -21,6 +21,7 @@ from lodger.engine.routes.table import NOT_HERE, NOUNS, ROUTES
 ELSEWHERE = {
     "grants.keep": "lodger grant reset",
     "scripts.put_handler": NOT_HERE["scripts.put_handler"],
+    "scripts.put_ping": "lodger script ping",
     "actions.get": "lodger action show",
     "actions.attempts": "lodger action show",
     "audit.export": "lodger audit export",
@@ -68,6 +69,7 @@ def walk(ask: Asking, folder: Path) -> list[Any]:
         ask.json("grant", "give", "acme", "fetch:example.com"),
         ask.json("script", "put", "acme", "job", str(script), "--why", "first"),
         ask.json("script", "put", "acme", "job", str(several), "--after-version", "1"),
+        ask.json("script", "ping", "acme", "knock", "https://example.com/in", "--method", "POST", "--headers", '{"x": "1"}'),
         ask.json("script", "diff", "acme", "job", "1"),
         ask.json("script", "rollback", "acme", "job", "1"),
         ask.json("script", "versions", "acme", "job"),

@@ -33,7 +33,7 @@ def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
                 said.set()
 
             executor = SandboxExecutor.of(engine.inner, workers=1)
-            executor._on_log = heard
+            executor.side._on_log = heard
             async with engine.node(executor, "n1") as node:
                 asked = await engine.run_in("acme", "job", 0)
                 await asyncio.wait_for(said.wait(), 30)

@@ -38,6 +38,7 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     "grants.keep": lambda engine: engine.grants.keep("acme", ["kv"]),
     "grants.people": lambda engine: engine.grants.people("acme", ["a@example.com"]),
     "scripts.put": lambda engine: engine.scripts.put("acme", "job", "export default () => 2"),
+    "scripts.put_ping": lambda engine: engine.scripts.put_ping("acme", "knock", "https://example.com/in"),
     "scripts.put_handler": lambda engine: engine.handler("rebuild-index")(print),
     "scripts.rollback": lambda engine: (
         engine.scripts.put("acme", "job", "export default () => 2"),
