@@ -49,6 +49,7 @@ class TableDataset:
             column that it leads to.
         unique: columns that together tell one row of a tenant from every other.
         feed: whether its changes are written down: ``reported``, ``trigger`` or ``off``.
+        allow_unique: rules or columns that the platform has named as unique over all tenants and written all the same.
     """
 
     name: str
@@ -70,6 +71,7 @@ class TableDataset:
     links: dict[str, tuple[str, Table, Column[Any]]] = field(default_factory=dict)
     unique: frozenset[frozenset[str]] = frozenset()
     feed: str = "reported"
+    allow_unique: frozenset[str] = frozenset()
 
     def lookup(self, name: str) -> OwnField:
         """Give the field that a filter or an order names.

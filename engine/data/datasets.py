@@ -8,7 +8,7 @@ from sqlalchemy import Column, Engine, Table
 from sqlalchemy.engine import URL
 
 from lodger.engine.clock import SystemClock
-from lodger.engine.data.dataset import Collection, Dataset, TableDataset
+from lodger.engine.data.dataset import Collection, Dataset, KeySource, TableDataset
 from lodger.engine.data.expose import NAME, TAKEN, expose
 from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.guard import Wall
@@ -84,12 +84,12 @@ class Datasets:
 
     def _changed(self) -> None:
         self._pinned = None
-        self._twins = {
-            rows.name: twin(rows)
-            for database, wall in self._walls.items()
-            for rows in self.tables(database)
-            if rows.name in wall.views
-        }
+        self._twins = {}
+        for database, wall in self._walls.items():
+            for each in self.tables(database):
+                rows = _without(each, wall.telling.get(each.name, frozenset()))
+                if rows.name in wall.views or rows is not each:
+                    self._twins[rows.name] = twin(rows) if rows.name in wall.views else rows
 
     def tables(self, database: ForeignDatabase | None) -> list[TableDataset]:
         """Give the exposed tables of a database, each with the columns that others of them refer to."""
@@ -183,3 +183,16 @@ class Datasets:
             }
             for item in self
         }
+
+
+def _without(rows: TableDataset, columns: frozenset[str]) -> TableDataset:
+    """Give a set of which some columns are not written."""
+    if not columns:
+        return rows
+    needed = rows.required | ({rows.key.name} if rows.key_source is KeySource.GIVEN else set())
+    return replace(
+        rows,
+        writable=rows.writable - columns,
+        required=rows.required - columns,
+        insertable=rows.insertable and not needed & columns,
+    )

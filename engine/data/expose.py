@@ -10,7 +10,6 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Mapper
 
 from lodger.engine.data import kinds
@@ -19,6 +18,7 @@ from lodger.engine.data.fields import ColumnField
 from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.kinds import KEYED, Kind
 from lodger.engine.data.refusal import CallRefused, denied
+from lodger.engine.data.uniqueness import demand_apart
 from lodger.engine.errors import InputError
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
@@ -96,7 +96,7 @@ def expose(
         raise _refused("write_only", f"{table.name}.{hidden[0]} can be written but not read", "add it to read=")
     fields = {by_column[column]: _field(table, column, by_column[column]) for column in _unique([key_column, *reads])}
     key = fields[by_column[key_column]]
-    _no_oracle(table, tenant, writes, frozenset(allow_unique))
+    demand_apart(table, tenant, writes, frozenset(allow_unique))
     writable = frozenset(by_column[column] for column in writes)
     needed = _needed(table, tenant, key_column, writes)
     may_insert = bool(writes) and not needed if insert is None else insert
@@ -125,6 +125,7 @@ def expose(
         links=_links(fields),
         unique=_unique_within(table, tenant, by_column, frozenset(fields)),
         feed=_feed(table, key, feed),
+        allow_unique=frozenset(allow_unique),
     )
 
 
@@ -212,50 +213,6 @@ def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
     )
 
 
-def _no_oracle(table: Table, tenant: Column[Any], writes: list[Column[Any]], allowed: frozenset[str]) -> None:
-    """Refuse writes to columns whose uniqueness spans tenants: a violation tells what another tenant has.
-
-    A tenant's column that is said to compare loosely does not keep tenants apart in a constraint.
-    """
-    apart = not _loose(tenant)
-    rules: list[tuple[str, list[Column[Any]], bool]] = []
-    rules.extend(
-        (str(constraint.name or ""), list(constraint.columns), False)
-        for constraint in table.constraints
-        if isinstance(constraint, sa.UniqueConstraint | sa.PrimaryKeyConstraint)
-    )
-    # An exclusion constraint may compare by anything; only "=" on the tenant's column keeps tenants apart.
-    rules.extend(
-        (
-            str(constraint.name or ""),
-            [
-                column
-                for column in constraint.columns
-                if column is not tenant or constraint.operators[column.name] == "="
-            ],
-            True,
-        )
-        for constraint in table.constraints
-        if isinstance(constraint, postgresql.ExcludeConstraint)
-    )
-    for index in table.indexes:
-        if index.unique:
-            plain = all(isinstance(expression, Column) for expression in index.expressions)
-            rules.append((str(index.name or ""), list(index.columns), not plain))
-    for label, columns, opaque in rules:
-        touched = [column.name for column in columns if column in writes]
-        if (apart and tenant in columns) or not (touched or (opaque and writes)) or label in allowed:
-            continue
-        if len(columns) == 1 and columns[0].name in allowed:
-            continue
-        raise _refused(
-            "unique",
-            f"{table.name}: {', '.join(c.name for c in columns)} is unique over all tenants, and scripts would write it",
-            f"add {tenant.name} to the constraint, leave the column out of write=, or name it in allow_unique=",
-            why="a violation would tell one tenant what another has",
-        )
-
-
 def _unique_within(
     table: Table, tenant: Column[Any], by_column: dict[Column[Any], str], shown: frozenset[str]
 ) -> frozenset[frozenset[str]]:
@@ -267,15 +224,6 @@ def _unique_within(
             plain.append(list(index.columns))
     named = (frozenset(by_column.get(column, "") for column in columns if column is not tenant) for columns in plain)
     return frozenset(each for each in named if each and each <= shown)
-
-
-def _loose(column: Column[Any]) -> bool:
-    collation = getattr(column.type, "collation", None)
-    return isinstance(column.type, postgresql.CITEXT) or (collation or "C").upper() not in _EXACT
-
-
-#: Collations that find nothing alike but what is the same.
-_EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
 
 
 def _defaulted(column: Column[Any]) -> bool:

@@ -8,7 +8,7 @@ pooler and end with it.
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Table, text
@@ -18,6 +18,7 @@ from lodger.engine.data.dataset import Collection, Dataset, TableDataset, databa
 from lodger.engine.data.identifiers import preparer
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.stored import SQLITE
+from lodger.engine.data.uniqueness import telling
 from lodger.engine.data.views import ROLE, SCHEMA, setting, view
 
 if TYPE_CHECKING:
@@ -38,11 +39,13 @@ class Wall:
         written: of these, the sets that are also written as the role. Not those with triggers that run with the rights of whoever
             writes: they are the platform's, and may touch what the role may not; nor views of the platform's own, of which it is
             not known what stands behind them.
+        telling: columns, by set, that scripts may not write though they were exposed: :func:`lodger.engine.data.uniqueness.telling`.
     """
 
     role: bool = False
     views: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()
+    telling: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 _MEMBER = text(
@@ -83,9 +86,21 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
         sets: what is exposed of it.
         ledger: it is the ledger's, with Lodger's own tables for scripts.
     """
+    sets = list(sets)
+    told = telling(connection, sets)
+    for name, columns in told.items():
+        _log.warning(
+            "%s: %s is unique over all tenants in the database, though the table declares it nowhere: scripts may not write it "
+            "unless allow_unique= names the rule",
+            name,
+            ", ".join(sorted(columns)),
+        )
+    return replace(_standing(connection, sets, ledger=ledger), telling=told)
+
+
+def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool) -> Wall:
     if connection.dialect.name == SQLITE:
         return Wall()
-    sets = list(sets)
     if not connection.scalar(_MEMBER, {"role": ROLE}):
         _log.warning("scripts' questions are not asked as role %s: there is none, or this user is not its member", ROLE)
         return Wall()
