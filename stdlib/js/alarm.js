@@ -1,5 +1,5 @@
 // The queue of timers behind setTimeout: the host holds one alarm, for whichever is due first.
-const { alarm, fail, primordials: p } = $;
+const { alarm, crash, primordials: p } = $;
 const { mapGet, mapSet, mapDelete, mapForEach } = p;
 const { trunc, max, min } = Math;
 const FARTHEST_MS = 2 ** 31 - 1; // longer than any run may last
@@ -49,7 +49,7 @@ function tick() {
   try {
     if (due !== null) due.callback();
   } catch (error) {
-    fail("script_error", error);
+    crash(error);
   }
   if (!$.ended()) announce();
 }

@@ -162,9 +162,13 @@
     host.done(dropped + " " + answer);
   }
 
+  function full() {
+    fail("memory_limit", fault("the script needs more memory than it may hold", "LimitExceeded"));
+  }
+
   function crash(error) {
     const why = $.blame(error);
-    if (why === "memory_limit") return fail(why, fault("the script needs more memory than it may hold", "LimitExceeded"));
+    if (why === "memory_limit") return full();
     if (why === "stack_limit") {
       const about = describe(error);
       about.name = "LimitExceeded";
@@ -285,7 +289,14 @@
     // Nothing is left to run, nothing to wait for.
     if (over) return;
     if (settled) return end();
-    fail("script_error", fault("the script waits for a promise that nothing can settle", "NeverSettled"));
+    // What settles promises needs memory: where there is none left, that is why nothing can.
+    try {
+      new Bytes(65536);
+    } catch {
+      return full();
+    }
+    const why = fault("the script waits for a promise that nothing can settle", "NeverSettled");
+    fail(load === undefined ? "null" : "script_error", why); // the guest's host knows whether there was none for a while
   }
 
   function halted() {
@@ -309,6 +320,7 @@
   $.wire = host;
   $.where = where;
   $.fail = fail;
+  $.crash = crash;
   $.alarm = host.timer;
   $.ended = () => over;
   $.global = (name, value) => {

@@ -1,5 +1,5 @@
-// setTimeout and setInterval: run while the script's own promise is open, bounded by the run's wall limit.
-const { later, forget } = $;
+// setTimeout, setInterval and queueMicrotask: run while the script's own promise is open, bounded by the run's wall limit.
+const { later, forget, crash } = $;
 const apply = Reflect.apply;
 const { max, trunc } = Math;
 const NEAREST_MS = 1; // an interval of nothing would never let anything else run
@@ -36,6 +36,19 @@ function clear(id) {
   mapDelete(repeating, id);
   forget(running === undefined ? id : running);
 }
+
+// The engine's own would lose what the callback throws, or end the job queue with it.
+const queue = queueMicrotask;
+$.global("queueMicrotask", function queueMicrotask(callback) {
+  if (typeof callback !== "function") throw new TypeError("queueMicrotask needs a function, not " + typeof callback);
+  queue(() => {
+    try {
+      callback();
+    } catch (error) {
+      crash(error);
+    }
+  });
+});
 
 $.global("clearTimeout", function clearTimeout(id) {
   clear(id);

@@ -10,6 +10,7 @@ from lodger.sandbox.escape.runner import MEMORY
 from lodger.sandbox.outcome import Outcome
 
 _LIMITS = {"cpu_ms": 1500, "wall_ms": 6000, "memory_bytes": 16 << 20}
+_AGAIN = {**_LIMITS, "cpu_ms": 400}
 _STACKS = {"cpu_ms": 1000, "wall_ms": 10_000}
 
 HEAP = (
@@ -177,6 +178,31 @@ HEAP = (
         "const a = []; try { for (;;) a.push({}); } catch (e) { throw e; }",
     ),
     (
+        "retry-full-answer",
+        "an answer out of a memory that is full",
+        "try { for (;;) globalThis.l = { l: globalThis.l }; } catch {} return Object.keys(globalThis.l);",
+    ),
+    (
+        "retry-full-error",
+        "an error of one's own out of a memory that is full",
+        "try { for (;;) globalThis.l = { l: globalThis.l }; } catch {} throw new Error('after all');",
+    ),
+    (
+        "retry-full-call",
+        "a call out of a memory that is full",
+        "try { for (;;) globalThis.l = { l: globalThis.l }; } catch {} await bridge.call('nothing', 1); return 1;",
+    ),
+    (
+        "null-timer",
+        "out of memory in a timer",
+        "setTimeout(() => { const a = []; for (;;) a.push(new Uint8Array(1e5)); }, 0); await new Promise(() => {});",
+    ),
+    (
+        "null-job",
+        "out of memory in a job that nobody waits for",
+        "queueMicrotask(() => { const a = []; for (;;) a.push(new Uint8Array(1e5)); }); await new Promise((r) => setTimeout(r, 5)); return 1;",
+    ),
+    (
         "finally",
         "going on in a finally block when memory is gone",
         "const a = []; try { for (;;) a.push('x'.repeat(1000) + a.length); } finally { for (;;) a.push(a.slice()); }",
@@ -195,6 +221,10 @@ _ALSO = {
     "retry": (Outcome.CPU_LIMIT, Outcome.SCRIPT_ERROR),
     "retry-hold": (Outcome.CPU_LIMIT,),
     "finally": (Outcome.CPU_LIMIT,),
+    # What still has room ends as it says itself.
+    "retry-full-answer": (Outcome.OK,),
+    "retry-full-error": (Outcome.SCRIPT_ERROR,),
+    "retry-full-call": (Outcome.OK,),
     "regexp-backtrack": (Outcome.SCRIPT_ERROR, Outcome.STACK_LIMIT, Outcome.OK),
     "string-repeat": (Outcome.SCRIPT_ERROR,),
     "string-pad": (Outcome.SCRIPT_ERROR,),
@@ -322,7 +352,7 @@ CASES = [
             (*MEMORY, *_ALSO.get(name, ())),
             story="The script holds on to more and more, in a shape that an engine's own counter may miss.",
             behind=("soft_stop", "cpu_watch", "rlimits", "store_limit") if name in _SLOW else ("rlimits",),
-            limits=_SLOW_LIMITS if name in _SLOW else _LIMITS,
+            limits=_SLOW_LIMITS if name in _SLOW else _AGAIN if name.startswith("retry") else _LIMITS,
         )
         for name, mechanism, script in HEAP
     ),

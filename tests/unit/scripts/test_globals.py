@@ -89,14 +89,14 @@ def test_base64(run) -> None:
 def test_timers_run_in_order(run) -> None:
     source = """
       const seen = [];
-      setTimeout(() => seen.push("late"), 20);
+      setTimeout(() => seen.push("late"), 150);
       setTimeout((a, b) => seen.push(a + b), 1, "ar", "gs");
       const gone = setTimeout(() => seen.push("gone"), 5);
       clearTimeout(gone);
       queueMicrotask(() => seen.push("micro"));
       let n = 0;
       const every = setInterval(() => { if (++n === 3) { clearInterval(every); seen.push("third") } }, 2);
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      await new Promise((resolve) => setTimeout(resolve, 160));
       return seen;
     """
     assert run(source).result == ["micro", "args", "third", "late"]
