@@ -10,17 +10,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL
-from lodger.engine.recurrence.closing import ANY_TIME, FOR_EVER, Clock, Closing, closing, leaves_of
+from lodger.engine.recurrence.closing import Clock, Closing, closing, leaves_of, on_clock
 from lodger.engine.recurrence.coverage import MOST_IN_A_ROW, few_in_a_row
 from lodger.engine.recurrence.every import Every
+from lodger.engine.recurrence.once import OnceLocal
 from lodger.engine.recurrence.parts import classes_of, dates_of, without
 from lodger.engine.recurrence.readings import Readings
 from lodger.engine.recurrence.rrule.leftover import TooMany
-from lodger.engine.recurrence.rrule.parts import Freq, Rule
 from lodger.engine.recurrence.rrule.remainder import Remainder
-from lodger.engine.recurrence.rrule.sequence import RuleSequence
-from lodger.engine.recurrence.rule import Recurrence
-from lodger.engine.recurrence.union import FIRST, Union
+from lodger.engine.recurrence.rule import DstPolicy, Recurrence
+from lodger.engine.recurrence.stretched import ANY_TIME
+from lodger.engine.recurrence.union import FIRST, LAST, Union
 from lodger.engine.recurrence.window import Windows
 from lodger.engine.recurrence.zoned import Zoned
 from lodger.engine.recurrence.zones import zone
@@ -125,12 +125,10 @@ def freed(schedule: Union) -> tuple[Freed, ...]:
     known: list[tuple[datetime, datetime]] = []
     lasting = []
     for window in schedule.exclusions:
-        windows = _listed(window)
-        if windows is None:
+        windows, all_of_them = _listed(window)
+        known += windows
+        if not all_of_them:
             lasting.append(window)
-        else:
-            known += windows
-    listed = Stretches(known)
     found: list[Freed] = []
     for rule in schedule.rules:
         for leaf in leaves_of(rule):
@@ -138,11 +136,24 @@ def freed(schedule: Union) -> tuple[Freed, ...]:
             for window in asked:
                 if window.readings is None:
                     window.readings = _readings(window)
-            each = Freed(leaf, source, asked, listed)
+            closed = [(slot, slot) for slot in _dates(leaf) if any(window.covering(slot) for window in lasting)]
+            each = Freed(leaf, source, asked, Stretches(known + closed))
             if not few_in_a_row(source, doubts, clock.zone) and not _walked(each):
                 raise Undecided
             found.append(each)
     return tuple(found)
+
+
+def _dates(rule: Recurrence) -> list[datetime]:
+    """Slots that a rule names one by one."""
+    if not isinstance(rule, Zoned):
+        return []
+    found = []
+    policy = DstPolicy(rule.gap, rule.fold)
+    for local in dates_of(rule.local):
+        one = Zoned(OnceLocal(local, FIRST), rule.zone, policy)
+        found += [slot for slot in one.between(FIRST, LAST) if rule.next_after(slot, inclusive=True) == slot]
+    return found
 
 
 #: What to ask instead of a rule, the exclusions that it has to ask, what these may close, and on whose clock.
@@ -151,32 +162,24 @@ _Source = tuple[Recurrence, Sequence[Windows], list[Closing], Clock]
 
 def _source(rule: Recurrence, windows: Sequence[Windows]) -> _Source:
     """A rule without what is surely closed."""
-    if isinstance(rule, Every):
-        clock = _common_clock(windows)
-        zoned = _on_clock(rule) if clock is not None and clock.zone.still else None
-        if zoned is None:
-            clock = clock or Clock(zone("UTC"))
-            return rule, windows, [_all_of(closing(window, clock)) for window in windows], clock
-        rule = zoned
-    if not isinstance(rule, Zoned):
-        clock = Clock(zone("UTC"))
+    zoned = on_clock(rule) if isinstance(rule, Every) else rule
+    if not isinstance(zoned, Zoned):
+        clock = _common_clock(windows) or Clock(zone("UTC"))
         return rule, windows, [_all_of(closing(window, clock)) for window in windows], clock
-    clock = Clock(rule.zone, rule.gap, rule.fold)
+    clock = Clock(zoned.zone, zoned.gap, zoned.fold)
     closings = [closing(window, clock) for window in windows]
     taken = [each for there in closings for each in there.surely]
-    local = without(rule.local, taken) if taken else rule.local
+    local = without(zoned.local, taken) if taken else zoned.local
     if local is None:
         return rule, windows, [_all_of(there) for there in closings], clock
-    asked = [window for window, there in zip(windows, closings, strict=True) if there.doubtful_days]
-    if dates_of(rule.local):
-        asked = list(windows)  # a rule's single dates are not days × times
-    return rule.with_members(local), asked, [there for there in closings if there.doubtful_days], clock
+    asked = [window for window, there in zip(windows, closings, strict=True) if there.doubtful]
+    return zoned.with_members(local), asked, [there for there in closings if there.doubtful], clock
 
 
 def _all_of(there: Closing) -> Closing:
     """The same, when nothing has been taken away."""
-    surely = tuple(each.block for each in there.surely if each.block is not None)
-    return replace(there, doubt=(*there.doubt, *surely), doubtful_days=FOR_EVER)
+    surely = tuple(each.block or ANY_TIME for each in there.surely)
+    return replace(there, doubt=(*there.doubt, *surely), rare=False)
 
 
 def _common_clock(windows: Sequence[Windows]) -> Clock | None:
@@ -185,28 +188,19 @@ def _common_clock(windows: Sequence[Windows]) -> Clock | None:
     return Clock(zone(next(iter(zones), "UTC"))) if len(zones) < 2 else None
 
 
-def _on_clock(rule: Every) -> Zoned | None:
-    """An interval of whole seconds as every n-th second of UTC."""
-    period, fraction = divmod(rule.period_us, 1_000_000)
-    if fraction or rule.anchor_us % 1_000_000:
-        return None
-    anchor = rule.anchor_us // 1_000_000
-    start = anchor if rule.starts else MIN_LOCAL + (anchor - MIN_LOCAL) % period
-    return Zoned(RuleSequence(Rule(freq=Freq.SECONDLY, interval=period), start), zone("UTC"))
-
-
-def _listed(window: Windows) -> list[tuple[datetime, datetime]] | None:
-    """All windows of an exclusion that has few."""
+def _listed(window: Windows) -> tuple[list[tuple[datetime, datetime]], bool]:
+    """Windows of an exclusion that are known one by one, and whether these are all."""
+    found = [(opened, window.end(opened)) for leaf in leaves_of(window.opens) for opened in _dates(leaf)]
     if not window.opens.ends():
-        return None
-    found: list[tuple[datetime, datetime]] = []
+        return found, False
+    every: list[tuple[datetime, datetime]] = []
     opened = window.opens.next_after(FIRST, inclusive=True)
     while opened is not None:
-        found.append((opened, window.end(opened)))
-        if len(found) > _LISTED:
-            return None
+        every.append((opened, window.end(opened)))
+        if len(every) > _LISTED:
+            return found, False
         opened = window.opens.next_after(opened)
-    return found
+    return every, True
 
 
 def _readings(window: Windows) -> Readings | None:

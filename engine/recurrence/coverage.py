@@ -5,26 +5,30 @@ days are integers, one bit a day, over as many years as the calendar and all INT
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import lcm
 
 from lodger.engine.recurrence import timeset
 from lodger.engine.recurrence.civil import DAY_S, MAX_YEAR, days_in_year
-from lodger.engine.recurrence.closing import ALL, ANY_TIME, FOR_EVER, Closing
+from lodger.engine.recurrence.closing import Closing
 from lodger.engine.recurrence.dial import stride
 from lodger.engine.recurrence.every import Every
-from lodger.engine.recurrence.parts import Class, classes_of, dates_of
+from lodger.engine.recurrence.parts import EVERY_DAY, Class, classes_of
 from lodger.engine.recurrence.rrule.blocks import Block
 from lodger.engine.recurrence.rrule.leftover import Sorter, TooMany
 from lodger.engine.recurrence.rrule.phase import Phase
+from lodger.engine.recurrence.rrule.relative import as_days
 from lodger.engine.recurrence.rule import Recurrence
+from lodger.engine.recurrence.stretched import ALL, ANY_TIME
 from lodger.engine.recurrence.year_kinds import KindMasks
 from lodger.engine.recurrence.zoned import Zoned
 from lodger.engine.recurrence.zones import Zone
 
 #: Closed slots, or stretches, that may follow one another without a free slot between them.
 MOST_IN_A_ROW = 96
+#: The same for exclusions that are asked only on days near a change of the clocks.
+MOST_NEAR_CHANGES = 2000
 #: Stretches of a day that are looked at one by one.
 _MANY_RUNS = 3000
 #: Up to this year come all that have days of their own: named in a rule, or with changes of the clocks by hand.
@@ -32,7 +36,7 @@ _SINGLE = 2200
 #: Before it nothing begins or ends that matters: what is there repeats.
 _ANCIENT = 1600
 #: Years times rules and exclusions that are looked at.
-_MOST_WORK = 60_000
+_MOST_WORK = 200_000
 _BUSY = re.compile("1+")
 
 
@@ -58,31 +62,35 @@ def few_in_a_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> b
     surely: list[Block] = []
     if isinstance(source, Every):
         needs = _of_interval(source, here)
-        surely = [taken.block for each in doubts for taken in each.surely if taken.block is not None]
+        blocks = (taken.block for each in doubts for taken in each.surely)
+        surely = [block for block in blocks if block is not None and block.step is None]
     elif isinstance(source, Zoned):
-        if len(dates_of(source.local)) > MOST_IN_A_ROW // 4:
-            return False
-        needs = [_needs(each) for each in classes_of(source.local)]
+        needs = [_needs(part) for each in classes_of(source.local) for part in _by_days(each)]
     else:
         return True  # single instants are free or not
-    days = sum(each.doubtful_days for each in doubts)
-    if days < FOR_EVER and sum(each.doubtful_days * each.runs_a_day for each in doubts) <= MOST_IN_A_ROW:
-        return True
+    runs = sum(each.runs_a_day for each in doubts)
+    # Single days in doubt may lie within, before and after what else is in doubt.
+    singly = sum(each.single_days for each in doubts)
+    lasting = [each for each in doubts if each.doubt]
+    if not lasting:
+        return singly * runs <= MOST_IN_A_ROW
+    most = MOST_NEAR_CHANGES if all(each.rare for each in lasting) else MOST_IN_A_ROW
+    rooms = 1 + sum(bool(each.single_days) for each in doubts)
+    most = (most - min(singly * runs, most)) // rooms
     shut = 0
-    for each in doubts:
+    for each in lasting:
         for block in each.doubt:
             shut |= block.times
-    runs = sum(each.runs_a_day for each in doubts)
     # On the day of a change the free slot may be one that is skipped: then the row goes on to the next free day.
     rows = 2 if here.still else 3
     if all(_is_free(need, shut) for need in needs):
-        if rows * runs <= MOST_IN_A_ROW:
+        if rows * runs <= most:
             return True
-        return all(each.tight for each in doubts) and all(rows * _row(need, shut) <= MOST_IN_A_ROW for need in needs)
-    if rows * runs > MOST_IN_A_ROW:
+        return all(each.tight for each in lasting) and all(rows * _row(need, shut) <= most for need in needs)
+    if rows * runs > most:
         return False
-    days = _most_in_doubt(needs, doubts, surely) + 2
-    return (days if here.still else 2 * days) * runs <= MOST_IN_A_ROW
+    days = _most_in_doubt(needs, lasting, surely) + 2
+    return (days if here.still else 2 * days) * runs <= most
 
 
 def _of_interval(source: Every, here: Zone) -> list[_Needs]:
@@ -92,6 +100,27 @@ def _of_interval(source: Every, here: Zone) -> list[_Needs]:
         return [_Needs(ALL, -(-source.period_us // 1_000_000))]
     step, anchor = min(period, DAY_S), source.anchor_us // 1_000_000
     return [_Needs(stride((anchor + offset) % step, DAY_S, step), 0) for offset in here.offsets]
+
+
+def _by_days(each: Class) -> list[Class]:
+    """Steps longer than a few hours as days × times, when these are few."""
+    step = each.step
+    if step is None or step.n * step.unit_s <= DAY_S // 8:
+        return [each]
+    turns = as_days(Block(EVERY_DAY, None, each.times, step), each.times)
+    if turns is None:
+        return [each]
+    found = []
+    for turn in turns:
+        phase = turn.phase
+        assert phase is not None
+        years = lcm(each.years, phase.years)
+        found.append(replace(each, times=turn.times, step=None, days=_on_both(each.days, phase), years=years))
+    return found
+
+
+def _on_both(days: Callable[[int], int], phase: Phase) -> Callable[[int], int]:
+    return lambda year: days(year) & phase.mask(year)
 
 
 def _needs(each: Class) -> _Needs:
@@ -170,6 +199,7 @@ def _most_in_doubt(needs: Sequence[_Needs], doubts: Sequence[Closing], surely: S
     except TooMany:
         return MAX_YEAR * 366
     free = busy = at = 0
+    ends_free = ends_busy = False
     chunks: list[tuple[int, int, int]] = []
     known: dict[tuple[int, int], bool] = {}
     for year in asked:
@@ -179,14 +209,16 @@ def _most_in_doubt(needs: Sequence[_Needs], doubts: Sequence[Closing], surely: S
             if not closed_days.states[state]:
                 here_busy &= ~days
         free |= here_free << at
+        if year > asked[-1] - years:
+            ends_free, ends_busy = ends_free or bool(here_free), ends_busy or bool(here_busy)
         busy |= (here_busy & ~here_free) << at
         at += days_in_year(year)
         if at > 20_000:
             chunks.append((free, busy, at))
             free = busy = at = 0
     chunks.append((free, busy, at))
-    if not any(each for each, _, _ in chunks):
-        return MAX_YEAR * 366 if any(each for _, each, _ in chunks) else 0
+    if ends_busy and not ends_free:
+        return MAX_YEAR * 366  # what repeats for ever has no free day
     marked = "".join(_marks(*chunk) for chunk in chunks)
     marked = marked if years > MAX_YEAR else marked + marked[: 400 * 366]
     return max(map(len, _BUSY.findall(marked)), default=0)

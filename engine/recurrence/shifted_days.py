@@ -1,5 +1,6 @@
 """Days that come so many days after, or before, the days of a set, and days near no change of the clocks."""
 
+from collections.abc import Mapping
 from math import lcm
 
 from lodger.engine.recurrence.civil import MAX_YEAR, civil, days_in_year, year_start
@@ -119,25 +120,26 @@ class Far(KindMasks):
         return self._days.mask(year) & ~self._others.mask(year)
 
 
-class FarOnce:
-    """Days that are not near a change that the zone's clocks made in a year with rules of its own, as a phase."""
+class InYears:
+    """Days of years one by one, as a phase that only leaves out some; of other years all or none.
 
-    def __init__(self, zone: Zone, before: int, after: int) -> None:
+    Args:
+        days: bits of the days of some years.
+        others: those of every other year.
+    """
+
+    def __init__(self, days: Mapping[int, int], others: int = 0) -> None:
         self.years = 400 * MAX_YEAR  # such years do not repeat
-        self._near: dict[int, int] = {}
-        for change in zone.changes_once():
-            for day in range(change - before, change + after + 1):
-                year = civil(day)[0]
-                self._near[year] = self._near.get(year, 0) | 1 << day - year_start(year)
+        self._days, self._others = dict(days), others
 
     def mask(self, year: int) -> int:
         """The year's days."""
-        return EVERY_DAY & ~self._near.get(year, 0)
+        return self._days.get(year, self._others)
 
     def on(self, day: int) -> bool:
-        """Whether the day is far from them."""
+        """Whether the day is one of them."""
         year = civil(day)[0]
-        return not self._near.get(year, 0) >> day - year_start(year) & 1
+        return bool(self.mask(year) >> day - year_start(year) & 1)
 
     def prepare(self, allowed: KindMasks) -> None:
         """Nothing is to be made."""
@@ -149,3 +151,13 @@ class FarOnce:
     def year_to(self, year: int, allowed: KindMasks) -> int | None:
         """Never asked: only what is taken away is chosen so."""
         raise NotImplementedError
+
+
+def far_once(zone: Zone, before: int, after: int) -> InYears:
+    """Days that are not near a change that the zone's clocks made in a year with rules of its own."""
+    near: dict[int, int] = {}
+    for change in zone.changes_once():
+        for day in range(change - before, change + after + 1):
+            year = civil(day)[0]
+            near[year] = near.get(year, 0) | 1 << day - year_start(year)
+    return InYears({year: EVERY_DAY & ~days for year, days in near.items()}, EVERY_DAY)

@@ -15,6 +15,7 @@ from lodger.engine.recurrence.rrule.leftover import TooMany
 from lodger.engine.recurrence.rrule.pieces import MOST_STEPS
 from lodger.engine.recurrence.rrule.residues import Residues
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
+from lodger.engine.recurrence.shifted_days import Both
 
 #: Into so many sets of days a rule with long steps is taken apart at most.
 _MOST_TURNS = 16
@@ -98,7 +99,11 @@ def as_days(block: Block, times: int) -> list[Block] | None:
         for second in timeset.listed(hit):
             residue = (step.origin // common - second // step.unit_s // common) * inverse % modulus
             by_residue[residue] = by_residue.get(residue, 0) | 1 << second
-    return [Block(block.allowed, Residues(modulus, [residue]), bits) for residue, bits in by_residue.items()]
+    found = [(Residues(modulus, [residue]), bits) for residue, bits in by_residue.items()]
+    phase = block.phase
+    if phase is None:
+        return [Block(block.allowed, days, bits) for days, bits in found]
+    return [Block(block.allowed, Both(days, phase), bits) for days, bits in found]
 
 
 def _by_steps(

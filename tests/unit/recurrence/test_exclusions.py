@@ -90,3 +90,32 @@ def test_what_is_not_decided_is_refused_before_it_is_kept() -> None:
         compile_schedule(made("FREQ=SECONDLY;INTERVAL=86401", *odd, "every 1500ms"))
     assert caught.value.code == "exclusions_too_dense"
     assert perf_counter() - start < 10
+
+
+BERLIN_NIGHTS = "DTSTART;TZID=Europe/Berlin:20200101T220000\nDURATION:PT9H\nRRULE:FREQ=DAILY"
+HOLIDAYS = (
+    "DTSTART;VALUE=DATE:20201225\nRDATE;VALUE=DATE:20211224,20211226,20260101,20261224,20270101\nRRULE:FREQ=YEARLY"
+)
+MAINTENANCE = "DTSTART;TZID=America/New_York:20200105T020000\nDURATION:PT4H\nRRULE:FREQ=WEEKLY"
+MONTH_ENDS = "DTSTART:20200131T000000\nDURATION:P2D\nRRULE:FREQ=MONTHLY;BYMONTHDAY=-1"
+FAIR = ("FREQ=MINUTELY", "every 7s", "every 36h", "0 12 * * 1-5")
+
+
+@pytest.mark.parametrize("tz", ["UTC", "America/New_York"])
+@pytest.mark.parametrize(
+    "without", [(BERLIN_NIGHTS,), (HOLIDAYS,), (BERLIN_NIGHTS, SUNDAYS, HOLIDAYS, MAINTENANCE), (MONTH_ENDS,)]
+)
+def test_blackouts_of_another_zone_and_lists_of_dates_are_kept(tz: str, without: tuple[str, ...]) -> None:
+    """Nights in Berlin for a rule of Kolkata, holidays with RDATEs: what anybody may write, over a change of the clocks."""
+    for rule in FAIR:
+        anchored = RuleSpec(rule, dtstart="20240101T000000" if "INTERVAL" in rule else None)
+        schedule = compile_firing(ScheduleRules((anchored,), tuple(RuleSpec(text) for text in without), tz=tz))
+        bare = Union(schedule.rules)
+        for start in (NOW, datetime(2027, 3, 27, 20, tzinfo=UTC), datetime(2051, 10, 28, 20, tzinfo=UTC)):
+            walked = bare.next_after(start)
+            while walked is not None and (end := schedule.closed_until(walked)) is not None:
+                walked = bare.next_after(end, inclusive=end > walked)
+            slot = schedule.next_after(start)
+            assert slot == walked, (rule, start)
+            assert slot is not None
+            assert schedule.previous_before(slot + timedelta(microseconds=1)) == slot

@@ -1,0 +1,133 @@
+"""Two wall clocks: on which days one is so many seconds ahead of the other, the whole day long."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, civil, year_start
+from lodger.engine.recurrence.rrule.blocks import Block
+from lodger.engine.recurrence.rrule.year_masks import span
+from lodger.engine.recurrence.shifted_days import Both, Far, InYears
+from lodger.engine.recurrence.year_kinds import FULL, KindMasks
+from lodger.engine.recurrence.zones import Zone, zone
+
+#: Of days before that nothing is said.
+_BEGIN_YEAR = 1970
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Days on which the difference is known, without a change of either clock, between two local seconds.
+
+    Attributes:
+        by_s: seconds by which the second clock is ahead of the first.
+        days: of years that repeat; None for single years.
+        once: of single years; None for years that repeat.
+        first, last: local seconds of the second clock, both inside.
+    """
+
+    by_s: int
+    days: KindMasks | None
+    once: InYears | None
+    first: int
+    last: int
+
+    def of(self, block: Block) -> Block:
+        """A block on these days only."""
+        if self.days is not None:
+            return Block(Shared(block.allowed, self.days), block.phase, block.times, block.step)
+        assert self.once is not None
+        return Block(block.allowed, Both(block.phase, self.once), block.times, block.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """How two clocks stand to each other.
+
+    Attributes:
+        ahead: days of one difference each.
+        near: days of years that repeat on which one of the clocks changes.
+        by_s: all differences since 1970 and for ever.
+    """
+
+    ahead: tuple[Ahead, ...]
+    near: KindMasks
+    by_s: tuple[int, ...]
+
+
+class Shared(KindMasks):
+    """Days that are in both of two sets."""
+
+    def __init__(self, one: KindMasks, other: KindMasks) -> None:
+        super().__init__()
+        self._one, self._other = one, other
+
+    def _compute(self, year: int) -> int:
+        return self._one.mask(year) & self._other.mask(year)
+
+
+class _Of(KindMasks):
+    """Days of years that repeat with one difference; of all of them with None."""
+
+    def __init__(self, here: Zone, there: Zone, by_s: int | None) -> None:
+        super().__init__()
+        self._here, self._there, self._by_s = here, there, by_s
+
+    def _compute(self, year: int) -> int:
+        last = civil(max(self._here.repeats_from, self._there.repeats_from) // DAY_S)[0]
+        year += 400 * max(0, (last + 2 - year + 399) // 400)
+        found = 0
+        for by_s, first, end in _calm(self._here, self._there, year_start(year) - 3, year_start(year + 1) + 3):
+            if self._by_s in (None, by_s):
+                found |= span(first - year_start(year), end - year_start(year))
+        return found & FULL[year_start(year + 1) - year_start(year) == 366]
+
+
+class _All(KindMasks):
+    def _compute(self, year: int) -> int:
+        return FULL[year_start(year + 1) - year_start(year) == 366]
+
+
+def apart(here: Zone, there: Zone) -> Apart:
+    """How far a second clock is ahead of a first one, by its own days."""
+    return _apart(here.key, there.key)
+
+
+@lru_cache(maxsize=256)
+def _apart(here_key: str, there_key: str) -> Apart:
+    here, there = zone(here_key), zone(there_key)
+    repeats = civil(max(here.repeats_from, there.repeats_from) // DAY_S)[0] + 2
+    begin, cut = year_start(_BEGIN_YEAR), year_start(max(repeats, _BEGIN_YEAR))
+    single: dict[int, dict[int, int]] = {}
+    for by_s, first, end in _calm(here, there, begin - 3, cut + 3):
+        days = single.setdefault(by_s, {})
+        for year in range(civil(first)[0], civil(end - 1)[0] + 1):
+            inside = span(max(first - year_start(year), 0), min(end, year_start(year + 1)) - year_start(year))
+            days[year] = days.get(year, 0) | inside
+    # Two whole cycles of changes come after that.
+    lasting = {by_s for by_s, _, _ in _calm(here, there, cut, cut + 800)}
+    ahead = [
+        Ahead(by_s, None, InYears(days), begin * DAY_S, cut * DAY_S - 1) for by_s, days in single.items() if cut > begin
+    ]
+    ahead += [Ahead(by_s, _Of(here, there, by_s), None, cut * DAY_S, MAX_LOCAL) for by_s in lasting]
+    return Apart(tuple(ahead), Far(_All(), _Of(here, there, None)), tuple(sorted({*single, *lasting})))
+
+
+def _calm(here: Zone, there: Zone, first_day: int, end_day: int) -> list[tuple[int, int, int]]:
+    """Differences, each from a first day up to an end, between two days; days of changes are in none."""
+    begin, end = first_day * DAY_S, end_day * DAY_S
+    changes = {begin, end}
+    for each in (here, there):
+        at = each.segment(begin).end
+        while at < min(end, MAX_LOCAL):
+            changes.add(at)
+            at = each.segment(at).end
+    found = []
+    for one, other in pairwise(sorted(changes)):
+        theirs = there.segment(one).offset
+        before, after = there.segment(one - 1).offset, there.segment(other).offset
+        first = (one + max(before, theirs)) // DAY_S + 1
+        last = (other + min(after, theirs)) // DAY_S
+        if first < last:
+            found.append((theirs - here.segment(one).offset, first, last))
+    return found
