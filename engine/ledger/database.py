@@ -19,6 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.ledger import postgres
 from lodger.engine.ledger.migrations.upgrade import Progress, silent, upgrade
+from lodger.engine.ledger.witness import Witness
 
 BUSY_TIMEOUT_MS = 10_000
 #: Durability of a commit on SQLite: FULL survives a power cut, NORMAL a killed process only.
@@ -102,6 +103,10 @@ class Database:
             connection = connection.execution_options(**self._reading)
             with connection.begin():
                 yield connection
+
+    def witness(self) -> Witness | None:
+        """Give who sees that somebody has committed; None where only a question can tell. The caller closes it."""
+        return Witness(str(self.url.database)) if self.dialect == "sqlite" else None
 
     def close(self) -> None:
         """Let go of every connection; safe to call twice."""

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from lodger.engine.node.node import Node
 
 
+#: Later than anything is due.
+FOREVER_US = 2**62
+
+
 class Dispatcher(Service):
     """Claims no more than may start at once; an attempt holds its slot until it is committed."""
 
@@ -40,9 +44,9 @@ class Dispatcher(Service):
         lease = node.lease
         if free <= 0 or lease is None:
             return node.settings.poll_s
-        now = self.clock.now_us()
-        until = now + int(node.settings.peek_s * 1_000_000)
-        upcoming = await node.pen.read(partial(turns.next_startable, until_us=until, labels=lease.labels))
+        # The answer stands until somebody commits: it names the next instant, however far away that is.
+        ask = partial(turns.next_startable, until_us=FOREVER_US, labels=lease.labels)
+        upcoming = await node.pen.standing(("startable", lease.labels), ask)
         now = self.clock.now_us()
         if upcoming is None:
             return node.settings.poll_s

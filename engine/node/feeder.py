@@ -58,7 +58,7 @@ class Feeder(Service):
         if now - self._watched_s >= HORIZON_S:
             self._watched_s = now
             await self._watch()
-        if not await node.pen.read(followers.any_there):
+        if not await node.pen.standing("followers", followers.any_there):
             return node.settings.poll_s
         if now - self._whole_s >= WHOLE_S:
             self._whole_s = now

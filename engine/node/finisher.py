@@ -51,7 +51,7 @@ class Finisher(Service):
         room = AT_ONCE - len(self._tasks)
         if room > len(self._queue):
             now = self.clock.now_us()
-            due = await node.pen.read(seals.next_due)
+            due = await node.pen.standing("sealed", seals.next_due)
             if due is not None and due <= now:
                 most = room - len(self._queue)
                 self._queue += await node.pen.write(partial(seals.take, node.books, now_us=now, most=most))

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -19,6 +19,8 @@ class Pen:
         self._database = database
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer")
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader")
+        self._witness = database.witness()
+        self._stood: dict[object, tuple[int, object]] = {}
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Do the work in one transaction of the writer thread. Cancelling the wait does not undo the work."""
@@ -38,7 +40,28 @@ class Pen:
 
         return await asyncio.get_running_loop().run_in_executor(self._reader, transaction)
 
+    def version(self) -> int | None:
+        """Give a number that changes with every commit of anybody; None when the database has no such thing."""
+        return None if self._witness is None else self._witness.version()
+
+    async def standing(self, key: object, work: Callable[[Connection], T]) -> T:
+        """Read what only a commit can change: asked anew when there was one, or when nobody can tell.
+
+        Args:
+            key: stands for the question, with all that the answer depends on beside the ledger; no two questions share one.
+        """
+        version = self.version()
+        stood = self._stood.get(key)
+        if stood is not None and version is not None and stood[0] == version:
+            return cast("T", stood[1])
+        answer = await self.read(work)
+        if version is not None:
+            self._stood[key] = version, answer
+        return answer
+
     def close(self) -> None:
         """End both threads after what they hold; safe to call twice."""
+        if self._witness is not None:
+            self._witness.close()
         self._writer.shutdown()
         self._reader.shutdown()

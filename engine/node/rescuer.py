@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from sqlalchemy import Connection
+
 from lodger.engine.ledger import expiry, leases, places, stepped
+from lodger.engine.ledger.records import AnyRow
 from lodger.engine.node.service import Service
 
 if TYPE_CHECKING:
@@ -69,19 +73,25 @@ class Rescuer(Service):
 
     async def round(self) -> float:
         """Look once; write only when there is something to take."""
-        node = self._node
-        now = self.clock.now_us()
-        clock = self.clock.now_us
-        if not node.clock.skewed and await node.pen.read(partial(stepped.back, node.books, now_us=clock)):
+        node, clock = self._node, self.clock.now_us
+        now = clock()
+        back, overdue, expired, gone = await node.pen.read(self._found)
+        if back:
             await node.pen.write(partial(stepped.mend, node.books, now_us=clock))
-        if await node.pen.read(partial(leases.overdue, node.books, now_us=now)):
+        if overdue:
             node.told_rescue(await node.pen.write(partial(leases.rescue, node.books, now_us=now)))
-        if await node.pen.read(partial(expiry.due, now_us=now)):
+        if expired:
             node.told_expiry(await node.pen.write(partial(expiry.expire, now_us=now)))
-        gone = await node.pen.read(partial(places.deserted, node.books, now_us=now))
         if gone:
             node.told_gone(await node.pen.write(partial(places.give_up, gone=gone, now_us=now)))
         return node.settings.lease_s / 4
+
+    def _found(self, connection: Connection) -> tuple[bool, bool, bool, Sequence[AnyRow]]:
+        """Ask all of it in one transaction: mostly there is nothing."""
+        node, now = self._node, self.clock.now_us()
+        back = not node.clock.skewed and stepped.back(node.books, connection, self.clock.now_us)
+        overdue = leases.overdue(node.books, connection, now_us=now)
+        return back, overdue, expiry.due(connection, now_us=now), places.deserted(node.books, connection, now_us=now)
 
 
 class Watch(Service):

@@ -27,22 +27,31 @@ class Ticker(Service):
         self._node = node
         self._horizon = Horizon()
         self._looked_us = 0
+        self._version: int | None = None
 
     def nudge(self) -> None:
         """Look at once: a schedule has changed."""
         self._looked_us = 0
         super().nudge()
 
+    def _known(self, until_us: int) -> bool:
+        """Whether nobody has committed anything since it was looked so far ahead."""
+        return (
+            self._horizon.until >= until_us and self._version is not None and self._version == self._node.pen.version()
+        )
+
     async def round(self) -> float:
         """Look ahead when it is time, tick when something is due."""
         node, horizon, now = self._node, self._horizon, self.clock.now_us()
         poll_us = int(node.settings.poll_s * 1_000_000)
         if not self._looked_us <= now < self._looked_us + poll_us:
-            until = now + int(node.settings.peek_s * 1_000_000)
             self._looked_us = now
-            horizon.read(await node.pen.read(partial(clocks.upcoming, until_us=until)), until)
-            now = self.clock.now_us()
+            if not self._known(now + 2 * poll_us):
+                until, self._version = now + int(node.settings.peek_s * 1_000_000), node.pen.version()
+                horizon.read(await node.pen.read(partial(clocks.upcoming, until_us=until)), until)
+                now = self.clock.now_us()
         if horizon.due(now):
+            self._version = None  # whatever becomes of it: look again
             ticked = await node.pen.write(partial(clocks.tick, node.books, now_us=now))
             node.told_ticks(ticked)
             for each in ticked:

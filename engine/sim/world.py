@@ -66,11 +66,18 @@ class Machine:
             told = f"{service} of n{self.number}: {type(error).__name__}: {error}"
             self.world.breaks(Broken("no service fails but for the host", told))
 
+    def forsake(self) -> None:
+        """Close what a process that died held open, as the kernel does."""
+        pen = vars(self.node).get("pen") if self.node is not None else None
+        if pen is not None:
+            pen.close()
+
     def end(self) -> None:
         """Kill the process; another one begins a little later."""
         if self.process is None:
             return
         self.world.loop.kill(self.process)
+        self.forsake()
         self.process = self.node = self.workers = self.engine = None
         self.world.disturbed()
         self.world.later(self.world.chance.uniform(0.2, 4.0), self.begin)
@@ -134,6 +141,7 @@ class World:
         for machine in self.machines:
             if machine.process is not None:
                 self.loop.kill(machine.process)
+            machine.forsake()
         self._stack.close()
 
     def __enter__(self) -> Self:

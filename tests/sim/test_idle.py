@@ -1,0 +1,37 @@
+"""What a node asks of its database while nothing happens: a few questions a second, however many schedules and tenants there are."""
+
+from dataclasses import replace
+
+import pytest
+
+from lodger.engine.sim.plan import Plan, Shape, drawn
+from lodger.engine.sim.world import World
+
+pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
+#: Statements a virtual second, transactions' own beginnings included; 52 when each service polls by itself.
+MOST = 25
+
+
+def idle(tenants: int, monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> float:
+    """Give the statements a second of one node after its start."""
+    shape = Shape(seconds=120, schedules=0, tenants=tenants, nodes=1)
+    drawn_one = drawn(1, replace(shape, schedules=1, trouble=0))
+    plan = Plan(1, shape, drawn_one.start_us, "UTC", drawn_one.settings | {"poll_s": 0.25, "lease_s": 6.0}, 0.001, ())
+    if blind:
+        monkeypatch.setattr("lodger.engine.ledger.database.Database.witness", lambda _self: None)
+    with World(plan) as world:
+        begun: list[int] = []
+        world.later(20.0, lambda: begun.append(world.figures["statements"]))
+        world.later(119.0, lambda: begun.append(world.figures["statements"]))
+        world.run()
+    return (begun[1] - begun[0]) / 99
+
+
+def test_an_idle_node_asks_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = idle(1, monkeypatch), idle(120, monkeypatch)
+    assert many < MOST
+    assert many < few * 1.1, "tenants without history cost nothing"
+
+
+def test_the_bound_can_be_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert idle(1, monkeypatch, blind=True) > MOST * 1.5
