@@ -74,29 +74,37 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
     except DBAPIError as error:
         if docket.home is None and state_of(error) in _HELD:
             raise NotYet("rows that this run writes are being written by somebody else") from error
+        if docket.home is None and state_of(error) == _TOO_LONG:
+            raise EffectRefused("too_slow", TOO_SLOW, index=len(docket.effects) - 1) from error
         raise
 
 
 #: SQLSTATEs of a lock that somebody has: not given in time, deadlock, serialization.
 _HELD = frozenset({"55P03", "40P01", "40001"})
+TOO_SLOW = "the platform's table took too long to take what this run wrote; write less at once"
+#: SQLSTATE of a statement that its time limit ended.
+_TOO_LONG = "57014"
 #: How long a commit in the ledger's transaction, which others share, waits for a row that the platform holds.
 HELD_MS = 50
+#: How long one statement of such a commit may take, triggers of the platform's table included. Elsewhere nobody else waits for it.
+STATEMENT_MS = 5000
 
 
 @contextmanager
 def _impatient(connection: Connection, docket: Docket) -> Iterator[None]:
-    """Wait only shortly for rows of the platform's tables in the ledger's database: its transactions know no bounds of ours."""
+    """Wait only shortly for the platform's tables in the ledger's database: its transactions and triggers know no bounds of ours."""
     tables = any(isinstance(rows, TableDataset) for rows in docket.sets)
     if connection.dialect.name == SQLITE or docket.home is not None or not tables:
         yield
         return
-    before = connection.scalar(text("SELECT current_setting('lock_timeout')"))
-    connection.execute(_LOCK_TIMEOUT, {"within": f"{HELD_MS}ms"})
+    before = connection.execute(_PATIENCE_BEFORE).one()
+    connection.execute(_PATIENCE, {"lock": f"{HELD_MS}ms", "statement": f"{STATEMENT_MS}ms"})
     yield
-    connection.execute(_LOCK_TIMEOUT, {"within": before})
+    connection.execute(_PATIENCE, {"lock": before[0], "statement": before[1]})
 
 
-_LOCK_TIMEOUT = text("SELECT set_config('lock_timeout', :within, true)")
+_PATIENCE_BEFORE = text("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
+_PATIENCE = text("SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true)")
 
 
 class _Commit:
@@ -189,6 +197,8 @@ class _Commit:
         try:
             self._apply(index, effect)
         except DBAPIError as error:
+            if state_of(error) == _TOO_LONG and self.docket.home is None:
+                raise EffectRefused("too_slow", TOO_SLOW, index=index, place=effect.line) from None
             if not of_the_tables(error):
                 raise
             if isinstance(effect, Insert) and effect.upsert and isinstance(error, IntegrityError):

@@ -86,3 +86,24 @@ def test_a_row_that_is_let_go_is_written(shop: Bench) -> None:
     assert commit(shop, batch).settled[0].outcome is Outcome.OK
     with shop.engine.books.database.read() as connection:
         assert connection.scalar(sa.select(orders.c.state)) == "done"
+
+
+def test_a_trigger_without_end_ends_its_own_run_and_no_other(shop: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lodger.engine.effects.commit.STATEMENT_MS", 100)
+    with shop.engine.books.database.write() as connection:
+        connection.execute(
+            sa.text(
+                "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$"
+            )
+        )
+        connection.execute(sa.text("CREATE TRIGGER t BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION slow()"))
+    committed = commit(shop, played(shop, update, neighbour))
+    slow, good = committed.settled
+    assert (slow.outcome, good.outcome) == (Outcome.EFFECT_REFUSED, Outcome.OK)
+    error = shop.engine.actions.get(slow.action_id).error
+    assert error is not None
+    assert ("took too long" in error.message, error.line) == (True, 4)
+    with shop.engine.books.database.read() as connection:
+        assert connection.scalar(sa.text("SHOW statement_timeout")) == "0"
+        assert sorted(connection.scalars(sa.select(orders.c.state))) == ["new", "open"]
