@@ -84,6 +84,19 @@ def test_page_is_one_file_and_nothing_in_it_lives(suite: Suite) -> None:
     assert "A3-good" in page
 
 
+def test_page_says_for_each_class_and_runtime_what_came_and_narrows_without_a_script(suite: Suite) -> None:
+    page = as_html(suite.findings, {**suite.walls, "uid": False}, "now")
+    assert '<a href="#A3">A3</a>' in page
+    assert 'id="A3"' in page
+    assert page.count('<td class="n failed">1, 1 failed</td>') == len({found.runtime for found in suite.findings}) == 2
+    assert '<li class="failed missing">✗ uid</li>' in page
+    for what, values in (("runtime", ("quickjs", "quickjs-native")), ("status", ("contained", "failed"))):
+        for value in values:
+            assert f'<input type="radio" name="{what}" id="{what}-{value}">' in page
+            assert f'body:has(#{what}-{value}:checked) details:not([data-{what}~="{value}"])' in page
+            assert f'data-{what}="{value}"' in page
+
+
 def test_every_edit_of_the_realm_still_fits() -> None:
     guest = artefact.read_sources()
     native = [(Path(path).name, Path(path).read_text()) for path in native_settings()["library"].split("\n")]
