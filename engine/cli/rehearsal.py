@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lodger.engine.capabilities.fetching import Fetching
@@ -14,7 +14,7 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.attempt import Attempt
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.host_walls import demanded
-from lodger.engine.node.sandbox_executor import as_job
+from lodger.engine.node.sandbox_executor import as_job, merged
 from lodger.engine.policy.grants import DEFAULT, Grants, parse
 from lodger.engine.settings_table import load
 from lodger.sandbox.job import Report
@@ -132,6 +132,7 @@ async def _rehearse(
         await pool.start()
         report = await pool.run(as_job(claim, attempt), attempt)
         attempt.close()
+        report = replace(report, logs=merged(attempt, report))
         return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
     finally:
         await pool.stop()

@@ -13,9 +13,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, cast, func, select
 from sqlalchemy.types import LargeBinary
 
+from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.many import add_many
 from lodger.engine.ledger.schema.data import outbox, storage
-from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts
+from lodger.engine.ledger.schema.scheduling import actions, attempt_logs, attempts, tenants
 
 _c = storage.c
 
@@ -46,6 +47,20 @@ def kept(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
     """Give what scripts of these tenants keep, of those that keep anything."""
     found = select(_c.tenant_id, _c.kept_bytes).where(_c.tenant_id.in_(tenant_ids))
     return {row.tenant_id: row.kept_bytes for row in connection.execute(found)}
+
+
+def too_heavy(books: Books, connection: Connection, number: int = 100) -> list[str]:
+    """Give tenants that take more bytes than they may, of the heaviest so many; those whose own limit is lower wait for their turn."""
+    total = _c.kept_bytes + _c.history_bytes
+    found = (
+        select(_c.tenant_id, total.label("total"), tenants.c.limits)
+        .join(tenants, tenants.c.id == _c.tenant_id)
+        .where(total > books.settings.storage_bytes, _c.history_bytes > 0)
+        .order_by(total.desc(), _c.tenant_id)
+        .limit(number)
+    )
+    rows = connection.execute(found)
+    return [row.tenant_id for row in rows if row.total > books.sources.allowance(row.limits).storage_bytes]
 
 
 def grow(connection: Connection, bytes_of: Mapping[str, int]) -> None:

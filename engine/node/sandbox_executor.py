@@ -131,7 +131,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
         outcome=outcome,
         result=redactor.json(report.result) if good else None,
         error=error,
-        logs=_merged(attempt, report),
+        logs=merged(attempt, report),
         usage=report.usage,
         journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
         effects=tuple(redactor.value(effects)) if redactor else effects,
@@ -142,7 +142,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
     )
 
 
-def _merged(attempt: Attempt, report: Report) -> tuple[LogLine, ...]:
+def merged(attempt: Attempt, report: Report) -> tuple[LogLine, ...]:
     """Give the script's lines, redacted, with what was said of its budgets in between."""
     lines, redactor = report.logs, attempt.redactor
     if redactor:

@@ -71,6 +71,18 @@ def test_who_lets_it_pass_ends_by_it_with_its_line_and_was_warned(shop: Shop) ->
     assert ended.nearly == (("rows_written", 5, 4),)
 
 
+def test_an_author_who_tries_it_is_warned_too(tmp_path: Path) -> None:
+    script = tmp_path / "s.js"
+    script.write_text(
+        """export default async ({ mail }) => {
+          const to = Array.from({ length: 40 }, (_, n) => `a${n}@x.example`);
+          for (const subject of ["one", "two"]) await mail.send({ to, subject, text: "t" });
+        };"""
+    )
+    told = lodger("exec", script, "--json").json
+    assert told["logs"] == [{"level": "warn", "text": "budget mails: 80 of 100 per attempt are used"}]
+
+
 def test_the_command_line_tells_what_a_tenant_used(tmp_path: Path) -> None:
     ledger = tmp_path / "l.db"
     with Engine.open(str(ledger)) as engine:
