@@ -29,6 +29,12 @@ def depth(data: bytes) -> int:
     return max(accumulate(memoryview(steps).cast("b")), default=0)
 
 
+def values(data: bytes) -> int:
+    """Give how many values stand in it, keys included, strings not looked into; the text need not be JSON."""
+    bare = _STRING.sub(b"", data)
+    return bare.count(b",") + bare.count(b":") + 1
+
+
 def scan(data: bytes, *, max_bytes: int, max_depth: int) -> str:
     """Give the text if it is UTF-8 within both bounds. Raises JsonRefused."""
     if len(data) > max_bytes:

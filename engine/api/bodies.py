@@ -2,20 +2,27 @@
 
 import asyncio
 import email.message
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from lodger.engine.api.models import Taken
 from lodger.engine.api.problems import Refused, not_valid
-from lodger.sandbox.prescan import JsonRefused, parse
+from lodger.sandbox.prescan import JsonRefused, parse, values
 
 M = TypeVar("M", bound=Taken)
 #: Deepest nesting of a JSON body.
 DEPTH = 64
 #: All bodies that are in memory at once, bytes.
 TOGETHER = 128 * 1024 * 1024
+#: Bodies up to so many bytes are parsed where they are read; of longer ones so many are worked with at once, in threads.
+SMALL, HEAVY = 16 * 1024, 2
+#: Most values of a JSON body, keys included: more than an input of 256 KiB can hold.
+VALUES = 150_000
 
 
 class Bodies:
@@ -25,6 +32,7 @@ class Bodies:
         self._most = most
         self._patience_s = patience_s
         self._held = 0
+        self._heavy: CapacityLimiter | None = None
 
     async def read(self, request: Request, most: int | None = None) -> bytes:
         """Give the whole body.
@@ -62,8 +70,9 @@ class Bodies:
             self._held -= size
         return b"".join(chunks)
 
-    async def json(self, request: Request, model: type[M]) -> M:
-        """Give the body as what a route takes.
+    @asynccontextmanager
+    async def json(self, request: Request, model: type[M]) -> AsyncIterator[M]:
+        """Give the body as what a route takes, for as long as it is worked with: of large ones only so many at once.
 
         Raises:
             Refused: media_type, request_invalid, and those of :meth:`read` and of JSON that is not let through.
@@ -77,6 +86,24 @@ class Bodies:
                 "media_type",
                 "this body is not said to be JSON",
                 fix="send Content-Type: application/json",
+            )
+        if len(body) <= SMALL:
+            yield self._parsed(body, model)
+            return
+        if self._heavy is None:
+            self._heavy = CapacityLimiter(HEAVY)
+        # A megabyte of small objects takes a quarter of a second, which nobody else is to wait for, and sixty megabytes.
+        async with self._heavy:
+            yield await to_thread.run_sync(self._parsed, body, model)
+
+    def _parsed(self, body: bytes, model: type[M]) -> M:
+        if len(body) > VALUES and values(body) > VALUES:
+            raise Refused(
+                413,
+                "json_too_many_values",
+                f"a body here has at most {VALUES} values",
+                why="each takes a hundred times the memory of its letters",
+                fix="send it as text, or in parts",
             )
         try:
             value = parse(body, max_bytes=self._most, max_depth=DEPTH)

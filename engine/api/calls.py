@@ -43,22 +43,26 @@ class Calls:
         """Do blocking work in a thread, in the present context."""
         return await to_thread.run_sync(work, limiter=self._limiter())
 
-    async def carry_out(self, request: Request, route: Route, verb: Callable[[], Any], body: bytes) -> Response:
+    async def carry_out(
+        self, request: Request, route: Route, verb: Callable[[], Any], body: Callable[[], bytes]
+    ) -> Response:
         """Carry out a verb and give its answer; a repeated request with an idempotency key gets the first one's."""
         key = _key(request, route)
-        digest = _fingerprint(request, body) if key else ""
+        digest = await self.run(lambda: _fingerprint(request, body())) if key else ""
         act = self._act(request, route, key, digest)
         if key:
             before = await self.run(lambda: self._before(request, key, digest))
             if before is not None:
                 return before
 
-        def work() -> Any:  # noqa: ANN401 - whatever the verb gives
+        def work() -> tuple[Any, Response]:
             with in_act(act):
-                return verb()
+                record = verb()
+            # Written here, in the thread: a long page would hold up every other answer.
+            return record, respond(route, record)
 
         try:
-            record = await self.run(work)
+            record, answer = await self.run(work)
         except Repeated:
             again = await self.run(lambda: self._before(request, key, digest))
             if again is None:
@@ -66,7 +70,7 @@ class Calls:
             return again
         if key:
             await self.run(lambda: self._mend(request, route, key, record))
-        return respond(route, record)
+        return answer
 
     def _mend(self, request: Request, route: Route, key: str, record: object) -> None:
         """Remember the answer itself, where a verb found it only after its change was stored."""

@@ -52,16 +52,19 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
             arguments |= said(query)
             if route.kind == "page":
                 arguments["limit"] = query.limit  # type: ignore[attr-defined]  # made at run time
-        raw = b""
         if route.raw:
             raw = await bodies.read(request)
-            arguments[route.raw] = raw
-        elif body_model is not None:
-            body = await bodies.json(request, body_model)
-            raw = body.model_dump_json().encode()
-            arguments |= said(body)
-        elif request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
+            return await carried(request, given, arguments | {route.raw: raw}, lambda: raw)
+        if body_model is not None:
+            async with bodies.json(request, body_model) as body:
+                return await carried(request, given, arguments | said(body), lambda: body.model_dump_json().encode())
+        if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
             raise Refused(400, "request_invalid", "this route takes no body", fix="send none")
+        return await carried(request, given, arguments, bytes)
+
+    async def carried(
+        request: Request, given: dict[str, Any], arguments: dict[str, Any], raw: Callable[[], bytes]
+    ) -> Response:
         many = [one for name in takes_many for one in arguments.pop(name)]
         verb = partial(route.function, noun, **arguments)
         if many:

@@ -60,8 +60,9 @@ def add(made: APIRouter, books: Books, calls: Calls, bodies: Bodies, gate: Gate)
         if media(request) != "application/json":
             # A form of another site can send nothing of this kind.
             raise Refused(415, "media_type", "a login is JSON", fix="send Content-Type: application/json")
-        login = await bodies.json(request, Login)
-        caller = await gate.by_token(f"Bearer {login.token}", client(request))
+        async with bodies.json(request, Login) as login:
+            token = login.token
+        caller = await gate.by_token(f"Bearer {token}", client(request))
         before, now_us = session_of(request), books.clock.now_us()
         act = Act(caller.called, "http", None, request_id(request.scope))  # type: ignore[arg-type]  # a scope is a mapping
 

@@ -58,6 +58,7 @@ def test_who_and_why_of_a_request_stand_in_the_audit_log(lodge: House) -> None:
         (b"\xff\xfe", 400, "json_not_utf8"),
         (b"[" * 100_000, 400, "json_too_deep"),
         (b'{"source": ' + b"[" * 65 + b"]" * 65 + b"}", 400, "json_too_deep"),
+        (b'{"source": [' + b'{"a":1},' * 80_000 + b"1]}", 413, "json_too_many_values"),
         (b'["source"]', 400, "request_invalid"),
         (b'"source"', 400, "request_invalid"),
         (b"null", 400, "request_invalid"),
