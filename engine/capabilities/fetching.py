@@ -66,6 +66,7 @@ class Fetching:
     bodies: dict[int, "Part"] = field(default_factory=dict)
     under_way: dict[int, asyncio.Task[Answer]] = field(default_factory=dict)
     lost: Callable[[int], None] = lambda _moved: None
+    _moving: list[Request] = field(default_factory=list)
     _known: dict[str, Answer] | None = None
     _asked: Counter[str] = field(default_factory=Counter)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
@@ -98,6 +99,7 @@ class Fetching:
             raise CallRefused(Refused.code, Refused.message, outcome=Outcome.DENIED)
         async with self._room:
             self.sent += 1
+            self._moving.append(request)
             try:
                 answer = redacted(await self.send(request))
             except NoAnswer as none:
@@ -107,9 +109,21 @@ class Fetching:
                 _log.info("%s %r of tenant %s: %s: %s", request.method, host, self.tenant_id, none.code, none.reason)
                 denied = Outcome.DENIED if isinstance(none, Refused) else None
                 raise CallRefused(none.code, none.message, outcome=denied) from none
+            except asyncio.CancelledError:
+                if any(each is request for each in self._moving):
+                    self.lost(request.moved.so_far)
+                raise
+            finally:
+                self._moving = [each for each in self._moving if each is not request]
         self.moved_bytes += answer.sent_bytes + answer.received_bytes
         self.fetched.append(Fetched(key, answer))
         return answer
+
+    def give_up(self) -> None:
+        """Count what requests have moved that nobody waits for any more: the run is over."""
+        for request in self._moving:
+            self.lost(request.moved.so_far)
+        self._moving = []
 
 
 def _host(url: str) -> str | None:

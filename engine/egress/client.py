@@ -115,6 +115,7 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
     sent.append(("connection", "close"))
     asked.sent += len(asked.method) + len(target.path) + len(asked.body) + 14
     asked.sent += sum(len(name) + len(value) + 4 for name, value in sent)
+    request.moved.so_far = asked.sent + asked.received
     network = GuardedNetwork(target, rules.door, rules.names)
     connection = httpcore2.AsyncHTTPConnection(_origin(target), rules.tls, network_backend=network)
     made = httpcore2.Request(
@@ -166,6 +167,7 @@ async def _body(request: Request, asked: _Asked, response: httpcore2.Response, h
     body = Body(",".join(value for name, value in headers if name == "content-encoding"), request.most_body)
     try:
         async for part in response.aiter_stream():
+            request.moved.so_far = asked.sent + asked.received + body.taken + len(part)
             body.take(part)
     finally:
         asked.received += body.taken

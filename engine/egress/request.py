@@ -33,6 +33,13 @@ def as_written(_origin: Origin, headers: Headers) -> Headers:
     return headers
 
 
+@dataclass(slots=True)
+class Moved:
+    """Bytes that a request has moved so far; its thread writes, whoever gives it up reads."""
+
+    so_far: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request.
@@ -43,6 +50,7 @@ class Request:
         allowed: whether a request may go to an origin; asked again at every redirect.
         filled: gives the headers as they are sent to an origin, secrets put in; raises Refused where one may not go.
         payer: whose requests are counted together by the pace.
+        moved: tells what it moved when nobody waits for its answer any more.
     """
 
     method: str
@@ -55,6 +63,7 @@ class Request:
     payer: str = ""
     total_s: float = TOTAL_S
     most_body: int = MOST_BODY
+    moved: Moved = field(default_factory=Moved, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

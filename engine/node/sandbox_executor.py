@@ -119,6 +119,7 @@ def as_job(claim: Claim, attempt: Attempt) -> Job:
 
 def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
     """Make the end of an attempt: only a run that is ok hands on a journal, and a dry run only shows it."""
+    attempt.fetching.give_up()
     outcome = attempt.verdict(report.outcome, report.error)
     error = report.error
     if error is not None and outcome is not report.outcome and attempt.refused is not None:
@@ -126,7 +127,12 @@ def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
     good, redactor = outcome is Outcome.OK, attempt.redactor
     effects = attempt.effects() if good else tuple(attempt.fetching.shown)
     if redactor and error is not None:
-        error = replace(error, message=redactor.text(error.message), stack=redactor.text(error.stack))
+        error = replace(
+            error,
+            name=redactor.text(error.name),
+            message=redactor.text(error.message),
+            stack=redactor.text(error.stack),
+        )
     return Finished(
         outcome=outcome,
         result=redactor.json(report.result) if good else None,

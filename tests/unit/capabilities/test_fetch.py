@@ -306,3 +306,30 @@ def test_the_operators_log_holds_no_path_and_nothing_that_bends_it(
     assert "tenant one" in caplog.text
     assert "key-4eC39Hq" not in caplog.text
     assert "\nWARNING forged" not in caplog.text
+
+
+@pytest.mark.parametrize("way", ["aborted", "the run ends"])
+def test_what_came_of_an_answer_that_nobody_waited_for_counts(desk: Desk, way: str) -> None:
+    async def half(_asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 300_000)
+        await writer.drain()
+        await reader.read()
+
+    desk.peer.paths["/"] = half
+    attempt = desk.attempt()
+
+    async def go() -> None:
+        calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(asked(desk.peer.url()))))
+        await under_way(attempt)
+        while sum(request.moved.so_far for request in attempt.fetching._moving) < 300_000:  # noqa: ASYNC110 - another thread counts, and tells nobody
+            await asyncio.sleep(0.01)
+        if way == "aborted":
+            await attempt.call("http.abort", '{"id": 1}')
+            assert read(await calling) == "aborted"
+        else:
+            attempt.fetching.give_up()
+            calling.cancel()
+            await asyncio.wait([calling])
+
+    asyncio.run(go())
+    assert 300_000 <= attempt.counters.used["fetch_bytes"] < 310_000
