@@ -4,7 +4,6 @@ Instants are aware UTC datetimes; the ledger keeps integer microseconds since 19
 Durations are measured by CLOCK_BOOTTIME, which goes on while a machine is suspended.
 """
 
-import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -54,4 +53,6 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait that long."""
+        import asyncio  # who asks for the time alone does not pay for it
+
         await asyncio.sleep(max(0.0, seconds))

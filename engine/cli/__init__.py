@@ -16,6 +16,12 @@ def main() -> None:
 
         sys.stdout.write(f"lodger {VERSION}\n")
         sys.exit(0)
+    if arguments[:1] == ["next"] and "--json" in arguments:
+        from lodger.engine.cli.next_json import quick
+
+        code = quick(arguments[1:])
+        if code is not None:
+            sys.exit(code)
     from lodger.engine.cli.entry import run
 
     sys.exit(run(arguments))

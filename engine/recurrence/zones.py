@@ -4,13 +4,11 @@ The compiled files of the pinned ``tzdata`` distribution are read once per zone 
 transition follow the POSIX rule in the file's footer, and repeat every 400 years because the calendar does.
 """
 
-import difflib
 import re
 import struct
 from bisect import bisect_right
 from functools import cache, cached_property
-from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, MAX_LOCAL, civil, year_start
 from lodger.engine.recurrence.errors import RuleInvalid
@@ -232,7 +230,16 @@ def zone_names() -> frozenset[str]:
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset(resources.files("tzdata").joinpath("zones").read_text("ascii").split())
+    return frozenset(_stored("zones").decode("ascii").split())
+
+
+def _stored(*path: str) -> bytes:
+    """A file of the pinned tzdata, by the loader of the package: importlib.resources costs more than a whole question."""
+    import tzdata
+
+    loader: Any = tzdata.__loader__
+    found: bytes = loader.get_data("/".join((tzdata.__path__[0], *path)))
+    return found
 
 
 def tzdata_version() -> str:
@@ -244,10 +251,7 @@ def tzdata_version() -> str:
 
 @cache
 def _load(key: str) -> Zone:
-    source = resources.files("tzdata").joinpath("zoneinfo")
-    for part in key.split("/"):
-        source = source.joinpath(part)
-    return _parse(key, source.read_bytes())
+    return _parse(key, _stored("zoneinfo", *key.split("/")))
 
 
 def zone(key: str, index: int | None = None) -> Zone:
@@ -258,7 +262,9 @@ def zone(key: str, index: int | None = None) -> Zone:
     """
     if not isinstance(key, str) or len(key) > 64 or not _NAME.match(key) or key not in _names():
         shown = key if isinstance(key, str) and len(key) <= 64 else f"{str(key)[:61]}..."
-        near = difflib.get_close_matches(shown, _names(), 1)
+        from difflib import get_close_matches
+
+        near = get_close_matches(shown, _names(), 1)
         raise RuleInvalid(
             "zone_unknown",
             f"{shown!r} is not a time zone",

@@ -1,0 +1,59 @@
+"""``lodger next RULE --json``: the short way gives the very answer of the whole command line, and imports little."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from lodger.engine.cli import next_json
+from lodger.engine.cli.entry import run
+
+NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
+AT = ["--after", "2026-11-21T12:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [NEVER, "--json", *AT],
+        ["0 9 * * 1-5", *AT, "--json", "--tz", "Europe/Berlin"],
+        ["--json", "FREQ=DAILY", "--dtstart", "20260101T090000", *AT, "--previous", "--inclusive"],
+        ["FREQ=DAILY;BYMONTH=13", "--json", *AT],
+        ["every 90s", "--kind", "cron", "--json", *AT],
+        ["every 90s", "--kind", "klingon", "--json", *AT],
+        ["every 90s", "--after", "soon", "--json"],
+    ],
+)  # fmt: skip
+def test_both_ways_answer_alike(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code = next_json.quick(words)
+    short = capsys.readouterr().out
+    assert code is not None
+    assert run(["next", *words]) == code
+    assert capsys.readouterr().out == short
+    assert ("error" in json.loads(short)) == bool(code)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--json"], [NEVER], [NEVER, "--json", "-n", "3"], [NEVER, "--json", "--help"], ["a", "b", "--json"], ["--tz", "--json"]],
+)  # fmt: skip
+def test_everything_else_is_left_to_the_whole_command_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert next_json.quick(words) is None
+    assert capsys.readouterr().out == ""
+
+
+def test_a_rule_that_never_fires_is_told_by_little_more_than_python_itself() -> None:
+    """What makes a start slow is what it imports: no option parser, no event loop, no archive of resources."""
+    code = (
+        "import sys; from lodger.engine.cli import main\n"
+        f"sys.argv = ['lodger', 'next', {NEVER!r}, '--json']\n"
+        "try: main()\n"
+        "finally: print(' '.join(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - our own interpreter
+    answer, modules = done.stdout.splitlines()
+    told = json.loads(answer)
+    assert told["never"] is True
+    assert "calendar" in told["reason"]
+    assert not {"typer", "asyncio", "importlib.resources", "sqlalchemy", "zoneinfo", "logging"} & set(modules.split())
