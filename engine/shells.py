@@ -156,6 +156,7 @@ class Schedules(Shell[schedules.Schedules]):
     counters = Verb(schedules.Schedules.counters)
     last_run = Verb(schedules.Schedules.last_run)
     preview = Verb(schedules.Schedules.preview)
+    what_if = Verb(schedules.Schedules.what_if)
 
 
 class Actions(Shell[actions.Actions]):

@@ -20,6 +20,7 @@ add(
     Command("resume", "schedules.resume", view=views.schedule),
     Command("counters", "schedules.counters"),
     Command("last-run", "schedules.last_run"),
+    Command("what-if", "schedules.what_if", view=views.what_if),
     Command("preview", "schedules.preview", view=views.preview),
     Command("delete", "schedules.delete", ask="delete schedule {schedule} of {tenant_id}", view=views.schedule),
 )

@@ -227,6 +227,16 @@ def preview(shown: Any) -> None:  # noqa: ANN401 - a Preview
         say(f"  {zulu(slot)}{'  moved by DST' if slot in shown.shifted else ''}")
 
 
+def what_if(told: Any) -> None:  # noqa: ANN401 - a WhatIf
+    """Show what an edit would change."""
+    say(f"now:  {told.before}\nthen: {told.after}")
+    changes = [(slot, "dropped") for slot in told.dropped] + [(slot, "added") for slot in told.added]
+    for slot, what in sorted(changes):
+        say(f"  {'-' if what == 'dropped' else '+'} {zulu(slot)}")
+    said = f"{len(told.dropped)} dropped, {len(told.added)} added" if changes else "no slot changes"
+    say(f"{said}; compared up to {zulu(told.complete_to)}")
+
+
 def token(made: Any) -> None:  # noqa: ANN401 - a NewToken
     """Show a token this once."""
     say(f"token {made.token.name}, role {made.token.role}, shown this once:\n\n    {made.text}\n")

@@ -99,6 +99,7 @@ ROUTES: tuple[Route, ...] = (
     _route(f"GET {_SCHEDULE}/revisions", "schedules.revisions", VIEWER),
     _route(f"GET {_SCHEDULE}/diff", "schedules.diff", VIEWER),
     _route(f"POST {_SCHEDULE}/rollback", "schedules.rollback", EDITOR),
+    _route(f"POST {_SCHEDULE}/what-if", "schedules.what_if", VIEWER),
     _route(f"GET {_SCHEDULE}/counters", "schedules.counters", VIEWER),
     _route(f"GET {_SCHEDULE}/last-run", "schedules.last_run", VIEWER),
     _route(f"POST {_SCHEDULE}/run-now", "actions.run_now", EDITOR, status=201),

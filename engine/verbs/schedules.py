@@ -13,7 +13,6 @@ from lodger.engine.ledger.records import (
     Json,
     LastRun,
     Page,
-    Preview,
     Schedule,
     ScheduleDiff,
     ScheduleRevision,
@@ -23,22 +22,21 @@ from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.labels import parse_labels
 from lodger.engine.policy.retry import Retry
-from lodger.engine.recurrence.on_changes import END, named
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.shapes import shaped
-from lodger.engine.verbs.noun import UNCHANGED, Change, RuleWish, StepWish, Verbs, aware, specs
+from lodger.engine.verbs.foresight import Foresight
+from lodger.engine.verbs.noun import UNCHANGED, Change, RuleWish, StepWish, aware, specs
 
 # Inside the noun the word ``list`` is a verb.
 SchedulePage = Page[Schedule]
 RevisionPage = Page[ScheduleRevision]
-SlotList = list[datetime]
 
 #: States that a schedule which exists can be in.
 STATES = ("armed", "paused", "suspended", "ended")
 _NOT_COMPARED = {"tenant_id", "schedule_id", "revision", "created_at", "created_by", "why"}
 
 
-class Schedules(Verbs):
+class Schedules(Foresight):
     """Scripts bound to rules."""
 
     __slots__ = ()
@@ -331,31 +329,3 @@ class Schedules(Verbs):
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return last_runs.last_run(connection, tenant_id, found.id)
-
-    def preview(
-        self,
-        rules: RuleWish,
-        *,
-        exclusions: RuleWish = (),
-        tz: str | None = None,
-        dst: DstPolicy | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        after: datetime | None = None,
-        n: int = 10,
-    ) -> Preview:
-        """Say what rules mean: the sentence and the next ``n`` slots. Nothing is stored.
-
-        Raises:
-            RuleInvalid, RuleNeverFires.
-        """
-        begin = aware(after) or from_us(self._now_us)
-        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
-        recurrence = self.books.rulebook.compiled(wished, begin)
-        slots: SlotList = []
-        slot = recurrence.next_after(begin)
-        while slot is not None and slot < END and len(slots) < max(0, min(n, 1000)):
-            slots.append(slot)
-            slot = recurrence.next_after(slot)
-        shifted = tuple(each for each in slots if recurrence.shifted(each))
-        return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends() and not named(wished))

@@ -82,6 +82,10 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("schedules.list", schedules.list(limit=1))
     said("schedules.counters", schedules.counters("acme", "s"))
     said("schedules.last_run", schedules.last_run("acme", "s"))
+    said(
+        "schedules.what_if",
+        schedules.what_if("acme", "s", rules="every 90", since=EPOCH, until=EPOCH + timedelta(minutes=9)),
+    )
     said("schedules.preview", schedules.preview("every 90", n=3, after=EPOCH))
     asked = said("actions.run_now", actions.run_now(schedules.get("acme", "s"), params=[1], request_key="once"))
     said("actions.run_now", actions.run_now("s", "acme", request_key="once"))

@@ -118,6 +118,7 @@ READS = {
     "schedules.list",
     "schedules.preview",
     "schedules.revisions",
+    "schedules.what_if",
     "scripts.check",
     "scripts.diff",
     "scripts.dry_run",

@@ -38,7 +38,9 @@ def test_both_ways_answer_alike(words: list[str], capsys: pytest.CaptureFixture[
     "words",
     [[], ["--json"], [NEVER], [NEVER, "--json", "-n", "3"], [NEVER, "--json", "--help"], ["a", "b", "--json"], ["--tz", "--json"]],
 )  # fmt: skip
-def test_everything_else_is_left_to_the_whole_command_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_else_is_left_to_the_whole_command_line(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert next_json.quick(words) is None
     assert capsys.readouterr().out == ""
 
@@ -51,7 +53,7 @@ def test_a_rule_that_never_fires_is_told_by_little_more_than_python_itself() -> 
         "try: main()\n"
         "finally: print(' '.join(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - our own interpreter
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     answer, modules = done.stdout.splitlines()
     told = json.loads(answer)
     assert told["never"] is True

@@ -1,0 +1,72 @@
+"""What an edit would change, said before it is made: over the past as over the future, with nothing stored."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.store.bench import Bench
+from tests.store.intervals import VirtualClock
+
+from lodger.engine.errors import NotFound
+from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine
+
+MONDAY = datetime(2026, 3, 23, tzinfo=UTC)
+
+
+@pytest.fixture
+def bench(url: str) -> Iterator[Bench]:
+    """With every language of rules, which the other tests of the ledger do without."""
+    clock = VirtualClock()
+    with Engine.open(url, clock=clock, settings=Settings(sqlite_synchronous="NORMAL", min_interval_s=1)) as engine:
+        yield Bench(engine, clock)
+
+
+def test_weekends_and_another_zone_over_a_change_of_the_clocks(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule("0 9 * * *", tz="UTC")
+    told = bench.engine.schedules.what_if(
+        "acme", "s", rules="0 9 * * 1-5", since=MONDAY, until=MONDAY + timedelta(days=7)
+    )
+    assert told.dropped == (datetime(2026, 3, 28, 9, tzinfo=UTC), datetime(2026, 3, 29, 9, tzinfo=UTC))
+    assert (told.added, told.complete_to) == ((), MONDAY + timedelta(days=7))
+    assert told.before != told.after
+    moved = bench.engine.schedules.what_if(
+        "acme", "s", tz="Europe/Berlin", since=MONDAY + timedelta(days=5), until=MONDAY + timedelta(days=7)
+    )
+    # Saturday in winter time, Sunday in summer time.
+    assert [slot.hour for slot in moved.added] == [8, 7]
+    assert [slot.hour for slot in moved.dropped] == [9, 9]
+
+
+def test_it_is_what_the_edit_does_and_stores_nothing(bench: Bench) -> None:
+    bench.tenant()
+    before = bench.schedule("0 * * * *")
+    since, until = MONDAY, MONDAY + timedelta(days=2)
+    old = bench.engine.schedules.preview(["0 * * * *"], after=since - timedelta(seconds=1), n=48).slots
+    told = bench.engine.schedules.what_if(
+        "acme", "s", rules="*/90 * * * *", exclusions="0 3 * * *", since=since, until=until
+    )
+    assert bench.engine.schedules.get("acme", "s") == before
+    edited = bench.engine.schedules.edit("acme", "s", rules="*/90 * * * *", exclusions="0 3 * * *")
+    new = bench.engine.schedules.preview(
+        edited.rules.rules, exclusions=edited.rules.exclusions, after=since - timedelta(seconds=1), n=46
+    ).slots
+    assert set(told.dropped) == set(old) - set(new)
+    assert set(told.added) == set(new) - set(old)
+    assert told.dropped
+    again = bench.engine.schedules.what_if("acme", "s", since=since, until=until)
+    assert (again.dropped, again.added) == ((), ())
+
+
+def test_a_range_of_too_many_slots_says_how_far_it_was_compared(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule("every 1s")
+    told = bench.engine.schedules.what_if("acme", "s", rules="every 2s", at_most=100)
+    assert len(told.dropped) + len(told.added) <= 100
+    assert told.complete_to < bench.engine.schedules.what_if("acme", "s", rules="every 2s", at_most=10**9).complete_to
+    with pytest.raises(RuleInvalid):
+        bench.engine.schedules.what_if("acme", "s", rules="every nonsense")
+    with pytest.raises(NotFound):
+        bench.engine.schedules.what_if("acme", "t", rules="every 2s")
