@@ -18,6 +18,7 @@ from lodger.engine.events import Event, Events
 from lodger.engine.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.hooks import Hook, Hooks
 from lodger.engine.identity import Identities
+from lodger.engine.ledger import adoption
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.database import Database
 from lodger.engine.ledger.migrations.upgrade import Progress, silent
@@ -232,14 +233,20 @@ class Engine:
         Args:
             connection: the caller's, with the transaction that makes the change; of the database that the set is in. From
                 asyncio: ``await connection.run_sync(engine.record_changed, "orders", tenant, id)``.
-            what: the set, by its name, its table or its mapped class.
+            what: the set, by its name, its table or its mapped class. ``"schedules"`` (where no set of yours has that name) are
+                Lodger's own: the newest revision that your SQL has inserted is checked and adopted, and the clock armed anew; see
+                :mod:`lodger.engine.ledger.adoption`. The connection is the ledger's then.
             tenant_id: whose row, as Lodger names the tenant.
             keys: the key of the row, or of several.
             kind: ``insert``, ``update`` or ``delete``.
 
         Raises:
-            InputError: set_unknown, change_kind, feed_off, tenant_unknown, key_missing.
+            InputError: set_unknown, change_kind, feed_off, tenant_unknown, key_missing; of schedules revision_unchanged,
+                revision_unreadable, and what an edit refuses.
         """
+        if isinstance(what, str) and what in adoption.NAMES and all(rows.name != what for rows in self.datasets):
+            adoption.adopt(self.books, connection, tenant_id, keys, self.books.clock.now_us())
+            return
         record_changed(self.datasets, self.books.clock, connection, what, tenant_id, keys, kind)
 
     def record_sessions(self, sessions: Any) -> Callable[[], None]:  # noqa: ANN401 - what SQLAlchemy listens to
