@@ -3,14 +3,14 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self, cast
 
 import httpx2
 
-from lodger.engine.client import asking, place
+from lodger.engine.client import asking, events, place
 from lodger.engine.client.asking import Asked
 from lodger.engine.ledger.records import Action, AuditEntry, Json, Page
 from lodger.engine.shapes import unshaped
@@ -29,6 +29,7 @@ from lodger.engine.shells import (
     Tokens,
     Webhooks,
 )
+from lodger.sandbox.job import LogLine
 
 
 class AsyncClient:
@@ -104,6 +105,22 @@ class AsyncClient:
         if sent.route.kind != "page":
             return asking.value_of(sent.route, await self._ask(sent))
         return await self._pages(sent, asking.whole(sent, asking.arguments_of(function, args, kwargs), function))
+
+    async def live(self, tenant_id: str, action_id: str | None = None) -> AsyncGenerator[Action | LogLine]:
+        """Give what happens as it does; see :meth:`lodger.engine.client.blocking.Client.live`."""
+        reading, patience = events.Events(), httpx2.Timeout(events.SILENCE_S, connect=place.CONNECT_S)
+        try:
+            async with self._http.stream(
+                "GET", self.url + events.path(tenant_id, action_id), timeout=patience
+            ) as answer:
+                if not answer.is_success:
+                    raise asking.error_of(answer.status_code, await answer.aread())
+                async for line in answer.aiter_lines():
+                    found = reading.read(line)
+                    if found is not None:
+                        yield found
+        except httpx2.TransportError as error:
+            raise asking.unreachable(self.url, error) from error
 
     async def _pages(self, sent: Asked, wanted: int | None) -> Page[Any]:
         found: Page[Any] = Page()

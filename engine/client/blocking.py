@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 
 import httpx2
 
-from lodger.engine.client import asking, place
+from lodger.engine.client import asking, events, place
 from lodger.engine.client.asking import Asked
 from lodger.engine.ledger.records import Action, AuditEntry, Json, Page
 from lodger.engine.routes.table import NOUNS
@@ -30,6 +30,7 @@ from lodger.engine.verbs.secrets import Secrets
 from lodger.engine.verbs.tenants import Tenants
 from lodger.engine.verbs.tokens import Tokens
 from lodger.engine.verbs.webhooks import Webhooks
+from lodger.sandbox.job import LogLine
 
 
 class _Remote:
@@ -125,6 +126,24 @@ class Client:
     ) -> Action:
         """Run a script once after a delay; see :meth:`lodger.engine.verbs.actions.Actions.run_in`."""
         return self.actions.run_in(tenant_id, script, delay, params, request_key)
+
+    def live(self, tenant_id: str, action_id: str | None = None) -> Generator[Action | LogLine]:
+        """Give each of a tenant's actions as it is made or moves on; or one action with its log lines, until it is over.
+
+        Raises:
+            NotFound: tenant_unknown, action_unknown. Unavailable: server_unreachable, when the stream breaks.
+        """
+        reading, patience = events.Events(), httpx2.Timeout(events.SILENCE_S, connect=place.CONNECT_S)
+        try:
+            with self._http.stream("GET", self.url + events.path(tenant_id, action_id), timeout=patience) as answer:
+                if not answer.is_success:
+                    raise asking.error_of(answer.status_code, answer.read())
+                for line in answer.iter_lines():
+                    found = reading.read(line)
+                    if found is not None:
+                        yield found
+        except httpx2.TransportError as error:
+            raise asking.unreachable(self.url, error) from error
 
     def _carry(self, noun: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
         sent = asking.asked(noun, function, args, kwargs)

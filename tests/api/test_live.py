@@ -1,5 +1,6 @@
 """Live streams: what becomes of actions while it happens, for one's own tenant, bounded, ended with the token or a slow reader."""
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -12,8 +13,11 @@ from tests.api.house import House, house
 from tests.store.bench import node_id
 
 from lodger.engine.api import live
+from lodger.engine.client import AsyncClient, Client
+from lodger.engine.errors import NotFound
 from lodger.engine.ledger import claims, clocks, commits, following, leases
 from lodger.engine.ledger.claims import Lease
+from lodger.engine.ledger.records import Action
 from lodger.engine.node.executor import Finished
 from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -173,3 +177,33 @@ def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monke
         with lodge.engine.books.database.read() as connection:
             assert [action.id for action in each.look(connection)] == made[:10]
             assert each.look(connection) == []
+
+
+def test_both_clients_listen_with_the_engines_own_records(lodge: House) -> None:
+    asked = lodge.engine.actions.run_now("s", "acme")
+    with Client(lodge.url, lodge.token("viewer", "acme")) as client:
+        told = client.live("acme", asked.id)
+        assert next(told) == lodge.engine.actions.get(asked.id)
+        worked(lodge, logs=(LogLine("info", "one"),))
+        rest = list(told)
+        assert [each.text for each in rest if isinstance(each, LogLine)] == ["one"]
+        assert rest[-1] == lodge.engine.actions.get(asked.id)
+        with pytest.raises(NotFound):
+            next(client.live("zeta"))
+
+    async def scenario() -> None:
+        async with AsyncClient(lodge.url, lodge.token("viewer", "acme")) as client:
+            heard = client.live("acme")
+            listening = asyncio.ensure_future(anext(heard))
+            while not listening.done():
+                made = await asyncio.to_thread(lodge.engine.actions.run_now, "s", "acme")
+                await asyncio.wait({listening}, timeout=0.2)
+            first = listening.result()
+            assert isinstance(first, Action)
+            assert (first.schedule, first.state) == ("s", "ready")
+            assert first.id <= made.id
+            await heard.aclose()
+            with pytest.raises(NotFound):
+                await anext(client.live("acme", "nothing"))
+
+    asyncio.run(scenario())
