@@ -1,11 +1,12 @@
 """Live streams (server-sent events): what becomes of a tenant's actions, and one action with its log, while it happens.
 
-One look at the ledger serves every stream of a tenant. A stream ends with its token, and when its reader falls behind.
+One look at the ledger serves every stream of a tenant. A stream ends with its token or session, with its tenant, and with a reader that
+falls behind.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -17,10 +18,11 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from lodger.engine.api.calls import Calls, asker, permission
+from lodger.engine.api.gate import session_of
 from lodger.engine.api.problems import Refused
 from lodger.engine.api.schema import errors_of
 from lodger.engine.errors import Unavailable
-from lodger.engine.ledger import actions, tenants, tokens
+from lodger.engine.ledger import actions, sessions, tenants, tokens
 from lodger.engine.ledger.following import Following
 from lodger.engine.ledger.records import Action
 from lodger.engine.ledger.schema.scheduling import OPEN
@@ -40,6 +42,9 @@ BEHIND = 1000
 #: Streams of one token.
 OF_ONE = 20
 MEDIA = "text/event-stream"
+
+
+Stands = Callable[[Connection], bool]
 
 
 @dataclass(slots=True)
@@ -83,7 +88,7 @@ class Live:
         if not self._open[token_id]:
             del self._open[token_id]
 
-    async def actions(self, token_id: str, tenant_id: str) -> AsyncGenerator[str]:
+    async def actions(self, stands: Stands, tenant_id: str) -> AsyncGenerator[str]:
         """Give what becomes of a tenant's actions from now on."""
         queue: asyncio.Queue[Action | None] = asyncio.Queue(BEHIND)
         channel = self._channels.setdefault(tenant_id, _Channel())
@@ -99,7 +104,7 @@ class Live:
                     async with asyncio.timeout(STILL_S):
                         action = await queue.get()
                 except TimeoutError:
-                    if not await self._stands(token_id):
+                    if not await self._read(stands):
                         return
                     yield ": still here\n\n"
                     continue
@@ -112,7 +117,7 @@ class Live:
                 channel.task.cancel()
                 self._channels.pop(tenant_id, None)
 
-    async def action(self, token_id: str, tenant_id: str, action_id: str) -> AsyncGenerator[str]:
+    async def action(self, stands: Stands, tenant_id: str, action_id: str) -> AsyncGenerator[str]:
         """Give an action with its log lines, as each attempt's are stored, until it is over."""
         told, mark, quiet = 0, None, 0.0
         while True:
@@ -130,7 +135,7 @@ class Live:
             quiet += LOOK_S
             if quiet >= STILL_S:
                 quiet = 0.0
-                if not await self._stands(token_id):
+                if not await self._read(stands):
                     return
                 yield ": still here\n\n"
 
@@ -202,9 +207,18 @@ class Live:
         finally:
             forget()
 
-    async def _stands(self, token_id: str) -> bool:
-        now_us = self._books.clock.now_us()
-        return not isinstance(await self._read(lambda connection: tokens.by_id(connection, token_id, now_us)), str)
+    def stands(self, request: Request) -> Stands:
+        """Give what tells whether a request's token, or its session, still opens anything."""
+        found, clock = asker(request), self._books.clock
+        token_id, session = found.caller.token_id, session_of(request) if found.by == "session" else None
+
+        def look(connection: Connection) -> bool:
+            now_us = clock.now_us()
+            if session is not None:
+                return sessions.caller(connection, session, now_us) is not None
+            return not isinstance(tokens.by_id(connection, token_id, now_us), str)
+
+        return look
 
 
 class Stream(StreamingResponse):
@@ -246,8 +260,7 @@ def add(made: APIRouter, engine: Engine, calls: Calls) -> None:
         """Tell, as server-sent events, of each action that is made or moves on from now on."""
         _no_query(request)
         await calls.run(lambda: engine.tenants.get(tenant_id))
-        token_id = asker(request).caller.token_id
-        return Stream(live, token_id, live.actions(token_id, tenant_id))
+        return Stream(live, asker(request).caller.token_id, live.actions(live.stands(request), tenant_id))
 
     @made.get(ROOT + "/tenants/{tenant_id}/actions/{action_id}/live", operation_id="action_live", **more)
     async def of_action(
@@ -258,8 +271,8 @@ def add(made: APIRouter, engine: Engine, calls: Calls) -> None:
         """Tell, as server-sent events, of one action and its log lines, until it is over; lines come when their attempt ends."""
         _no_query(request)
         await calls.run(lambda: engine.actions.get(action_id, tenant_id))
-        token_id = asker(request).caller.token_id
-        return Stream(live, token_id, live.action(token_id, tenant_id, action_id))
+        events = live.action(live.stands(request), tenant_id, action_id)
+        return Stream(live, asker(request).caller.token_id, events)
 
 
 def _no_query(request: Request) -> None:

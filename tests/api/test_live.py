@@ -9,13 +9,14 @@ from typing import Any
 
 import httpx2
 import pytest
+from sqlalchemy import Connection
 from tests.api.house import House, house
 from tests.store.bench import node_id
 
 from lodger.engine.api import live
 from lodger.engine.client import AsyncClient, Client
 from lodger.engine.errors import NotFound
-from lodger.engine.ledger import claims, clocks, commits, following, leases
+from lodger.engine.ledger import actions, claims, clocks, commits, following, leases
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.records import Action
 from lodger.engine.node.executor import Finished
@@ -137,6 +138,35 @@ def test_a_revoked_token_ends_its_streams(lodge: House, monkeypatch: pytest.Monk
         assert next(told) == ("comment", ": still here")
         lodge.engine.tokens.revoke(made.token.id)
         assert [kind for kind, _body in told if kind != "comment"] == []
+
+
+def test_a_session_that_ends_ends_its_streams(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "STILL_S", 0.2)
+    with httpx2.Client(base_url=f"{lodge.url}/api/v1", trust_env=False, timeout=20) as browser:
+        begun = browser.post("/session", json={"token": lodge.token("viewer", "acme")}).json()
+        with browser.stream("GET", "/tenants/acme/live") as answer:
+            told = events(answer)
+            next(told)
+            assert next(told) == ("comment", ": still here")
+            assert browser.delete("/session", headers={"x-csrf-token": begun["csrf"]}).status_code == 204
+            assert [kind for kind, _body in told if kind != "comment"] == []
+
+
+def test_a_reader_that_falls_behind_is_let_go(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "BEHIND", 3)
+    with listening(lodge, "/tenants/acme/live") as told:
+        next(told)
+        with lodge.engine.books.database.write() as connection:
+            # One transaction: one look sees them all, and no reader takes so many in between.
+            for number in range(300):
+                store(lodge, connection, number)
+        lodge.engine.changed()
+        assert len(list(told)) < 300
+
+
+def store(lodge: House, connection: Connection, number: int) -> None:
+    request = actions.Request("job", lodge.clock.us + 1_000_000, number, None)
+    actions.once(lodge.engine.books, connection, "acme", request, lodge.clock.us)
 
 
 def test_a_tenant_that_goes_ends_its_streams(lodge: House) -> None:
