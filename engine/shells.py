@@ -84,6 +84,8 @@ class Tenants(Shell[tenants.Tenants]):
     edit = Verb(tenants.Tenants.edit)
     suspend = Verb(tenants.Tenants.suspend)
     resume = Verb(tenants.Tenants.resume)
+    export = Verb(tenants.Tenants.export)
+    restore = Verb(tenants.Tenants.restore)
     delete = Verb(tenants.Tenants.delete)
 
 

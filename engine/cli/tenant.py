@@ -1,10 +1,11 @@
 """``lodger tenant``: whose scripts run."""
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli import views
+from lodger.engine.cli import given, views
 from lodger.engine.cli.answer import AsJson, Database, say, write_json
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.of_verb import Command, add
@@ -29,6 +30,40 @@ def show(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None
     say("limits  " + (", ".join(f"{name} {value}" for name, value in sorted(found.limits.items())) or "the operator's"))
     say("grants  " + " ".join(held))
     say("people  " + (", ".join(found.people) or "none are named"))
+
+
+@app.command()
+def export(
+    tenant: TenantId,
+    out: Annotated[typer.FileBinaryWrite, typer.Option("--out", help="Where the archive goes; - is stdout.")],
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a suspended tenant to one file, for lodger tenant restore elsewhere."""
+    with opened(db) as engine:
+        archive = engine.tenants.export(tenant)
+    out.write(archive)
+    if as_json and out.name != "<stdout>":
+        write_json({"bytes": len(archive)})
+    elif out.name != "<stdout>":
+        say(f"{len(archive)} bytes; tokens are not in it, and unread changes of feeds")
+
+
+@app.command()
+def restore(
+    tenant: TenantId,
+    file: Annotated[Path, typer.Argument(help="What lodger tenant export wrote; - is stdin.")],
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a tenant of an archive, suspended; lodger tenant resume lets it go on."""
+    content = given.source(file)
+    with opened(db) as engine:
+        made = engine.tenants.restore(tenant, content)
+    if as_json:
+        write_json(made)
+    else:
+        views.tenant(made)
 
 
 def _gone(_answer: Any) -> None:  # noqa: ANN401 - nothing is answered

@@ -107,7 +107,7 @@ def _segment(what: str, name: str) -> str:
 def _route(noun: str, verb: str, arguments: Mapping[str, Any]) -> Route:
     for route in routes_of(noun, verb):
         known = all(arguments.get(each.name) is not None for each in route.at("path"))
-        if known and (route.raw is not None) == isinstance(arguments.get("source"), bytes | bytearray):
+        if known and (route.raw is not None) == isinstance(arguments.get(route.raw or "source"), bytes | bytearray):
             return route
     raise InputError(
         "verb_local",

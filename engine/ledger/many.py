@@ -147,7 +147,7 @@ def unnested(names: Sequence[str], typed: Sequence[ColumnElement[Any]]) -> Any: 
 
 
 def columns(names: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:
-    """Give each column of these rows as the text of an array: numbers, text and None."""
+    """Give each column of these rows as the text of an array: numbers, text, bytes and None."""
     return {name: _array([row[name] for row in rows]) for name in names}
 
 
@@ -155,7 +155,7 @@ def _array(values: list[Any]) -> str:
     return "{" + ",".join(map(_element, values)) + "}"
 
 
-def _element(value: Any) -> str:  # noqa: ANN401 - int, float, str or None
+def _element(value: Any) -> str:  # noqa: ANN401 - int, float, str, bytes or None
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -164,4 +164,6 @@ def _element(value: Any) -> str:  # noqa: ANN401 - int, float, str or None
         return str(int(value))
     if isinstance(value, float):
         return repr(value)
-    raise TypeError(f"{type(value).__name__} in an array of numbers and text")
+    if isinstance(value, bytes):
+        return f'"\\\\x{value.hex()}"'
+    raise TypeError(f"{type(value).__name__} in an array of numbers, text and bytes")

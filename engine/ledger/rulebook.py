@@ -73,6 +73,10 @@ class Rulebook:
         self._kept: OrderedDict[tuple[str, int], Revision] = OrderedDict()
         self._keeping = threading.Lock()
 
+    def fresh(self) -> "Rulebook":
+        """Give one that keeps nothing yet: for rows that may not stay."""
+        return Rulebook(self._settings, self._compile)
+
     def compiled(self, rules: ScheduleRules, anchor: datetime) -> Measured:
         """Compile rules; ``anchor`` is what a rule without one of its own counts from."""
         if self._compile is None:

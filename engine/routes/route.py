@@ -151,7 +151,7 @@ class Route:
     @property
     def identity(self) -> str:
         """Give the operation's id."""
-        suffix = "_module" if self.raw or self.kind == "bytes" else ""
+        suffix = "_module" if self.noun == "scripts" and (self.raw or self.kind == "bytes") else ""
         elsewhere = not self.of_tenant and self.noun in OF_TENANTS and self.name not in READING
         everywhere = "_everywhere" if elsewhere else ""
         return f"{self.noun}_{self.verb}{suffix}{everywhere}"

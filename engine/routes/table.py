@@ -59,6 +59,8 @@ ROUTES: tuple[Route, ...] = (
     _route(f"POST {_T}/suspend", "tenants.suspend", OPERATOR),
     _route(f"POST {_T}/resume", "tenants.resume", OPERATOR),
     _route(f"GET {_T}/usage", "tenants.usage", VIEWER),
+    _route(f"GET {_T}/archive", "tenants.export", ADMIN, media="application/gzip"),
+    _route(f"PUT {_T}/archive", "tenants.restore", ADMIN, status=201, raw="archive", media="application/gzip"),
     _route(f"GET {_T}/grants", "grants.list", VIEWER),
     _route(f"PUT {_T}/grants", "grants.keep", OPERATOR),
     _route(f"POST {_T}/grants/give", "grants.give", OPERATOR),

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 from lodger.engine.errors import InputError
-from lodger.engine.ledger import keys, pages, storage, tenants, turns, usage
+from lodger.engine.ledger import archive, arrival, keys, pages, storage, tenants, turns, usage
 from lodger.engine.ledger.grants import encoded, encoded_people
 from lodger.engine.ledger.records import Page, Tenant
 from lodger.engine.ledger.usage import Account
@@ -126,6 +126,35 @@ class Tenants(Verbs):
             (now,) = usage.of_day(self.books, connection, [tenant_id], self._now_us // usage.DAY_US).values()
             stored = usage.BudgetRow(STORAGE, "tenant", now.allowed.storage_bytes, kept.total, STORAGE_HELP)
             return Account(tuple(usage.of_tenant(connection, tenant_id, *days)), (*now.rows(), stored))
+
+    def export(self, tenant_id: str) -> bytes:
+        """Give a suspended tenant as one archive, for :meth:`restore` on another ledger, of either kind of database.
+
+        In it are its scripts, schedules, history, documents, keyed values, messages that wait, its audit log, and its secrets, sealed
+        under the key that they are sealed with here. Not in it: tokens, and what of feeds of changes has not been read yet.
+        Rows of tables of the platform's own are the platform's to move.
+
+        Raises:
+            NotFound: tenant_unknown.
+            Conflict: tenant_active, tenant_unfinished, platform_stays.
+        """
+        with self.books.database.write() as connection:
+            return archive.export(connection, tenant_id, self._now_us)
+
+    def restore(self, tenant_id: str, archive: bytes) -> Tenant:
+        """Make the tenant of an archive, suspended; :meth:`resume` lets it go on, slots of the time between become gap rows.
+
+        Args:
+            archive: what :meth:`export` gave of a tenant of this id. Nobody's but an administrator's to give: it brings limits and
+                grants along.
+
+        Raises:
+            InputError: archive_invalid, archive_of_other, archive_of_other_version, limit_unknown, limit_out_of_range, grant_unknown.
+            Conflict: tenant_exists, script_not_offered.
+        """
+        with self._changing("tenants.restore", None, tenant_id) as change:
+            made = arrival.bring_in(self.books, change.connection, tenant_id, bytes(archive), self._now_us)
+            return change.made(made)
 
     def delete(self, tenant_id: str) -> None:
         """Delete a tenant with everything that is its own, for ever; that it was deleted stays in the platform's audit log."""

@@ -123,6 +123,11 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("audit.list", engine.audit.list("acme", verb="schedules."))
     said("audit.export", list(engine.audit.export("acme", since=EPOCH)))
     said("schedules.delete", schedules.delete("acme", "s"))
+    tenants.suspend("acme")
+    archive = tenants.export("acme")
+    said("tenants.export", archive[:2])
+    tenants.delete("acme")
+    assert said("tenants.restore", tenants.restore("acme", archive)).state == "suspended"
     said("tenants.delete", tenants.delete("acme"))
 
 

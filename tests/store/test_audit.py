@@ -32,6 +32,12 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     "tenants.edit": lambda engine: engine.tenants.edit("acme", name="Acme"),
     "tenants.suspend": lambda engine: engine.tenants.suspend("acme"),
     "tenants.resume": lambda engine: (engine.tenants.suspend("acme"), engine.tenants.resume("acme")),
+    "tenants.restore": lambda engine: (
+        engine.tenants.suspend("acme"),
+        archived := engine.tenants.export("acme"),
+        engine.tenants.delete("acme"),
+        engine.tenants.restore("acme", archived),
+    ),
     "tenants.delete": lambda engine: engine.tenants.delete("acme"),
     "grants.give": lambda engine: engine.grants.give("acme", "fetch:example.com"),
     "grants.take": lambda engine: engine.grants.take("acme", "kv"),
@@ -128,6 +134,7 @@ READS = {
     "scripts.offered",
     "scripts.versions",
     "secrets.list",
+    "tenants.export",
     "tenants.get",
     "tenants.list",
     "tenants.usage",
@@ -176,7 +183,8 @@ def test_a_change_writes_its_row_with_its_transaction(
     assert row.before != row.after
     assert row.tenant_id == (
         None
-        if verb in {"tenants.delete", "secrets.rotate", "tokens.create", "tokens.first", "tokens.revoke"}
+        if verb
+        in {"tenants.delete", "tenants.restore", "secrets.rotate", "tokens.create", "tokens.first", "tokens.revoke"}
         else row.tenant_id
     )
 
