@@ -4,6 +4,7 @@ SQL answers for the rows that the journal has not touched, Python for those it h
 Whole numbers and decimals are exact, floats are what floats are. Nulls are not counted; a sum of nothing is 0.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -15,12 +16,13 @@ from lodger.engine.data.evaluator import Row, placed, value_of
 from lodger.engine.data.fields import BOOLEAN, NULL, NUMBER, OTHER, TIME, ColumnField, OwnField
 from lodger.engine.data.filters import Order, OwnLookup
 from lodger.engine.data.kinds import Kind
-from lodger.engine.data.refusal import bad_request
+from lodger.engine.data.refusal import CallRefused, bad_request
 from lodger.engine.data.stored import at_scale
 
 MOST_MEASURES = 20
 MOST_GROUP_FIELDS = 4
 MOST_GROUPS = 1000
+OUT_OF_RANGE = "a sum is larger than a number can be; sum up less"
 
 
 class Measure(StrEnum):
@@ -178,6 +180,8 @@ def _shown(wanted: Wanted, key: tuple[Any, ...], part: Part) -> dict[str, Any]:
         else:
             total, count = part.sums.get(index, (Decimal(0) if kind is Kind.DECIMAL else 0, 0))
             value = total if measure is Measure.SUM else _average(kind, item, total, count)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise CallRefused("out_of_range", OUT_OF_RANGE)
             if measure is Measure.AVG and kind in (Kind.INT, Kind.BIGINT):
                 kind = Kind.FLOAT
         row.setdefault(measure.value, {})[item.name] = kinds.show(kind, value)

@@ -21,11 +21,11 @@ from sqlalchemy import (
     or_,
     true,
 )
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data import bounded, document_index, wire
-from lodger.engine.data.aggregate import MOST_GROUPS, Measure, Part, Parts, Wanted
+from lodger.engine.data.aggregate import MOST_GROUPS, OUT_OF_RANGE, Measure, Part, Parts, Wanted
 from lodger.engine.data.bytewise import Bytewise
 from lodger.engine.data.compiler import Compiler
 from lodger.engine.data.dataset import Collection, Dataset, TableDataset
@@ -79,6 +79,9 @@ class Reader:
             if any(sign in str(error.orig) for sign in _TOO_COMPLEX):
                 raise bad_request("the question is too complex for the database; ask in parts") from None
             raise
+        except DataError as error:
+            # Only PostgreSQL says so: a sum of doubles beyond what a double can be.
+            raise CallRefused("out_of_range", OUT_OF_RANGE) from error
 
     def page(
         self,
