@@ -22,7 +22,9 @@ from lodger.stdlib.calls import EFFECTS, EFFECTS_PER_CALL
 
 _CHUNK = 1 << 16
 _FRAMES_A_TURN = 256
-_CALLS_IN_FLIGHT = 16
+#: As many as fetches may be under way at once. Answers that a worker does not take lie here, each as large as a frame: more of them would
+#: let one attempt grow this process past its promise of 8 MiB.
+_CALLS_IN_FLIGHT = 6
 #: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
 _LOG_PATIENCE = 1000
 _REAP_S = 5.0

@@ -62,7 +62,7 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int) -> Any:  # noqa: ANN40
 
 
 def check(data: bytes, *, max_bytes: int, max_depth: int) -> str:
-    """Give the text if it is strict JSON with numbers that a double holds; keys are :func:`parse`'s to look at. Raises JsonRefused."""
+    """Give the text if it is strict JSON as of :func:`parse`. Raises JsonRefused."""
     text = scan(data, max_bytes=max_bytes, max_depth=max_depth)
     try:
         (_SYNTAX if _LARGE.search(text) is None else _RANGE).decode(text)
@@ -85,8 +85,8 @@ def _finite(digits: str) -> float:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > _LONGEST_INTEGER:
-        raise JsonRefused("number_out_of_range", "a number beyond the range of a double")
+    if len(digits) >= _LONG_INTEGER:
+        _finite(digits)
     return int(digits)
 
 
@@ -97,8 +97,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_LONGEST_INTEGER = 309
-#: Where a number may be too large, or a string looks so: only then each number is looked at. Linear: a run of digits is tried once.
-_LARGE = re.compile(r"(?<!\d)\d{309}|[eE]\+?0*(?:[3-9]\d\d|\d{4})")
-_SYNTAX = json.JSONDecoder(parse_constant=_constant)
-_RANGE = json.JSONDecoder(parse_constant=_constant, parse_float=_finite, parse_int=_integer)
+_LONG_INTEGER = 309
+#: Where a number may be too large, or a string looks so: only then each number is looked at. A hundred digits and two hundred places more
+#: are within a double. Linear: a run of digits is tried once.
+_LARGE = re.compile(r"(?<!\d)\d{100}|[eE]\+?0*(?:[2-9]\d\d|\d{4})")
+_SYNTAX = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_unique)
+_RANGE = json.JSONDecoder(parse_constant=_constant, parse_float=_finite, parse_int=_integer, object_pairs_hook=_unique)

@@ -7,7 +7,7 @@ from lodger.sandbox.escape.case import Case
 from lodger.sandbox.escape.evidence import Check, Escaped, Trial, within_limits
 from lodger.sandbox.outcome import Outcome
 
-_LIMITS = {"wall_ms": 5000, "cpu_ms": 1000, "host_calls": 10_000}
+_LIMITS = {"wall_ms": 20_000, "cpu_ms": 1000, "host_calls": 10_000}
 
 
 def nothing_foreign(trial: Trial) -> str:

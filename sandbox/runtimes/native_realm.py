@@ -65,7 +65,7 @@ class NativeRealm(QuickRealm, NativeHost):
         if self.guest.size() * 2 < self._limits["memory_bytes"]:
             return False
         try:
-            self._apply("touch", b"")
+            self._apply("touch", b"room")
         except Thrown:
             return True
         return False

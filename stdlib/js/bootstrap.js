@@ -345,9 +345,11 @@
     return stringify(parse('{"a":[1,"b",{"c":null}]}')).length;
   }
 
-  // Run in every worker before it meets a job: the way in and the way out, once.
-  function touch() {
+  // Run in every worker before it meets a job: the way in and the way out, once. Where nothing is left to run it is asked for room as well:
+  // without that for describing an error, one may have gone untold.
+  function touch(wanted) {
     host.random("1");
+    if (wanted === "room") new Bytes(16384);
   }
 
   $.host = { start, stuck, halted, warm, touch }; // and settle, of calls.js, and tick, of alarm.js

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.escape.commands import HELLO, command, data
+from tests.escape.probing import Echo
 from tests.limits.machine import MIB, Machine
 
 from lodger.sandbox import Outcome
+from lodger.sandbox.job import Reply
 
 HOGS = {
     "objects": "const a = []; for (;;) a.push({})",
@@ -91,6 +93,31 @@ LARGE_MODULES = {
         extra=data(1024, "x\\n" * 30000),
     ),
 }
+
+
+class Generous(Echo):
+    """Answers every call with as much as a frame takes."""
+
+    async def call(self, name: str, arguments: str) -> Reply:
+        return Reply(True, f'"{"x" * (MIB - 16)}"')
+
+
+def highest() -> int:
+    """The most that this process has held since it last asked the kernel to forget."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
+
+
+def test_answers_that_nobody_takes_are_few(js: Machine) -> None:
+    """A worker asks a hundred times, pipelined, and never reads: what waits for it lies in the parent."""
+    ask = "for (let i = 0; i < 100; i++) kv.get('k').catch(() => {}); for (;;);"
+    js(ask, Generous(), cpu_ms=100)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = highest()
+    report = js(ask, Generous(), cpu_ms=300)
+    assert report.outcome is Outcome.CPU_LIMIT
+    assert report.usage.host_calls >= 4, "they were asked"
+    assert highest() - before < 8 * MIB
 
 
 def test_growth_of_the_parent(any_runtime: Machine) -> None:

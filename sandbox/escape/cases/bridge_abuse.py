@@ -212,6 +212,8 @@ CASES = [
             ("exponent", "a number beyond a double", "'1e999'"),
             ("digits", "a number of five thousand digits", "'9'.repeat(5000)"),
             ("negative", "a number below all doubles", "'-1e400'"),
+            ("hidden", "a number whose digits hide how large it is", "'9999999999e299'"),
+            ("places", "three hundred and nine digits", "'2'.repeat(309)"),
         )
     ),
 ]

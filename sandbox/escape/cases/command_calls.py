@@ -265,6 +265,8 @@ RESULTS = (
     ("single", "single quotes", "'x'"),
     ("comment", "a comment", "1//x"),
     ("newline", "a line end inside a text", "\\22a\\0ab\\22"),
+    ("twice", "an object with one key twice", "{\\22a\\22:1,\\22a\\22:2}"),
+    ("hidden", "a number whose digits hide how large it is", "9999999999e299"),
 )
 
 

@@ -311,7 +311,7 @@ CASES = [
             expect=(Outcome.OK, *MEMORY, Outcome.SCRIPT_ERROR, *CPU),
             story="Linear memory ends at the limit, however it is asked for.",
             behind=("rlimits",),
-            limits={"memory_bytes": 16 * MIB, "cpu_ms": 1500, "wall_ms": 6000},
+            limits={"memory_bytes": 16 * MIB, "cpu_ms": 1500, "wall_ms": 20_000},
             runtimes=COMMANDS,
             wasm=_wasm(body, **more),
         )
@@ -325,7 +325,7 @@ CASES = [
             seen=where("a table of at most a hundred thousand", lambda size: size <= 100_000),
             story="Tables are memory of the host's that the memory limit does not count.",
             behind=("rlimits",),
-            limits={"cpu_ms": 1500, "wall_ms": 6000, "memory_bytes": 64 * MIB},
+            limits={"cpu_ms": 1500, "wall_ms": 20_000, "memory_bytes": 64 * MIB},
             runtimes=COMMANDS,
             wasm=_wasm(body, extra=table),
         )

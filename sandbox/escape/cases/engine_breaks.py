@@ -140,6 +140,9 @@ _RESULTS = (
     ("nan", "NaN", "NaN"),
     ("infinity", "a number beyond all", "1e999"),
     ("two", "two values", "1 2"),
+    ("twice", "an object with one key twice", '{"a":1,"a":2}'),
+    ("hidden", "a number whose digits hide how large it is", "9999999999e299"),
+    ("long", "two hundred digits and two hundred places more", "1" * 200 + "e200"),
     ("nothing", "nothing at all", ""),
     ("python", "a value of another language", "{'a': True}"),
 )
@@ -154,6 +157,8 @@ _ARGUMENTS = (
     (42, "infinity", "less than all numbers", "-Infinity"),
     (42, "exponent", "a number beyond all", "1e999"),
     (42, "digits", "a number of four hundred digits", "9" * 400),
+    (42, "hidden", "a number whose digits hide how large it is", "9999999999e299"),
+    (42, "long", "two hundred digits and two hundred places more", "1" * 200 + "e200"),
 )
 
 

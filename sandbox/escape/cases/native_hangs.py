@@ -34,7 +34,11 @@ POLLED = (
         "const d = new DisposableStack(); d.defer(() => { for (;;); }); d.dispose();",
     ),
     ("async-loop", "an async function that awaits nothing for ever", "for (;;) await null;"),
-    ("promise-chain", "a promise job that queues itself", "const f = () => Promise.resolve().then(f); await f();"),
+    (
+        "promise-chain",
+        "a promise job that queues itself",
+        "const f = () => { Promise.resolve().then(f); }; f(); await new Promise(() => {});",
+    ),
     (
         "thenable",
         "a thenable that resolves with itself anew",

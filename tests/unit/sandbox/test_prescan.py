@@ -75,12 +75,48 @@ def test_refusals(data: bytes, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "number", [b"1e400", b"-1E+309", b"[1e0000309]", b"9" * 310, b'{"a":' + b"-" + b"1" * 5000 + b"}", b"1.0e99999"]
+    "number",
+    [
+        b"1e400",
+        b"-1E+309",
+        b"[1e0000309]",
+        b"9" * 310,
+        b'{"a":' + b"-" + b"1" * 5000 + b"}",
+        b"1.0e99999",
+        b"1" * 200 + b"e200",
+        b"9999999999e299",
+        b"-1234567890.5e300",
+        b"2" * 309,
+        b"1" * 150 + b".5e170",
+        b"99e0307",
+    ],
 )
-def test_check_refuses_numbers_that_no_double_holds(number: bytes) -> None:
+def test_numbers_that_no_double_holds_are_refused(number: bytes) -> None:
+    for look in (check, parse):
+        with pytest.raises(JsonRefused) as refused:
+            look(number, max_bytes=10_000, max_depth=10)
+        assert refused.value.code == "number_out_of_range"
+
+
+@given(some.from_regex(r"-?(0|[1-9][0-9]{0,400})([.][0-9]{1,40})?([eE][+-]?[0-9]{1,4})?", fullmatch=True))
+def test_a_number_crosses_if_a_double_holds_it(number: str) -> None:
+    for look in (check, parse):
+        if abs(float(number)) == float("inf"):
+            with pytest.raises(JsonRefused) as refused:
+                look(number.encode(), max_bytes=10_000, max_depth=10)
+            assert refused.value.code == "number_out_of_range"
+        else:
+            look(number.encode(), max_bytes=10_000, max_depth=10)
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [b'{"a":1,"a":2}', b'[{"x":{"a":1,"b":2,"a":3}}]', rb'{"a":1,"\u0061":2}', b'{"__proto__":1,"__proto__":2}'],
+)
+def test_a_result_with_one_key_twice_is_refused(twice: bytes) -> None:
     with pytest.raises(JsonRefused) as refused:
-        check(number, max_bytes=10_000, max_depth=10)
-    assert refused.value.code == "number_out_of_range"
+        check(twice, max_bytes=1000, max_depth=10)
+    assert refused.value.code == "duplicate_key"
 
 
 @pytest.mark.parametrize(
@@ -114,6 +150,8 @@ def test_keys_that_differ_only_by_escape_are_duplicates() -> None:
         b'"' + b"e" + b"0" * 1_000_000 + b'"',
         b'"' + b"1" * 1_000_000 + b'"',
         b"[" + b"1e308," * 150_000 + b"1]",
+        b"[" + b"{}," * 300_000 + b"1]",
+        b"{" + b",".join(b'"%d":1' % n for n in range(80_000)) + b"}",
     ],
     ids=[
         "unterminated escapes",
@@ -126,6 +164,8 @@ def test_keys_that_differ_only_by_escape_are_duplicates() -> None:
         "zeros",
         "digits",
         "exponents",
+        "empty objects",
+        "keys",
     ],
 )
 def test_bombs_are_linear(bomb: bytes) -> None:
