@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from email import message_from_bytes
 from email.header import decode_header, make_header
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,7 +83,7 @@ class Post:
             return list(connection.execute(sa.select(outbox).order_by(outbox.c.id)))
 
 
-def posted(tmp_path: Path, work: Callable[[Post], Awaitable[None]], *, listening: bool = True) -> None:
+def posted(url: str, work: Callable[[Post], Awaitable[None]], *, listening: bool = True) -> None:
     @asynccontextmanager
     async def server(box: Box) -> AsyncIterator[int]:
         made = await asyncio.get_running_loop().create_server(lambda: SMTP(box, enable_SMTPUTF8=False), "127.0.0.1", 0)
@@ -99,7 +98,7 @@ def posted(tmp_path: Path, work: Callable[[Post], Awaitable[None]], *, listening
             await made.wait_closed()
 
     async def go() -> None:
-        database, box = Database(str(tmp_path / "ledger.db")), Box()
+        database, box = Database(url), Box()
         try:
             async with server(box) as port:
                 await work(Post(database, box, port))
@@ -111,7 +110,7 @@ def posted(tmp_path: Path, work: Callable[[Post], Awaitable[None]], *, listening
     asyncio.run(go())
 
 
-def test_a_mail_arrives_as_written_once(tmp_path: Path) -> None:
+def test_a_mail_arrives_as_written_once(url: str) -> None:
     async def work(post: Post) -> None:
         body = "Grüße\n.\nQUIT\r\n\rbare\n" + "long " * 400
         post.queue(
@@ -135,10 +134,10 @@ def test_a_mail_arrives_as_written_once(tmp_path: Path) -> None:
         (row,) = post.rows()
         assert (row.state, row.attempts, row.message_id) == ("sent", 1, message["Message-ID"])
 
-    posted(tmp_path, work)
+    posted(url, work)
 
 
-def test_a_temporary_refusal_is_tried_again_under_the_same_id(tmp_path: Path) -> None:
+def test_a_temporary_refusal_is_tried_again_under_the_same_id(url: str) -> None:
     async def work(post: Post) -> None:
         post.queue()
         post.box.refuse_data = ["451 later\x1b[31m"]
@@ -154,10 +153,10 @@ def test_a_temporary_refusal_is_tried_again_under_the_same_id(tmp_path: Path) ->
         first, second = (message_from_bytes(raw)["Message-ID"] for _, raw in post.box.got)
         assert first == second
 
-    posted(tmp_path, work)
+    posted(url, work)
 
 
-def test_a_permanent_refusal_fails_at_once_and_delays_nobody(tmp_path: Path) -> None:
+def test_a_permanent_refusal_fails_at_once_and_delays_nobody(url: str) -> None:
     async def work(post: Post) -> None:
         post.box.refuse_rcpt = {"x@example.com": "550 nobody here"}
         post.queue()
@@ -167,10 +166,10 @@ def test_a_permanent_refusal_fails_at_once_and_delays_nobody(tmp_path: Path) -> 
         found = {(row.state, row.last_error) for row in post.rows()}
         assert found == {("failed", "550 nobody here"), ("sent", None), ("sent", "not accepted for x@example.com")}
 
-    posted(tmp_path, work)
+    posted(url, work)
 
 
-def test_an_absent_server_pauses_longer_each_time_then_fails(tmp_path: Path) -> None:
+def test_an_absent_server_pauses_longer_each_time_then_fails(url: str) -> None:
     async def work(post: Post) -> None:
         post.queue()
         pauses = []
@@ -184,10 +183,10 @@ def test_an_absent_server_pauses_longer_each_time_then_fails(tmp_path: Path) -> 
         assert row.state == "failed"
         assert row.last_error.startswith("the mail server cannot be reached")
 
-    posted(tmp_path, work, listening=False)
+    posted(url, work, listening=False)
 
 
-def test_what_a_dead_sender_took_goes_out_after_its_lease(tmp_path: Path) -> None:
+def test_what_a_dead_sender_took_goes_out_after_its_lease(url: str) -> None:
     async def work(post: Post) -> None:
         post.queue()
         assert len(await asyncio.to_thread(post.mailer._take, 4, [])) == 1  # and the process dies here
@@ -196,7 +195,7 @@ def test_what_a_dead_sender_took_goes_out_after_its_lease(tmp_path: Path) -> Non
         assert await post.mailer.round() == 1
         assert [(row.state, row.attempts) for row in post.rows()] == [("sent", 2)]
 
-    posted(tmp_path, work)
+    posted(url, work)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +205,7 @@ def test_what_a_dead_sender_took_goes_out_after_its_lease(tmp_path: Path) -> Non
         {"to": ("x@example.com\r\nBcc: evil@example.com",)}, {"reply_to": "x@example.com\nBcc: evil@example.com"},
     ],
 )  # fmt: skip
-def test_the_sender_is_a_second_lock_against_forged_headers(tmp_path: Path, forged: dict[str, Any]) -> None:
+def test_the_sender_is_a_second_lock_against_forged_headers(url: str, forged: dict[str, Any]) -> None:
     """Past the first lock (the capability refuses such mails), no header line is made of it either."""
 
     async def work(post: Post) -> None:
@@ -216,7 +215,7 @@ def test_the_sender_is_a_second_lock_against_forged_headers(tmp_path: Path, forg
         assert row.state == "failed"
         assert post.box.got == []
 
-    posted(tmp_path, work)
+    posted(url, work)
 
 
 ENCODED = [
@@ -229,7 +228,7 @@ ENCODED = [
 
 
 @pytest.mark.parametrize("words", ENCODED)
-def test_encoded_words_make_no_header_even_past_the_first_lock(tmp_path: Path, words: str) -> None:
+def test_encoded_words_make_no_header_even_past_the_first_lock(url: str, words: str) -> None:
     """Python decodes them when a header is set, line ends and all; whatever becomes of that, nobody else is written to."""
 
     async def work(post: Post) -> None:
@@ -244,10 +243,10 @@ def test_encoded_words_make_no_header_even_past_the_first_lock(tmp_path: Path, w
             assert message_from_bytes(raw)["Bcc"] is None
             assert message_from_bytes(raw).get_payload() == "t\r\n"
 
-    posted(tmp_path, work)
+    posted(url, work)
 
 
-def test_tenants_take_turns(tmp_path: Path) -> None:
+def test_tenants_take_turns(url: str) -> None:
     async def work(post: Post) -> None:
         for _ in range(35):
             post.queue(tenant="many")
@@ -258,10 +257,10 @@ def test_tenants_take_turns(tmp_path: Path) -> None:
             await post.mailer.round()
         assert len(post.box.got) == 36
 
-    posted(tmp_path, work)
+    posted(url, work)
 
 
-def test_mails_of_a_suspended_tenant_wait_until_it_goes_on(tmp_path: Path) -> None:
+def test_mails_of_a_suspended_tenant_wait_until_it_goes_on(url: str) -> None:
     async def work(post: Post) -> None:
         with post.database.write() as connection:
             values = {"name": "one", "generation": 1, "limits": "{}", "created_us": 1}
@@ -275,10 +274,10 @@ def test_mails_of_a_suspended_tenant_wait_until_it_goes_on(tmp_path: Path) -> No
         await post.mailer.round()
         assert {row.state for row in post.rows()} == {"sent"}
 
-    posted(tmp_path, work)
+    posted(url, work)
 
 
-def test_two_senders_send_nothing_twice(tmp_path: Path) -> None:
+def test_two_senders_send_nothing_twice(url: str) -> None:
     async def work(post: Post) -> None:
         other = Mailer(post.database, post.mailer._server, post.clock)
         for number in range(30):
@@ -288,10 +287,10 @@ def test_two_senders_send_nothing_twice(tmp_path: Path) -> None:
         identities = [message_from_bytes(raw)["Message-ID"] for _, raw in post.box.got]
         assert len(identities) == len(set(identities)) == 30
 
-    posted(tmp_path, work)
+    posted(url, work)
 
 
-def test_what_became_of_a_mail_is_told(tmp_path: Path) -> None:
+def test_what_became_of_a_mail_is_told(url: str) -> None:
     async def work(post: Post) -> None:
         told: list[tuple[str, str | None]] = []
         mailer = Mailer(post.database, post.mailer._server, post.clock,
@@ -311,10 +310,10 @@ def test_what_became_of_a_mail_is_told(tmp_path: Path) -> None:
             "550 nobody here",
         )
 
-    posted(tmp_path, work)
+    posted(url, work)
 
 
-def test_the_service_wakes_when_poked_and_stops_twice(tmp_path: Path) -> None:
+def test_the_service_wakes_when_poked_and_stops_twice(url: str) -> None:
     async def work(post: Post) -> None:
         rounds: asyncio.Queue[int] = asyncio.Queue()
         marked = asyncio.Event()
@@ -332,4 +331,4 @@ def test_the_service_wakes_when_poked_and_stops_twice(tmp_path: Path) -> None:
         await mailer.stop()
         assert [row.state for row in post.rows()] == ["sent"]
 
-    posted(tmp_path, work)
+    posted(url, work)
