@@ -1,7 +1,7 @@
 """The verbs on tenants: customers of the platform."""
 
 from collections.abc import Iterable, Mapping
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from lodger.engine.errors import InputError
@@ -166,6 +166,8 @@ class Tenants(Verbs):
 
 
 def _day(given: date | str | None) -> date | None:
+    if isinstance(given, datetime):
+        raise InputError("day_invalid", f"{given} is an instant and no day", fix="such as 2027-01-31")
     if given is None or isinstance(given, date):
         return given
     try:

@@ -278,6 +278,8 @@ def test_usage_is_told_by_day_with_what_is_left(spender: Spender) -> None:
     for wrong in ("yesterday", "2027-13-01"):
         with pytest.raises(InputError, match="is no day"):
             bench.engine.tenants.usage("acme", wrong)
+    with pytest.raises(InputError, match="an instant"):
+        bench.engine.tenants.usage("acme", from_us(bench.clock.us))
     with pytest.raises(InputError, match="after"):
         bench.engine.tenants.usage("acme", date(2027, 1, 2), date(2027, 1, 1))
     with pytest.raises(NotFound):
