@@ -106,6 +106,7 @@ class Attempt:
                 for name, (limit, used) in rooms.items()
             },
             self._nearly,
+            host_calls=claim.limits.host_calls,
         )
         self.drew = False
         #: Lines about budgets that are nearly used up, among the script's own; and which.
@@ -175,6 +176,8 @@ class Attempt:
         call = CALLS.get(name)
         if call is None:
             raise CallRefused("unknown_method", "there is no such call")
+        if not call.effect:
+            self.counters.ask()
         async with self._share("calls") as session:
             session.budgets.spend("calls")
         if call.effect:

@@ -37,6 +37,7 @@ class Counters:
         held: what calls under way may still use; nobody else may count on it.
         warn: told at four fifths of a budget.
         dry: budgets of whose day nothing more can be had.
+        host_calls: the limit of the process on calls that ask something, None where nobody says; ``asked`` counts them.
     """
 
     most: Mapping[str, int] = field(default_factory=dict)
@@ -45,6 +46,14 @@ class Counters:
     used: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
     held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
     dry: set[str] = field(default_factory=set)
+    host_calls: int | None = None
+    asked: int = 0
+
+    def ask(self) -> None:
+        """Count a call that asks something. The worker's parent side refuses what is too much; here its holder is warned."""
+        self.asked += 1
+        if self.host_calls is not None and crossed(self.host_calls, self.asked - 1, self.asked):
+            self.warn("host_calls", self.host_calls, self.asked)
 
     def limit(self, name: str) -> int | None:
         """Give the most of an attempt, None where a limit of the process bounds it."""
@@ -111,6 +120,8 @@ class Counters:
     def rows(self) -> dict[str, dict[str, dict[str, int]]]:
         """Give the table as a script sees it: limit, use and rest of each budget of the attempt, and of the day."""
         mine = {name: shown(limit, self.used[name]) for name in NAMES if (limit := self.limit(name)) is not None}
+        if self.host_calls is not None:
+            mine["host_calls"] = shown(self.host_calls, self.asked)
         days = {name: shown(today.limit, self._of_day(name, today)) for name, today in self.day.items()}
         return {"attempt": mine, "day": days}
 

@@ -10,7 +10,7 @@ interface Budget {
 interface Limits {
   /** Of this attempt. */
   attempt: Record<
-    "queries" | "rows_read" | "rows_written" | "bytes_written" | "mails" | "events" | "fetches" | "fetch_bytes",
+    "host_calls" | "queries" | "rows_read" | "rows_written" | "bytes_written" | "mails" | "events" | "fetches" | "fetch_bytes",
     Budget
   >;
   /** Of the tenant's UTC day, where the operator has set one: as of the start of this run, and what this run has used since. */

@@ -34,7 +34,11 @@ def test_a_script_sees_every_budget_and_what_it_has_used(shop: Shop) -> None:
         storage=(1000, 400),
     )
     before, after = found
-    assert set(before["attempt"]) == {spec.name for spec in BUDGETS if spec.attempt is not None}
+    assert set(before["attempt"]) == {spec.name for spec in BUDGETS if spec.attempt is not None} | {"host_calls"}
+    assert [each["attempt"]["host_calls"] for each in found] == [
+        {"limit": 200, "used": 1, "left": 199},
+        {"limit": 200, "used": 3, "left": 197},
+    ]
     assert before["attempt"]["queries"] == {"limit": 7, "used": 0, "left": 7}
     assert after["attempt"]["queries"] == {"limit": 7, "used": 1, "left": 6}
     assert after["attempt"]["rows_written"] == {"limit": 1000, "used": 1, "left": 999}
@@ -69,6 +73,15 @@ def test_who_lets_it_pass_ends_by_it_with_its_line_and_was_warned(shop: Shop) ->
     assert ended.journal is None
     assert [line.text for line in ended.logs] == ["budget rows_written: 4 of 5 per attempt are used"]
     assert ended.nearly == (("rows_written", 5, 4),)
+
+
+def test_calls_of_the_host_are_warned_of_before_they_end_the_run(shop: Shop) -> None:
+    source = "export default async ({ kv }) => { for (let n = 0; n < 30; n++) await kv.get('k' + n); }"
+    ended = run(shop, source, limits=Limits(host_calls=10))
+    assert ended.outcome is Outcome.CALL_LIMIT
+    assert ended.error is not None
+    assert "more than 10 host calls" in ended.error.message
+    assert [line.text for line in ended.logs] == ["budget host_calls: 8 of 10 per attempt are used"]
 
 
 def test_an_author_who_tries_it_is_warned_too(tmp_path: Path) -> None:
