@@ -85,12 +85,15 @@ def expose(
     tenant = _column(table, names, tenant_column)
     key_column = _key(table, tenant)
     by_column = {column: label for label, column in names.items()}
-    reads = [_column(table, names, item) for item in read] if read is not None else _all(table, tenant)
+    reads = [_column(table, names, item) for item in read] if read is not None else _all(table, by_column, tenant)
     if table.name.startswith("lodger_"):
         raise _refused("ledger", f"{table.name} is one of Lodger's own tables", "scripts see their runs through action")
     writes = [_column(table, names, item) for item in write]
     if tenant in writes:
         raise _refused("tenant", f"{table.name}.{tenant.name} says whose row it is", "leave it out of write=")
+    made = [column.name for column in writes if column.computed is not None or _always(column)]
+    if made:
+        raise _refused("computed", f"{table.name}.{made[0]} is worked out by the database", "leave it out of write=")
     hidden = [column.name for column in writes if column not in reads]
     if hidden:
         raise _refused("write_only", f"{table.name}.{hidden[0]} can be written but not read", "add it to read=")
@@ -148,10 +151,20 @@ def _refused(code: str, what: str, fix: str, why: str = "") -> InputError:
     return InputError(f"expose_{code}", what, why=why, fix=fix)
 
 
+def _always(column: Column[Any]) -> bool:
+    return column.identity is not None and column.identity.always is True
+
+
 def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
     if isinstance(source, Table):
         return source, {column.key: column for column in source.columns}
     mapper = sa.inspect(source, raiseerr=False)
+    if isinstance(mapper, Mapper) and mapper.inherits is not None:
+        raise _refused(
+            "source",
+            f"{source!r} is a part of the table that it shares with {mapper.inherits.class_.__name__}",
+            "expose that class, or a view of these rows",
+        )
     if isinstance(mapper, Mapper) and isinstance(mapper.local_table, Table) and len(mapper.tables) == 1:
         return mapper.local_table, {
             attribute.key: attribute.columns[0]
@@ -172,8 +185,8 @@ def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[An
     return found
 
 
-def _all(table: Table, tenant: Column[Any]) -> list[Column[Any]]:
-    return [column for column in table.columns if column is not tenant]
+def _all(table: Table, mapped: Iterable[Column[Any]], tenant: Column[Any]) -> list[Column[Any]]:
+    return [column for column in table.columns if column is not tenant and column in set(mapped)]
 
 
 def _unique(columns: list[Column[Any]]) -> list[Column[Any]]:

@@ -41,6 +41,7 @@ from lodger.engine.ledger.schema.data import documents
 _CHUNK = 400
 _LOW = 0xFFFFFFFF
 Untouched = Many[Any]
+_OUT_OF_RANGE = "22003"
 #: What SQLite says of a statement beyond its limits; everything else that fails is not the asker's doing.
 _TOO_COMPLEX = (
     "Expression tree is too large",
@@ -80,8 +81,10 @@ class Reader:
                 raise bad_request("the question is too complex for the database; ask in parts") from None
             raise
         except DataError as error:
-            # Only PostgreSQL says so: a sum of doubles beyond what a double can be.
-            raise CallRefused("out_of_range", OUT_OF_RANGE) from error
+            # Only PostgreSQL says so: a sum of doubles beyond what a double can be, a letter that its encoding does not have.
+            if getattr(error.orig, "sqlstate", None) == _OUT_OF_RANGE:
+                raise CallRefused("out_of_range", OUT_OF_RANGE) from error
+            raise bad_request("the question holds a value that the database cannot compare with") from error
 
     def page(
         self,

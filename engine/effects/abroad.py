@@ -19,6 +19,7 @@ from lodger.engine.data.stored import SQLITE
 from lodger.engine.effects import commit
 from lodger.engine.effects.docket import Docket
 from lodger.engine.effects.errors import NotApplied
+from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -63,11 +64,9 @@ def apply(database: ForeignDatabase, docket: Docket, attempt: int, *, now_us: in
         except DBAPIError as error:
             if passing(error):
                 raise
-            if not commit.of_the_tables(error):
+            if not of_the_tables(error):
                 _log.error("%s: action %s cannot be applied", database.place, docket.action_id, exc_info=error)
-            verdict = Receipt(
-                Outcome.EFFECT_REFUSED if commit.of_the_tables(error) else Outcome.ENGINE_FAULT, _said(error)
-            )
+            verdict = Receipt(Outcome.EFFECT_REFUSED if of_the_tables(error) else Outcome.ENGINE_FAULT, _said(error))
         with database.write() as connection:
             return _claim(connection, docket, attempt, verdict, now_us) or verdict
     except DBAPIError as error:
@@ -75,8 +74,8 @@ def apply(database: ForeignDatabase, docket: Docket, attempt: int, *, now_us: in
 
 
 def _said(error: DBAPIError) -> ScriptError:
-    if commit.of_the_tables(error):  # a rule that the database looks at only at the end of a transaction
-        return ScriptError("EffectRefused", commit.OF_THE_WHOLE)
+    if of_the_tables(error):  # a rule that the database looks at only at the end of a transaction
+        return ScriptError("EffectRefused", OF_THE_WHOLE)
     return ScriptError("EngineFault", f"the platform's database could not be written: {type(error).__name__}")
 
 

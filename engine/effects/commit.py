@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection, literal, text
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data import document_index, feed, guard, triggers, wire
@@ -41,6 +41,7 @@ from lodger.engine.effects.effect import (
 )
 from lodger.engine.effects.errors import ConflictFound, EffectRefused, NotYet
 from lodger.engine.effects.journal import Journal
+from lodger.engine.effects.refusals import HELD, OF_THE_WHOLE, TOO_LONG, TOO_SLOW, of_the_tables
 from lodger.engine.ledger import outbox, webhooks
 
 
@@ -72,18 +73,13 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
         ):
             return _Commit(connection, docket, now_us).run(verify=verify)
     except DBAPIError as error:
-        if docket.home is None and state_of(error) in _HELD:
+        if docket.home is None and state_of(error) in HELD:
             raise NotYet("rows that this run writes are being written by somebody else") from error
-        if docket.home is None and state_of(error) == _TOO_LONG:
+        if docket.home is None and state_of(error) == TOO_LONG:
             raise EffectRefused("too_slow", TOO_SLOW, index=len(docket.effects) - 1) from error
         raise
 
 
-#: SQLSTATEs of a lock that somebody has: not given in time, deadlock, serialization.
-_HELD = frozenset({"55P03", "40P01", "40001"})
-TOO_SLOW = "the platform's table took too long to take what this run wrote; write less at once"
-#: SQLSTATE of a statement that its time limit ended.
-_TOO_LONG = "57014"
 #: How long a commit in the ledger's transaction, which others share, waits for a row that the platform holds.
 HELD_MS = 50
 #: How long one statement of such a commit may take, triggers of the platform's table included. Elsewhere nobody else waits for it.
@@ -197,7 +193,7 @@ class _Commit:
         try:
             self._apply(index, effect)
         except DBAPIError as error:
-            if state_of(error) == _TOO_LONG and self.docket.home is None:
+            if state_of(error) == TOO_LONG and self.docket.home is None:
                 raise EffectRefused("too_slow", TOO_SLOW, index=index, place=effect.line) from None
             if not of_the_tables(error):
                 raise
@@ -370,15 +366,3 @@ def _in_table(effect: RowEffect) -> bool:
 
 #: Taken back once it has held, so that each rule is again looked at when its table says.
 _LOOK_NOW = "SAVEPOINT lodger_rules; SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK TO SAVEPOINT lodger_rules; RELEASE SAVEPOINT lodger_rules"
-#: Of rules that a database looks at only when a transaction ends: no call of the script's is the one that broke it.
-OF_THE_WHOLE = "a rule of the table forbids what this run wrote"
-
-
-#: Classes of SQLSTATE by which a server refuses what is written: data, integrity, a view's check, a trigger that raises.
-_REFUSALS = ("22", "23", "44", "P0")
-
-
-def of_the_tables(error: DBAPIError) -> bool:
-    """Whether the tables' own rules refuse what was written, as against a server that is busy, gone or otherwise unable."""
-    state = state_of(error)
-    return state.startswith(_REFUSALS) if state else isinstance(error, IntegrityError | DataError)

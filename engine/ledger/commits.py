@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import DBAPIError
 
-from lodger.engine.effects.commit import OF_THE_WHOLE, of_the_tables
 from lodger.engine.effects.effect import lags
 from lodger.engine.effects.errors import NotApplied, NotYet
 from lodger.engine.effects.journal import Journal
+from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
 from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import fetches, seals, turns, wakes
 from lodger.engine.ledger.books import Books

@@ -99,6 +99,31 @@ def test_a_mapped_class_is_named_by_its_attributes() -> None:
     assert made.tenant_value("42") == 42
 
 
+class Staff(Base):
+    __tablename__ = "staff"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    org: Mapped[str]
+    kind: Mapped[str]
+    name: Mapped[str] = mapped_column("full name")
+    half: Mapped[int] = mapped_column(sa.Computed("id / 2"))
+    hidden: Mapped[int | None]
+    __mapper_args__ = {"polymorphic_on": "kind", "polymorphic_identity": "staff"}  # noqa: RUF012 - SQLAlchemy's own form
+
+
+class Manager(Staff):
+    budget: Mapped[int | None] = mapped_column(use_existing_column=True)
+    __mapper_args__ = {"polymorphic_identity": "manager"}  # noqa: RUF012 - SQLAlchemy's own form
+
+
+def test_classes_that_share_a_table() -> None:
+    """The class of all rows is exposed, with the columns that it maps; a part of the rows is not the table."""
+    made = expose(Staff, tenant_column=Staff.org, write=[Staff.name, "hidden"])
+    assert set(made.fields) == {"id", "kind", "name", "half", "hidden"}
+    assert made.fields["name"].column.name == "full name"
+    assert refused(Manager) == "expose_source"
+    assert refused(Staff, write=["half"]) == "expose_computed"
+
+
 @pytest.mark.parametrize("tenant", ["acme", "", "4 OR 1=1", "४", "1.5", "9" * 30, "07", "+7", " 7", "-0"])
 def test_a_tenant_that_the_column_cannot_name_sees_nothing(tenant: str) -> None:
     made = expose(Cart, tenant_column="org", read=["items"])

@@ -89,3 +89,30 @@ def test_a_row_that_is_passed_over_has_no_key_for_others(shop: Shop) -> None:
     assert made["id"] < 0
     with pytest.raises(EffectRefused):
         settle(shop, attempt)
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+def test_whatever_the_server_calls_it_a_refusal_is_a_refusal(bare: Shop) -> None:
+    """What does not fit an index, and what triggers raise under codes of their own, is the run's doing and no fault of ours."""
+    shelf = sa.Table(
+        "shelf", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("org", sa.String(9), nullable=False),
+        sa.Column("text", sa.Text, index=True),
+    )  # fmt: skip
+    with bare.engine.begin() as connection:
+        shelf.metadata.create_all(connection)
+        for statement in (
+            """CREATE FUNCTION own() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF NEW.text = 'own' THEN RAISE EXCEPTION 'no' USING ERRCODE = 'ORD01'; END IF;
+                IF NEW.text = 'seven' THEN RAISE EXCEPTION 'no' USING ERRCODE = '70001'; END IF; RETURN NEW; END $$""",
+            "CREATE TRIGGER own BEFORE INSERT ON shelf FOR EACH ROW EXECUTE FUNCTION own()",
+        ):
+            connection.exec_driver_sql(statement)
+    bare.datasets.expose(shelf, tenant_column="org", write=["text"])
+    bare.wall()
+    # Random letters, which are not packed to less than an index takes.
+    for text in ("".join(chr(0x4E00 + (n * 7919) % 20_000) for n in range(20_000)), "own", "seven"):
+        attempt = bare.attempt()
+        ask(attempt, "db.insert", set="shelf", values={"text": text}, line="main.js:2")
+        with pytest.raises(EffectRefused) as refused:
+            settle(bare, attempt)
+        assert refused.value.line == 2
