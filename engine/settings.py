@@ -52,6 +52,11 @@ class Settings(BaseSettings):
         le=60,
         description="how often a node looks for what other processes changed: edits, cancellations",
     )
+    listen_url: str = Field(
+        default="",
+        description="address of the PostgreSQL database itself where LODGER_DATABASE is a pooler's, through which no node hears "
+        "what others changed; off: nodes only look, every poll_s",
+    )
     missed_after_s: float = Field(
         default=10.0, ge=0, le=86_400, description="a slot is missed when its tick comes so long after it"
     )

@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.ledger import postgres
+from lodger.engine.ledger.hints import Hints
 from lodger.engine.ledger.migrations.upgrade import Progress, silent, upgrade
 from lodger.engine.ledger.witness import Witness
 
@@ -47,6 +48,7 @@ class Database:
     def __init__(self, url: str, *, synchronous: str = "FULL", progress: Progress = silent) -> None:
         self.url = _parsed(url)
         self._synchronous = synchronous
+        self.hints = Hints()
         sqlite = self.url.get_backend_name() == "sqlite"
         self._writer: AbstractContextManager[object] = threading.Lock() if sqlite else nullcontext()
         self._reading: dict[str, Any] = _READ if sqlite else postgres.READ

@@ -7,7 +7,7 @@ ends with it, nothing is prepared on the server, no lock outlives its transactio
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.errors import Unavailable
@@ -50,6 +50,15 @@ def opened(url: URL) -> Engine:
                            isolation_level="READ COMMITTED")  # fmt: skip
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def alone(url: URL | str) -> Any:  # noqa: ANN401 - a driver's connection
+    """Give a connection of the driver's that belongs to no pool and commits each statement by itself."""
+    import psycopg
+
+    url = make_url(url).set(drivername=DRIVER)
+    args, given = url.get_dialect()().create_connect_args(url)
+    return psycopg.connect(*args, **(_CONNECT | dict(given)), autocommit=True)
 
 
 def _begin(connection: Connection) -> None:

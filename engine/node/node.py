@@ -31,6 +31,7 @@ from lodger.engine.node.finisher import Finisher
 from lodger.engine.node.host_executor import HostExecutor
 from lodger.engine.node.host_side import HostSide
 from lodger.engine.node.kinds import Kinds
+from lodger.engine.node.listener import OFF, Listener
 from lodger.engine.node.monitor import Monitor
 from lodger.engine.node.pen import Pen
 from lodger.engine.node.ping_executor import PingExecutor
@@ -129,6 +130,8 @@ class Node:
             self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.finisher, self.remains,
             self.monitor, Feeder(self), self.dispatcher, self.ticker,
         ]  # fmt: skip
+        if self.books.database.dialect != "sqlite" and self.settings.listen_url != OFF:
+            self._services.append(Listener(self))
         self._loop = asyncio.get_running_loop()
         self._forget = self.engine.watch(self._changed)
         await self.executor.start()
@@ -373,9 +376,10 @@ class Node:
     def _changed(self) -> None:
         """Look now; called from any thread."""
         with suppress(RuntimeError):  # the loop has closed
-            self._loop.call_soon_threadsafe(self._look)
+            self._loop.call_soon_threadsafe(self.look)
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Look now; called in the node's loop."""
         for service in self._services:
             if not isinstance(service, Archivist):
                 service.nudge()

@@ -144,6 +144,7 @@ class Verbs:
             change = Change(self.books, connection, present(), audit.Doing(verb, tenant_id, target, named))
             yield change
             change.settle(self._now_us)
+            self.books.database.hints.send(connection, self.books.clock.elapsed_s())
         self.changed()
 
 
