@@ -1,0 +1,149 @@
+"""The ledger behind a real transaction pooler (pgbouncer): every transaction may be given another session of the server.
+
+Skipped aloud where there is none (apt-get install pgbouncer). That nothing of a session outlives its transaction is held without
+one too, in tests/store/test_postgres.py.
+"""
+
+import asyncio
+import os
+import pwd
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.databases.fixtures import postgres
+from tests.databases.server import Server, _die_with_parent
+from tests.node.harness import SETTINGS, Script, Signals
+from tests.store.bench import Bench
+from tests.store.intervals import VirtualClock, compile_intervals
+
+from lodger.engine import Engine
+from lodger.engine.ledger.database import Database
+from lodger.engine.sync import Engine as SyncEngine
+
+#: Fewer sessions than there are clients, so that they have to share them.
+SESSIONS = 3
+
+
+@pytest.fixture(scope="session")
+def server() -> Server:
+    return postgres()
+
+
+@pytest.fixture(scope="session")
+def pooler(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the pooler's socket."""
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if program is None:
+        pytest.skip("NOT TESTED behind a pooler: no pgbouncer on this machine (apt-get install pgbouncer)")
+    folder = tmp_path_factory.mktemp("pooler")
+    users = folder / "users"
+    users.write_text('"postgres" ""\n')
+    settings = folder / "pgbouncer.ini"
+    settings.write_text(
+        f"[databases]\n* = host={server._folder}\n[pgbouncer]\nlisten_port = 6432\nlisten_addr =\n"
+        f"unix_socket_dir = {folder}\nauth_type = trust\nadmin_users = postgres\nauth_file = {users}\npool_mode = transaction\n"
+        f"default_pool_size = {SESSIONS}\nmax_client_conn = 200\nlogfile = {folder}/log\nserver_reset_query =\n"
+        "ignore_startup_parameters = extra_float_digits\n"
+    )
+    as_user = {}
+    if os.getuid() == 0:
+        account = pwd.getpwnam("postgres")
+        os.chmod(folder.parent, 0o755)
+        os.chmod(folder.parent.parent, 0o755)
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+    process = subprocess.Popen(
+        [program, "-q", str(settings)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        preexec_fn=_die_with_parent, **as_user,  # type: ignore[call-overload]  # user, group and groups, or nothing
+    )  # fmt: skip
+    for _ in range(200):
+        try:
+            psycopg.connect(f"host={folder} port=6432 user=postgres dbname=postgres").close()
+            break
+        except psycopg.OperationalError:
+            assert process.poll() is None, (folder / "log").read_text()
+            time.sleep(0.05)
+    yield folder
+    process.kill()
+    process.wait(10)
+
+
+@pytest.fixture
+def url(server: Server, pooler: Path) -> Iterator[str]:
+    name = server.database(empty=True)
+    yield f"postgresql://postgres@/{name}?host={pooler}&port=6432"
+    with psycopg.connect(f"host={pooler} port=6432 user=postgres dbname=pgbouncer", autocommit=True) as console:
+        console.execute(f"KILL {name}")
+    server.drop(name)
+
+
+def test_transactions_share_sessions(url: str) -> None:
+    """The pooler does what this file is about: without it, ten clients would have ten sessions."""
+    database = Database(url)
+
+    def pid(_number: int) -> int:
+        with database.write() as connection:
+            return int(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+
+    with ThreadPoolExecutor(10) as threads:
+        assert len(set(threads.map(pid, range(60)))) <= SESSIONS
+    database.close()
+
+
+def test_the_schema_goes_up_and_a_ledger_is_kept_through_it(url: str) -> None:
+    clock = VirtualClock()
+    settings = SETTINGS.model_copy(update={"concurrent_runs": 100})
+    with SyncEngine.open(url, clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
+        bench = Bench(engine, clock)
+        for number in range(8):
+            bench.tenant(f"t{number}")
+            bench.schedule("every 60", f"t{number}")
+
+        def work(number: int) -> int:
+            done = 0
+            for _ in range(5):
+                bench.tick()
+                claimed = bench.claim(20, f"n{number}")
+                bench.commit(*claimed, node=f"n{number}")
+                done += len(claimed)
+            return done
+
+        for number in range(4):
+            bench.lease(f"n{number}")
+        done = 0
+        for _ in range(5):
+            clock.us += 60_000_000
+            with ThreadPoolExecutor(4) as threads:
+                done += sum(threads.map(work, range(4)))
+        actions = bench.actions()
+        assert len(actions) == 40
+        assert {action.state for action in actions} == {"done"}
+        assert done == 40
+
+
+def test_two_nodes_work_through_it_and_hear_by_the_servers_own_address(url: str, server: Server) -> None:
+    direct = url.partition("?")[0] + f"?host={server._folder}"
+
+    async def scenario() -> None:
+        settings = SETTINGS.model_copy(update={"listen_url": direct})
+        async with Engine.open(url, settings=settings, compile_schedule=compile_intervals) as engine:
+            await engine.tenants.create("acme", limits={"min_interval_s": 1})
+            await engine.scripts.put("acme", "job", "export default () => 1")
+            await engine.schedules.create("acme", "s", script="job", rules="every 1")
+            signals = Signals(engine)
+            async with engine.node(Script(), "n1"), engine.node(Script(), "n2"):
+                await signals.wait("finished", 2)
+                for _ in range(10):
+                    await engine.run_in("acme", "job", 0)
+                await signals.wait("finished", 12)
+            assert not [event for event in signals.events if event.kind == "fault"]
+            slots = [each.slot for each in await engine.actions.list("acme", origin="slot")]
+            assert len(slots) == len(set(slots))
+
+    asyncio.run(scenario())
