@@ -5,13 +5,13 @@ The wire form is for scripts and refuses what JavaScript cannot hold; this one i
 
 import base64
 import datetime as dt
-from decimal import Decimal
 from typing import Any
 
 from lodger.engine.data.dataset import Dataset, TableDataset
 from lodger.engine.data.evaluator import Row
 from lodger.engine.data.fields import ColumnField
 from lodger.engine.data.kinds import Kind
+from lodger.engine.data.stored import NAN, as_decimal
 
 
 def pack(kind: Kind, value: Any) -> Any:
@@ -34,14 +34,16 @@ def unpack(kind: Kind, value: Any) -> Any:
     if value is None:
         return None
     if kind is Kind.DECIMAL:
-        return Decimal(value)
+        return as_decimal(value, None)
     if kind is Kind.INSTANT:
         return dt.datetime.fromisoformat(value)
     if kind is Kind.DATE:
         return dt.date.fromisoformat(value)
     if kind is Kind.BYTES:
         return base64.b64decode(value)
-    return float.fromhex(value) if kind is Kind.FLOAT else value
+    if kind is Kind.FLOAT:
+        return NAN if value == "nan" else float.fromhex(value)
+    return value
 
 
 def pack_row(rows: Dataset, row: Row) -> dict[str, Any]:

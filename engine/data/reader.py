@@ -42,6 +42,9 @@ _CHUNK = 400
 _LOW = 0xFFFFFFFF
 Untouched = Many[Any]
 _OUT_OF_RANGE = "22003"
+UNREADABLE = (
+    "a row holds a date that scripts cannot be given: infinity, or outside the years 1 to 9999; filter such rows out"
+)
 #: What SQLite says of a statement beyond its limits; everything else that fails is not the asker's doing.
 _TOO_COMPLEX = (
     "Expression tree is too large",
@@ -84,6 +87,8 @@ class Reader:
             # Only PostgreSQL says so: a sum of doubles beyond what a double can be, a letter that its encoding does not have.
             if getattr(error.orig, "sqlstate", None) == _OUT_OF_RANGE:
                 raise CallRefused("out_of_range", OUT_OF_RANGE) from error
+            if getattr(error.orig, "sqlstate", None) is None:  # the driver's, of what it was given
+                raise CallRefused("unreadable", UNREADABLE) from error
             raise bad_request("the question holds a value that the database cannot compare with") from error
 
     def page(

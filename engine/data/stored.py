@@ -5,6 +5,7 @@ double nearest to it, which is exact up to 15 digits; it is read back at the col
 """
 
 import json
+import math
 import uuid
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
@@ -22,6 +23,8 @@ SQLITE, POSTGRESQL = "sqlite", "postgresql"
 DIALECTS = (SQLITE, POSTGRESQL)
 #: A double tells apart all decimals of so many digits.
 EXACT_DIGITS = 15
+#: The ones that are no numbers: rows that hold them are alike, as dictionaries that hold one object are.
+NAN, DECIMAL_NAN = math.nan, Decimal("NaN")
 
 
 def column_of(field: ColumnField, dialect: str) -> ColumnElement[Any]:
@@ -82,7 +85,7 @@ def canonical(field: ColumnField, raw: Any) -> Any:
     if kind is Kind.BOOL:
         return bool(raw)
     if kind is Kind.FLOAT:
-        return float(raw)
+        return NAN if raw != raw else float(raw)
     return raw
 
 
@@ -95,7 +98,9 @@ def documents_of(key: str, body: str) -> dict[str, Any]:
 def as_decimal(raw: Any, scale: int | None) -> Decimal:
     """Make the decimal of a number that a database gave, at the column's scale."""
     made = raw if isinstance(raw, Decimal) else Decimal(repr(raw) if isinstance(raw, float) else str(raw))
-    return made if scale is None else at_scale(made, scale, ROUND_HALF_EVEN)
+    if made.is_nan():
+        return DECIMAL_NAN
+    return made if scale is None or made.is_infinite() else at_scale(made, scale, ROUND_HALF_EVEN)
 
 
 def scaled(field: ColumnField, value: Any, name: str) -> Any:

@@ -116,3 +116,35 @@ def test_whatever_the_server_calls_it_a_refusal_is_a_refusal(bare: Shop) -> None
         with pytest.raises(EffectRefused) as refused:
             settle(bare, attempt)
         assert refused.value.line == 2
+
+
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
+def test_values_that_no_script_can_hold(bare: Shop) -> None:
+    """NaN is like itself, so that its row can be written; an endless date is told, and can be filtered out."""
+    table = sa.Table(
+        "endless", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("org", sa.String(9), nullable=False),
+        sa.Column("until", sa.DateTime(timezone=True)), sa.Column("ratio", sa.Double), sa.Column("exact", sa.Numeric(9, 2)),
+        sa.Column("note", sa.String(9)),
+    )  # fmt: skip
+    with bare.engine.begin() as connection:
+        table.metadata.create_all(connection)
+        for statement in (
+            "INSERT INTO endless VALUES (1, 'one', now(), 'NaN', 'NaN', 'x'), (2, 'one', NULL, 'Infinity', 1, 'x')",
+            "INSERT INTO endless VALUES (3, 'one', 'infinity', 1, 1, 'x'), (4, 'one', '20000-01-01', 1, 1, 'x')",
+        ):
+            connection.exec_driver_sql(statement)
+    bare.datasets.expose(table, tenant_column="org", write=["note", "ratio"])
+    bare.wall()
+    attempt = bare.attempt()
+    found = ask(attempt, "db.find", set="endless", filter={"id": {"lte": 2}})["rows"]
+    assert [(row["ratio"], row["exact"]) for row in found] == [("nan", "NaN"), ("inf", "1.00")]
+    for row in found:
+        ask(attempt, "db.update", set="endless", id=row["id"], changes={"note": "y"})
+    settle(bare, attempt)
+    assert ask(bare.attempt(), "db.count", set="endless", filter={"note": "y"}) == 2
+    for number in (3, 4):
+        code, message = ask(bare.attempt(), "db.get", set="endless", id=number)
+        assert (code, "infinity" in message) == ("unreadable", True)
+    assert ask(bare.attempt(), "db.find", set="endless")[0] == "unreadable"
+    near = {"until": {"lt": {"$instant": "9999-01-01T00:00:00Z"}}}
+    assert [row["id"] for row in ask(bare.attempt(), "db.find", set="endless", filter=near)["rows"]] == [1]
