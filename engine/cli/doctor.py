@@ -1,4 +1,4 @@
-"""``lodger doctor``: which walls stand on this host, what is missing and how to get it; versions; the cache."""
+"""``lodger doctor``: which walls stand on this host, what is missing and how to get it; versions; the cache; the ledger."""
 
 import platform
 import sqlite3
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, table, write_json
+from lodger.engine.cli.answer import AsJson, Database, say, table, write_json
 
 if TYPE_CHECKING:
     from lodger.engine.settings import Settings
@@ -16,9 +16,11 @@ def doctor(
     raise_walls: Annotated[
         bool, typer.Option("--raise/--probe", help="Start a worker and report what really stands, or only look.")
     ] = True,
+    db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which walls stand on this host, what is missing and how to get it."""
+    """Say which walls stand on this host, what is missing and how to get it; and what the ledger's database waits for."""
+    from lodger.engine.cli import ledger_health
     from lodger.engine.settings_table import load
     from lodger.sandbox.doctor import Doctor
 
@@ -27,12 +29,14 @@ def doctor(
     findings = Doctor.examine(standing)
     judged = Doctor.as_json(findings, settings.profile, settings.walls_minimum)
     body = judged | {"versions": _versions(), "cache": _cache(), "kernel": platform.release()}
+    body["ledger"] = ledger_health.looked_at(db)
     if trouble:
         body |= {"ok": False, "problem": trouble}
     if as_json:
         write_json(body)
     else:
         _show(body)
+        ledger_health.show(body["ledger"])
     if not body["ok"]:
         raise typer.Exit(1)
 

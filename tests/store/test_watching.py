@@ -1,9 +1,11 @@
 """What runs, what is overdue and why, nodes by their heartbeats, and the numbers made of it."""
 
 import threading
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from tests.e2e.command import inside
 from tests.store.bench import Bench
 
 from lodger.engine.clock import SystemClock
@@ -187,14 +189,50 @@ def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> N
         assert blocking.chains(connection, least_s=0) == []
 
 
+def test_the_doctor_tells_who_holds_up_whom(bench: Bench, url: str) -> None:
+    database = bench.engine.books.database
+    said = inside("doctor", "--probe", "--db", url, "--json").json["ledger"]
+    assert (said["verdict"], said["blocked"]) == ("current", [])
+    if database.dialect == "sqlite":
+        return
+    bench.tenant("a")
+
+    def wait() -> None:
+        with database.write() as connection:
+            connection.execute(_LOCK, {"tenant": "a"})
+
+    with database.write() as holder:
+        holder.execute(_LOCK, {"tenant": "a"})
+        pid = holder.scalar(text("SELECT pg_backend_pid()"))
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        _until(bench, 1, least_s=blocking.LEAST_S)
+        (chain,) = inside("doctor", "--probe", "--db", url, "--json").json["ledger"]["blocked"]
+        told = inside("doctor", "--probe", "--db", url).out
+    waiter.join()
+    assert [each["pid"] for each in chain["blockers"]] == [pid]
+    assert chain["waited_s"] >= blocking.LEAST_S
+    assert f"pg_terminate_backend({pid})" in told
+
+
+def test_the_doctor_makes_no_ledger(tmp_path: Path) -> None:
+    place = tmp_path / "absent.db"
+    assert inside("doctor", "--probe", "--db", str(place), "--json").json["ledger"]["verdict"] == "absent"
+    assert not place.exists()
+    place.write_text("no database")
+    assert (
+        inside("doctor", "--probe", "--db", str(place), "--json").json["ledger"]["problem"]["code"] == "not_a_database"
+    )
+
+
 _LOCK = text("SELECT 1 FROM lodger_turns WHERE tenant_id = :tenant AND requires = '' FOR UPDATE")
 
 
-def _until(bench: Bench, number: int) -> None:
+def _until(bench: Bench, number: int, least_s: float = 0) -> None:
     clock = SystemClock()
     end = clock.elapsed_s() + 20
     while True:
         with bench.engine.books.database.read() as connection:
-            if len(blocking.chains(connection, least_s=0)) >= number:
+            if len(blocking.chains(connection, least_s=least_s)) >= number:
                 return
         assert clock.elapsed_s() < end
