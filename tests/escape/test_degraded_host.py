@@ -110,3 +110,31 @@ asyncio.run(main())
         if not started:
             assert answer["code"] == "too_few_walls"
             assert "max_user_namespaces" in answer["fix"]
+
+
+@nested
+def test_the_suite_attacks_what_stands_and_says_what_it_skips() -> None:
+    command = [
+        *NO_NAMESPACES,
+        sys.executable,
+        "-m",
+        "lodger.engine.cli",
+        "escape",
+        "--class",
+        "E",
+        "--class",
+        "D65",
+        "--runtime",
+        "quickjs",
+        "--json",
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=100, env={**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert not found["walls"]["namespaces"]
+    statuses = {case["wall"]: case["status"] for case in found["cases"]}
+    assert statuses["namespaces"] == statuses["root"] == "skipped"
+    assert statuses["seccomp"] == statuses["fresh_process"] == "contained"
+    assert all("lodger doctor" in case["evidence"] for case in found["cases"] if case["wall"] == "namespaces")
