@@ -7,6 +7,7 @@ from sqlalchemy import Connection, select
 
 from lodger.engine.errors import NotFound
 from lodger.engine.identity import OWNED, PLATFORM
+from lodger.engine.ledger import naming
 from lodger.engine.ledger.insertion import dialect_insert
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
 from lodger.engine.policy.labels import HOST
@@ -47,7 +48,9 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
     owned = name.startswith(OWNED)
     owner = PLATFORM if owned else tenant_id
     which = (_s.tenant_id == owner, _s.name == name.removeprefix(OWNED), _s.kind != "bound")
-    row = connection.execute(_found.where(*which, _v.version == (_s.version if version is None else version))).first()
+    row = connection.execute(
+        _found.where(*which, _v.version == (_s.version if version is None else naming.ordinal(version)))
+    ).first()
     if row is None or (
         owned and tenant_id != PLATFORM and not row.offered and not _held(connection, tenant_id, row.id)
     ):

@@ -39,3 +39,24 @@ def reason(why: str | None) -> str | None:
             fix="say it shorter",
         )
     return why.strip() or None
+
+
+def ordinal(number: int) -> int:
+    """Give the number of a version or revision as a database can compare it: what none can have becomes 0, which none has."""
+    return number if 0 < number < 2**31 and not isinstance(number, bool) else 0
+
+
+def label(name: str) -> str:
+    """Check what people call something, which nothing is addressed by.
+
+    Raises:
+        InputError: name_invalid.
+    """
+    if len(name) > NAME_LENGTH or not name.isprintable():
+        raise InputError(
+            "name_invalid",
+            f"{name[:50]!r} cannot be shown as a name",
+            why=f"a name has at most {NAME_LENGTH} printable characters",
+            fix="say it shorter, on one line",
+        )
+    return name

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, insert, select
 from lodger.engine.acting import Act
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import InputError, NotFound
-from lodger.engine.ledger import followers
+from lodger.engine.ledger import followers, naming
 from lodger.engine.ledger.bindings import bind
 from lodger.engine.ledger.books import Books, dumped, input_text, listed
 from lodger.engine.ledger.grants import encoded
@@ -188,7 +188,7 @@ def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -
     Raises:
         NotFound: revision_unknown.
     """
-    row = connection.execute(_select(tenant_id, schedule_id).where(_r.revision == number)).first()
+    row = connection.execute(_select(tenant_id, schedule_id).where(_r.revision == naming.ordinal(number))).first()
     if row is None:
         raise NotFound("revision_unknown", f"this schedule has no revision {number}", fix="list its revisions")
     return _revision(row, step_names(connection, [row]))

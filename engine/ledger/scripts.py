@@ -198,7 +198,7 @@ def get(connection: Connection, tenant_id: str, name: str, version: int | None =
     statement = _with_name.where(
         scripts.c.tenant_id == tenant_id,
         scripts.c.name == name,
-        script_versions.c.version == (scripts.c.version if version is None else version),
+        script_versions.c.version == (scripts.c.version if version is None else naming.ordinal(version)),
     )
     row = connection.execute(statement).first()
     if row is None:

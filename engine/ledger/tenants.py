@@ -48,7 +48,7 @@ def create(
     ``grants`` and ``people`` are JSON text as :mod:`lodger.engine.ledger.grants` makes it.
 
     Raises:
-        InputError: tenant_id_invalid, limit_unknown and the like.
+        InputError: tenant_id_invalid, name_invalid, limit_unknown and the like.
         Conflict: tenant_exists.
     """
     naming.check(tenant_id, "tenant_id_invalid", "a tenant", "use your own key of the customer, such as its id or slug")
@@ -61,7 +61,7 @@ def create(
         )
     cap, bound = _checked(limits or {}, books.sources).concurrent_runs, written(parse_labels(labels))
     values = {
-        "name": name or tenant_id,
+        "name": naming.label(name or tenant_id),
         "state": "active",
         "limits": json.dumps(limits or {}, sort_keys=True),
         "grants": grants,
@@ -157,7 +157,7 @@ def edit(books: Books, connection: Connection, tenant_id: str, wanted: Mapping[s
     get(connection, tenant_id)
     values: dict[str, Any] = {}
     if "name" in wanted:
-        values["name"] = wanted["name"] or tenant_id
+        values["name"] = naming.label(wanted["name"] or tenant_id)
     if "limits" in wanted:
         limits = dict(wanted["limits"] or {})
         cap = _checked(limits, books.sources).concurrent_runs

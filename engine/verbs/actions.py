@@ -24,6 +24,9 @@ OverdueList = list[Overdue]
 ComparedList = list[Compared]
 DeliveryList = list[Delivery]
 
+#: A century.
+MOST_GRACE_S = 3_155_760_000
+
 
 class Actions(Verbs):
     """What happened, happens and will: slots, gaps and requests."""
@@ -201,7 +204,13 @@ class Actions(Verbs):
             return watching.running(connection, self._now_us, tenant_id, max(1, min(limit, 10_000)))
 
     def overdue(self, tenant_id: str | None = None, *, grace_s: float = 10.0, limit: int = 100) -> OverdueList:
-        """Give what should have started more than ``grace_s`` ago and has not, longest first, each with why."""
+        """Give what should have started more than ``grace_s`` ago and has not, longest first, each with why.
+
+        Raises:
+            InputError: grace_invalid.
+        """
+        if not math.isfinite(grace_s) or grace_s > MOST_GRACE_S:
+            raise InputError("grace_invalid", f"{grace_s} is no grace", fix=f"give seconds, at most {MOST_GRACE_S}")
         grace_us = int(max(0.0, grace_s) * 1_000_000)
         with self.books.database.read() as connection:
             return watching.overdue(
