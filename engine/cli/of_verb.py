@@ -187,12 +187,29 @@ def read(name: str, hint: Any, said: Any) -> Any:  # noqa: ANN401 - text in, the
     if datetime in _members(hint):
         return given.instant(option, said)
     if isinstance(said, str) and _is_json(name, hint):
-        from lodger.engine.routes.route import wire
-        from lodger.engine.shapes import unshaped
-
-        body = given.value(option, said)
-        return body if hint is Any or (isinstance(body, int | dict) and name != "dst") else unshaped(wire(hint), body)
+        return _shaped(option, name, hint, given.value(option, said))
     return said
+
+
+def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:  # noqa: ANN401 - JSON in, the verb's own kind out
+    from pydantic import ValidationError
+
+    from lodger.engine.cli.failure import Usage
+    from lodger.engine.routes.route import wire
+    from lodger.engine.shapes import unshaped
+
+    if hint is Any:
+        return body
+    try:
+        found = unshaped(wire(hint), body)
+    except (ValidationError, ValueError) as refused:
+        errors = refused.errors() if isinstance(refused, ValidationError) else []
+        why = str(errors[0]["msg"]) if errors else str(refused)
+        raise Usage(
+            "option_invalid", f"{option} cannot be {str(body)[:80]}", why=why, fix="see the verb's --help"
+        ) from None
+    # What is an object to the verb stays one: only what it knows as a record of its own is made one.
+    return body if isinstance(body, int | dict) and name != "dst" else found
 
 
 def _missing(name: str) -> Exception:

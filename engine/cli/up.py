@@ -69,7 +69,7 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
     sys.path.insert(0, "")
     try:
         found = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise Usage("expose_unknown", f"{place!r} is no function: {error}", fix="--expose shop.tables:expose") from None
     finally:
         sys.path.remove("")

@@ -94,6 +94,14 @@ def hostile(hint: Any) -> Iterator[Any]:
         yield from OBJECTS
 
 
+def good(name: str, hint: Any) -> Any:
+    """Give what is good for an argument; of one that is not in the table something of its kind."""
+    if name in GOOD:
+        return GOOD[name]
+    kinds = {hint, *get_args(hint)}
+    return next((made for kind, made in ((str, "x"), (int, 1), (float, 1.0), (bytes, b"x")) if kind in kinds), [])
+
+
 def shown(value: object) -> str:
     return "too deep to show" if value is DEEP else repr(value)[:40]
 
@@ -110,11 +118,11 @@ def calls(engine: Engine, verb: str) -> Iterator[tuple[str, Any, Callable[[], ob
     bound = getattr(getattr(engine, noun), name)
     for attacked in parameters:
         for value in hostile(hints[attacked.name]):
-            given = {each.name: GOOD[each.name] for each in positional}
+            given = {each.name: good(each.name, hints[each.name]) for each in positional}
             if fresh:
                 given[fresh] = f"n{next(NUMBER)}"
             given[attacked.name] = value
-            rest = [value if each is attacked else GOOD[each.name] for each in many]
+            rest = [value if each is attacked else good(each.name, hints[each.name]) for each in many]
             first = [given.pop(each.name) for each in positional[: len(positional) if many else 0]]
             named = {key: each for key, each in given.items() if key not in {one.name for one in many}}
             yield attacked.name, value, lambda first=first, rest=rest, named=named: bound(*first, *rest, **named)
