@@ -38,6 +38,8 @@ PERIODS_S = (5, 7, 10, 15, 20)
 CASTS = (("plain",), ("twice",), ("slow",), ("throws",), ("counts",), ("plain", "slow"))
 #: A node that is stopped for so long has lost its lease of three seconds.
 LONG_S = 5.0
+#: A budget of the day that nobody reaches, so that every question is drawn from it and given back.
+LIMITS = {"concurrent_runs": 8, "queries_per_day": 1_000_000}
 SETTINGS = {"LODGER_LEASE_S": "3", "LODGER_SLOTS": "8"}
 
 
@@ -103,7 +105,7 @@ class Havoc:
         town.expose(engine)
         engine.prepare()
         for tenant in range(self._tenants()):
-            engine.tenants.create(f"t{tenant}", grants=["sets:write", "kv"], limits={"concurrent_runs": 8})
+            engine.tenants.create(f"t{tenant}", grants=["sets:write", "kv"], limits=LIMITS)
             for name, (source, _marks) in town.SCRIPTS.items():
                 engine.scripts.put(f"t{tenant}", name, source)
 

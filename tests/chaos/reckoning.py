@@ -75,6 +75,7 @@ def reckon(engine: Engine, planned: list[Planned]) -> Reckoning:
         _slots(connection, planned, found)
         _traces(connection, {each.id: each for each in planned}, found)
         _counters(connection, found)
+        _bills(connection, found)
         found.states.update(_counted(connection, "SELECT state, count(*) FROM lodger_actions GROUP BY state"))
         found.outcomes.update(_counted(connection, "SELECT outcome, count(*) FROM lodger_attempts GROUP BY outcome"))
         first = "SELECT min(t.started_us) - a.slot AS late FROM lodger_actions a JOIN lodger_attempts t ON t.action_id = a.id"
@@ -145,3 +146,43 @@ def _counters(connection: Connection, found: Reckoning) -> None:
         if kept.get(tenant, 0) != ran.get(tenant, 0):
             kind = found.lost if kept.get(tenant, 0) < ran.get(tenant, 0) else found.doubled
             kind.append(f"{tenant} counted {kept.get(tenant, 0)} and ran {ran.get(tenant, 0)} times")
+
+
+#: Where the bytes are that a tenant stores.
+STORED = (
+    ("lodger_kv", "key", "value"), ("lodger_documents", "id", "body"), ("lodger_sealed", "docket", "own"), ("lodger_outbox", "payload"),
+    ("lodger_actions", "result"), ("lodger_attempts", "error", "effects"), ("lodger_attempt_logs", "lines"),
+)  # fmt: skip
+
+
+def _bills(connection: Connection, found: Reckoning) -> None:
+    """Compare what tenants were charged with what was done: runs, questions, rows; what they store; what is still held for runs."""
+    ran = """
+        SELECT tenant_id, count(*) FROM lodger_attempts WHERE outcome NOT IN ('worker_lost', 'engine_fault', 'protocol_error')
+        GROUP BY tenant_id
+    """
+    asked = "SELECT house, count(*) FROM traces WHERE mark = 'counts' GROUP BY house"
+    wrote = "SELECT house, sum(CASE mark WHEN 'counts' THEN 2 ELSE 1 END) FROM traces GROUP BY house"
+    for name, statement in (("runs", ran), ("queries", asked), ("rows_written", wrote)):
+        charged = _counted(connection, f"SELECT tenant_id, sum({name}) FROM lodger_usage_days GROUP BY tenant_id")
+        _same(found, name, charged, _counted(connection, statement))
+    sizes = " UNION ALL ".join(
+        f"SELECT tenant_id, {' + '.join(f'coalesce(octet_length({column}), 0)' for column in columns)} AS bytes FROM {table}"
+        for table, *columns in STORED
+    )
+    there = _counted(connection, f"SELECT tenant_id, sum(bytes) FROM ({sizes}) AS parts GROUP BY tenant_id")
+    counted = _counted(connection, "SELECT tenant_id, kept_bytes + history_bytes FROM lodger_storage")
+    _same(found, "stored bytes", counted, there)
+    found.doubled += [
+        f"{number} shares of {tenant}'s day are held by nobody"
+        for tenant, number in _counted(
+            connection, "SELECT tenant_id, count(*) FROM lodger_lots GROUP BY tenant_id"
+        ).items()
+    ]
+
+
+def _same(found: Reckoning, what: str, charged: dict[str, int], done: dict[str, int]) -> None:
+    for tenant in sorted(charged.keys() | done.keys()):
+        if charged.get(tenant, 0) != done.get(tenant, 0):
+            kind = found.lost if charged.get(tenant, 0) < done.get(tenant, 0) else found.doubled
+            kind.append(f"{tenant}: {charged.get(tenant, 0)} {what} were counted, {done.get(tenant, 0)} were there")

@@ -1,0 +1,48 @@
+"""The chaos' reading of bills sees what is wrong: each tampering is told, and a ledger that was left alone is not."""
+
+import pytest
+from tests.chaos import town
+from tests.chaos.reckoning import Reckoning, _bills
+from tests.store.bench import Bench
+from tests.store.spending import Spender, say
+
+from lodger.engine.node.attempt import Attempt
+from lodger.sandbox.outcome import Outcome
+
+TAMPERINGS = {
+    "runs": "UPDATE lodger_usage_days SET runs = runs + 1",
+    "queries": "UPDATE lodger_usage_days SET queries = queries - 1",
+    "rows_written": "UPDATE lodger_usage_days SET rows_written = 0",
+    "stored bytes": "UPDATE lodger_storage SET history_bytes = history_bytes + 1",
+    "shares": "INSERT INTO lodger_lots (tenant_id, action_id, attempt, budget, day, amount) "
+    "SELECT tenant_id, id, 1, 'queries', 1, 5 FROM lodger_actions LIMIT 1",
+}
+
+
+def test_what_is_wrong_is_seen(bench: Bench) -> None:
+    database = bench.engine.books.database
+    if database.engine.dialect.name == "sqlite":
+        pytest.skip("the chaos is PostgreSQL's, and so are the words of its reckoning")
+    town.traces.metadata.create_all(database.engine)
+    town.expose(bench.engine)
+    spender = Spender(bench)
+    spender.tenant(queries_per_day=1000)
+
+    async def counts(attempt: Attempt) -> None:
+        await say(attempt, "kv.add", key="n", amount=1)
+        made = {"action": attempt.claim.action_id, "mark": "counts"}
+        assert isinstance(await say(attempt, "db.insert", set="traces", values=made), dict)
+
+    for outcome in (Outcome.OK, Outcome.OK):
+        (claim,) = spender.asked()
+        spender.through(claim, counts, outcome)
+
+    for what, tampering in {"": "SELECT 1", **TAMPERINGS}.items():
+        found = Reckoning()
+        with database.engine.connect() as connection:
+            connection.exec_driver_sql(tampering)
+            _bills(connection, found)
+            connection.rollback()
+        told = found.lost + found.doubled
+        assert len(told) == bool(what)
+        assert what in "".join(told)
