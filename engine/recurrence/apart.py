@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, civil, year_start
+from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, MIN_DAY, MIN_LOCAL, civil, year_start
 from lodger.engine.recurrence.rrule.blocks import Block
 from lodger.engine.recurrence.rrule.year_masks import span
 from lodger.engine.recurrence.shifted_days import Both, Far, InYears
 from lodger.engine.recurrence.year_kinds import FULL, KindMasks
 from lodger.engine.recurrence.zones import Zone, zone
 
-#: Of days before that nothing is said.
-_BEGIN_YEAR = 1970
+#: A stretch without a change that is longer stands for itself.
+_LONG_DAYS = 1100
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Apart:
     Attributes:
         ahead: days of one difference each.
         near: days of years that repeat on which one of the clocks changes.
-        by_s: all differences since 1970 and for ever.
+        by_s: all differences there have been and will be.
     """
 
     ahead: tuple[Ahead, ...]
@@ -96,21 +96,39 @@ def apart(here: Zone, there: Zone) -> Apart:
 @lru_cache(maxsize=256)
 def _apart(here_key: str, there_key: str) -> Apart:
     here, there = zone(here_key), zone(there_key)
-    repeats = civil(max(here.repeats_from, there.repeats_from) // DAY_S)[0] + 2
-    begin, cut = year_start(_BEGIN_YEAR), year_start(max(repeats, _BEGIN_YEAR))
-    single: dict[int, dict[int, int]] = {}
-    for by_s, first, end in _calm(here, there, begin - 3, cut + 3):
-        days = single.setdefault(by_s, {})
-        for year in range(civil(first)[0], civil(end - 1)[0] + 1):
-            inside = span(max(first - year_start(year), 0), min(end, year_start(year + 1)) - year_start(year))
-            days[year] = days.get(year, 0) | inside
+    cut = year_start(civil(max(here.repeats_from, there.repeats_from) // DAY_S)[0] + 2)
+    long: list[Ahead] = []
+    single: dict[int, list[tuple[int, int]]] = {}
+    for by_s, first, end in _calm(here, there, MIN_DAY, cut + 3):
+        end = min(end, cut)
+        if end - first > _LONG_DAYS:
+            long.append(
+                Ahead(by_s, _All(), None, MIN_LOCAL if first <= MIN_DAY + 1 else first * DAY_S, end * DAY_S - 1)
+            )
+        elif first < end:
+            single.setdefault(by_s, []).append((first, end))
     # Two whole cycles of changes come after that.
     lasting = {by_s for by_s, _, _ in _calm(here, there, cut, cut + 800)}
     ahead = [
-        Ahead(by_s, None, InYears(days), begin * DAY_S, cut * DAY_S - 1) for by_s, days in single.items() if cut > begin
+        Ahead(by_s, None, _in_years(spans), spans[0][0] * DAY_S, spans[-1][1] * DAY_S - 1)
+        for by_s, spans in single.items()
     ]
     ahead += [Ahead(by_s, _Of(here, there, by_s), None, cut * DAY_S, MAX_LOCAL) for by_s in lasting]
-    return Apart(tuple(ahead), Far(_All(), _Of(here, there, None)), tuple(sorted({*single, *lasting})))
+    return Apart(
+        (*long, *ahead),
+        Far(_All(), _Of(here, there, None)),
+        tuple(sorted({each.by_s for each in (*long, *ahead)})),
+    )
+
+
+def _in_years(spans: list[tuple[int, int]]) -> InYears:
+    """Days from a first one up to an end, year by year."""
+    days: dict[int, int] = {}
+    for first, end in spans:
+        for year in range(civil(first)[0], civil(end - 1)[0] + 1):
+            inside = span(max(first - year_start(year), 0), min(end, year_start(year + 1)) - year_start(year))
+            days[year] = days.get(year, 0) | inside
+    return InYears(days)
 
 
 def _calm(here: Zone, there: Zone, first_day: int, end_day: int) -> list[tuple[int, int, int]]:

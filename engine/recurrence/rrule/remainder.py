@@ -9,14 +9,18 @@ then it is proved that few slots in a row are taken away by it.
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Protocol
 
 from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.rrule.blocks import Block
+from lodger.engine.recurrence.rrule.blocks import Block, Step
 from lodger.engine.recurrence.rrule.leftover import TooMany, left_of
 from lodger.engine.recurrence.rrule.pieces import Piece, covered, demand_few_in_a_row, pieces_of
 from lodger.engine.recurrence.rrule.relative import Taken, as_days, normal
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
+
+#: Days in all after which long steps come to the same times again: each of them is looked at when a piece is made.
+_MOST_DRIFT = 400_000
 
 
 class Source(Protocol):
@@ -114,9 +118,14 @@ class Remainder:
         for each in taken:
             cuts |= {max(each.first, first), max(each.last + 1, first)}
         self._begins = sorted(cut for cut in cuts if cut <= last)
+        drift = 0
         for begin, after in zip(self._begins, [*self._begins[1:], last + 1], strict=False):
             there = [each for each in taken if each.first <= begin and each.last >= after - 1]
-            self.stretches.append(_stretch(mine, whole, there, begin, after - 1))
+            stretch = _stretch(mine, whole, there, begin, after - 1)
+            drift += sum(_drift(piece.step) for piece in stretch.pieces)
+            if drift > _MOST_DRIFT:
+                raise TooMany
+            self.stretches.append(stretch)
 
     def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """First member after (or at) the local second."""
@@ -135,6 +144,11 @@ class Remainder:
             if found is not None:
                 return found
         return None
+
+
+def _drift(step: Step | None) -> int:
+    """After how many days steps come to the same times of day."""
+    return 0 if step is None else step.n // gcd(step.n, civil.DAY_S // step.unit_s)
 
 
 def _stretch(mine: Sequence[Block] | None, whole: Source, taken: Sequence[Taken], first: int, last: int) -> Stretch:
@@ -179,6 +193,8 @@ def _taken_apart(
     years = range(civil.civil(first // civil.DAY_S)[0], civil.civil(last // civil.DAY_S)[0] + 1)
     for part, steady, unsaid in normal(block, taken, listed=listed):
         lefts = left_of(part, steady, years)
+        if _drift(part.step) * len(lefts) > _MOST_DRIFT:
+            raise TooMany
         made = [piece for left in lefts for piece in pieces_of(part, left)]
         for left in lefts:
             if left.sorter is not None:

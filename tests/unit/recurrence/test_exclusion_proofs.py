@@ -121,6 +121,8 @@ def check(rules: ScheduleRules, dice: Random) -> str:
         instant = NOW + timedelta(seconds=dice.randint(-40 * 366 * 86400, 60 * 366 * 86400))
         if dice.random() < 0.5:
             instant = NOW + timedelta(seconds=dice.randint(-400 * 86400, 400 * 86400))
+        if dice.random() < 0.2:
+            instant = datetime(dice.randint(1, 9998), 6, 1, tzinfo=UTC)
         for back in (False, True):
             for each in counted:
                 each.asked = 0
