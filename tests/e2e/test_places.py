@@ -1,5 +1,6 @@
 """The command line here and on a server: the same words, the same answers; profiles, sources, questions, hostile letters."""
 
+import inspect
 import json
 import os
 import pty
@@ -142,7 +143,9 @@ def test_every_verb_is_a_command() -> None:
             (each.typer_instance for each in entry.app.registered_groups if each.typer_instance.info.name == word), None
         )
         commands = {each.name or each.callback.__name__ for each in group.registered_commands} if group else set()
-        for verb in (name for name in vars(kind) if not name.startswith("_") and callable(getattr(kind, name))):
+        for verb, _function in inspect.getmembers(kind, inspect.isfunction):
+            if verb.startswith("_"):
+                continue
             known = {verb, verb.replace("_", "-"), {"get": "show"}.get(verb, verb)}
             if known & commands:
                 made.add(f"{noun}.{verb}")
