@@ -1,8 +1,15 @@
 """A described journal as a readable diff: what a script would have changed. Pure."""
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
+
+from lodger.engine.effects.effect import FIRST_TOKEN
+
+#: As text where a column's numbers are text.
+_TOKEN = re.compile(r"-9\d{15}", re.ASCII)
+_LAST_TOKEN = FIRST_TOKEN - 1_000_000
 
 
 def lines(effects: Iterable[dict[str, Any]]) -> list[str]:
@@ -78,6 +85,9 @@ def _signed(amount: object) -> str:
 
 
 def _value(value: object) -> str:
+    number = int(value) if isinstance(value, str) and _TOKEN.fullmatch(value) else value
+    if type(number) is int and _LAST_TOKEN < number < FIRST_TOKEN:
+        return f"(new {FIRST_TOKEN - number})"  # a key that the database will make
     if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("$instant"), str):
         return str(value["$instant"])
     if value is None:

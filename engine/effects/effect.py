@@ -13,6 +13,10 @@ from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, bad_request
 from lodger.engine.data.stored import scaled
 
+#: Keys that the database will make are stood for by whole numbers from here downwards, inside the journal only: what a
+#: script's numbers can hold, and no table's own keys come near.
+FIRST_TOKEN = -(2**53) + 2_000_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:

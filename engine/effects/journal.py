@@ -17,6 +17,7 @@ from lodger.engine.data.foreign import ForeignDatabase
 from lodger.engine.data.refusal import CallRefused, denied, not_found
 from lodger.engine.effects.docket import Docket, Held, Standing
 from lodger.engine.effects.effect import (
+    FIRST_TOKEN,
     Consumed,
     Delete,
     Effect,
@@ -33,9 +34,6 @@ from lodger.engine.effects.effect import (
 )
 from lodger.engine.effects.known import Reading, Rows, Touched, Value
 
-#: Keys that the database will make are stood for by whole numbers from here downwards, inside the journal only: what a
-#: script's numbers can hold, and no table's own keys come near.
-FIRST_TOKEN = -(2**53) + 2_000_000_000
 #: Bytes of rows that one attempt is given: they are kept, to be compared when it writes them.
 MOST_KEPT = 64 * 1024 * 1024
 

@@ -1,6 +1,7 @@
 """A journal as a diff."""
 
 from lodger.engine.effects.diff import lines
+from lodger.engine.effects.effect import FIRST_TOKEN
 
 
 def test_each_kind_of_effect_has_its_sign() -> None:
@@ -36,3 +37,9 @@ def test_each_kind_of_effect_has_its_sign() -> None:
 
 def test_an_effect_that_nobody_knows_is_shown_whole() -> None:
     assert lines([{"effect": "new", "x": 1}]) == ['* {"effect": "new", "x": 1}']
+
+
+def test_a_key_that_the_database_will_make_is_new() -> None:
+    number = FIRST_TOKEN - 2
+    shown = lines([{"effect": "insert", "set": "carts", "id": str(number), "values": {"cart_id": number, "n": -9}}])
+    assert shown == ["+ carts (new 2)", "    cart_id: (new 2)", "    n: -9"]
