@@ -54,8 +54,8 @@ def next_slots(
         there = named[1] if named else tz or "UTC"
         _show(body, there, previous=previous)
         if not previous and not body["never"]:
-            earlier = answer(request | {"n": 1, "previous": True}, now=_now())
-            _tell_more(body, earlier.get("previous") or [], there)
+            earlier = answer(request | {"n": 3, "previous": True}, now=_now())
+            _tell_more(body, earlier.get("previous") or [], earlier.get("shifted") or [], there)
     if error:
         raise typer.Exit(1)
 
@@ -104,14 +104,16 @@ def _show(body: dict[str, Any], tz: str, *, previous: bool) -> None:
     table((*(() if zone.key == "UTC" else (zone.key,)), "UTC", "from now", ""), rows)
 
 
-def _tell_more(body: dict[str, Any], earlier: list[str], tz: str) -> None:
-    """The slot before, how often it fires, and whether and when it ends."""
+def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str], tz: str) -> None:
+    """The slots before, latest first, how often it fires, and whether and when it ends."""
     from zoneinfo import ZoneInfo
 
-    if earlier:
-        slot = datetime.fromisoformat(earlier[0])
+    for nth, text in enumerate(earlier):
+        slot = datetime.fromisoformat(text)
         there = "" if tz == "UTC" else f"{slot.astimezone(ZoneInfo(tz)):%a %Y-%m-%d %H:%M:%S %Z}, "
-        say(f"Before that: {there}{slot.astimezone(UTC):%a %Y-%m-%d %H:%M:%SZ}, {_away(slot, _now())}")
+        mark = ", moved by DST" if text in shifted else ""
+        before = "and that" if nth else "Before that"
+        say(f"{before}: {there}{slot.astimezone(UTC):%a %Y-%m-%d %H:%M:%SZ}, {_away(slot, _now())}{mark}")
     gap, year = body["smallest_gap_s"], body["next_year"]
     often = f"At most {body['most_per_day']} a day"
     if gap is not None:

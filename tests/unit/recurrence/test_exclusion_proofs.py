@@ -3,20 +3,25 @@
 The walk uses none of what decides exclusions when a schedule is kept: it asks the bare rules, and the windows one by one.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+import pytest
 from bench.adversarial import cron, part, rrule_set, schyntax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.recurrence.volume import examples
 
+from lodger.engine.recurrence import closing
+from lodger.engine.recurrence.apart import Apart, apart
 from lodger.engine.recurrence.blackout import Freed
 from lodger.engine.recurrence.compile import _compile
 from lodger.engine.recurrence.coverage import MOST_NEAR_CHANGES
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.union import Union
+from lodger.engine.recurrence.zones import Zone
 
 NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
 _ZONES = (
@@ -139,3 +144,18 @@ def check(rules: ScheduleRules, dice: Random) -> str:
 def test_what_exclusions_leave_is_what_a_walk_finds(seed: int) -> None:
     dice = Random(seed)
     check(drawn(dice), dice)
+
+
+def test_a_clock_that_is_an_hour_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison itself: with differences of zones an hour wrong it fails."""
+    nights = RuleSpec("DTSTART;TZID=Europe/Berlin:20200101T220000\nDURATION:PT9H\nRRULE:FREQ=DAILY")
+    rules = ScheduleRules((RuleSpec("*/30 * * * *"),), (nights,), tz="America/New_York")
+    assert check(rules, Random(1)) == "kept"
+
+    def wrong(here: Zone, there: Zone) -> Apart:
+        known = apart(here, there)
+        return replace(known, ahead=tuple(replace(each, by_s=each.by_s + 3600) for each in known.ahead))
+
+    monkeypatch.setattr(closing, "apart", wrong)
+    with pytest.raises(AssertionError):
+        check(rules, Random(1))

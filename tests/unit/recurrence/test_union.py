@@ -6,6 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence.compile import MOST_RULES, compile_firing, compile_schedule
 from lodger.engine.recurrence.difference import difference
@@ -40,7 +41,7 @@ CLOSED = [
 ]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 2**32))
 def test_union_is_merge(seed: int) -> None:
     dice = Random(seed)

@@ -58,3 +58,19 @@ def test_until_in_utc_inside_a_fold(until: str, last: datetime) -> None:
     assert rule.previous_before(datetime(2028, 1, 1, tzinfo=UTC)) == last
     assert rule.next_after(last) is None
     assert rule.next_after(last - timedelta(seconds=1)) == last
+
+
+@pytest.mark.parametrize(
+    ("lines", "hours"),
+    [
+        ("EXDATE:20251026T003000Z", ["22:30", "23:30", "01:30", "02:30"]),
+        ("EXDATE:20251026T013000Z", ["22:30", "23:30", "00:30", "02:30"]),
+        ("RRULE:FREQ=DAILY\nEXDATE:20251026T013000Z", ["22:30", "23:30", "00:30", "02:30"]),
+        ("EXDATE;TZID=Europe/Berlin:20251026T023000", ["22:30", "23:30", "02:30"]),
+    ],
+)
+def test_exdate_inside_a_fold(lines: str, hours: list[str]) -> None:
+    """An EXDATE in UTC is one instant, on the pass that it names; a local one is the reading, on both."""
+    rule = parse_rule(RuleSpec(f"DTSTART;TZID=Europe/Berlin:20251026T003000\nRRULE:FREQ=HOURLY\n{lines}"))
+    found = rule.between(datetime(2025, 10, 25, 22, tzinfo=UTC), datetime(2025, 10, 26, 3, tzinfo=UTC))
+    assert [f"{slot:%H:%M}" for slot in found] == hours
