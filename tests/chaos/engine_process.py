@@ -1,7 +1,8 @@
 """One real engine process: ``python engine_process.py PATH NAME MODE``; tells on stdout what it does, ends on SIGTERM.
 
 MODE ``work`` answers every claim, ``race`` too with a lease of a minute;
-``hang`` never answers. Every applied journal leaves a row in ``effects_seen``, which
+``hang`` never answers, ``hold`` when it is sent SIGUSR1, and tells how it lost what it held.
+Every applied journal leaves a row in ``effects_seen``, which
 has no unique key: an effect that happens twice is seen.
 """
 
@@ -12,6 +13,7 @@ import sys
 from sqlalchemy import Connection, text
 
 from lodger.engine import Engine
+from lodger.engine.events import Event
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.settings import Settings
 from lodger.sandbox.outcome import Outcome
@@ -31,6 +33,7 @@ SETTINGS = Settings(
 class Worker:
     def __init__(self, mode: str) -> None:
         self.mode = mode
+        self.let_go = asyncio.Event()
 
     async def start(self) -> None:
         pass
@@ -43,6 +46,10 @@ class Worker:
             sys.stdout.write(f"hanging {claim.action_id}\n")
             sys.stdout.flush()
             await asyncio.get_running_loop().create_future()
+        if self.mode == "hold":
+            sys.stdout.write(f"holding {claim.action_id}\n")
+            sys.stdout.flush()
+            await self.let_go.wait()
         await asyncio.sleep(0)
         return Finished(Outcome.OK, result="1", journal=claim.action_id)
 
@@ -56,7 +63,16 @@ async def main(path: str, mode: str) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     # In a race no lease is to be lost: a disk that stalls for a second would turn it into a test of something else.
     settings = SETTINGS.model_copy(update={"lease_s": 60.0}) if mode == "race" else SETTINGS
-    async with Engine.open(path, settings=settings) as engine, engine.node(Worker(mode), NAME, apply_effects=seen):
+    worker = Worker(mode)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, worker.let_go.set)
+
+    def told(event: Event) -> None:
+        if mode == "hold" and event.kind in {"lost", "lease_lost"}:
+            sys.stdout.write(f"{event.kind}\n")
+            sys.stdout.flush()
+
+    async with Engine.open(path, settings=settings) as engine, engine.node(worker, NAME, apply_effects=seen):
+        engine.on_event(told)
         sys.stdout.write("up\n")
         sys.stdout.flush()
         await ended.wait()

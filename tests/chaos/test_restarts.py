@@ -1,0 +1,62 @@
+"""Nodes that are restarted one after the other, and one that was suspended: no slot is late, nothing is committed on a lost lease."""
+
+import signal
+from datetime import timedelta
+from itertools import pairwise
+
+from sqlalchemy import text
+from tests.chaos import test_processes as processes
+from tests.chaos.test_processes import Start, audit, counts, states, until
+
+from lodger.engine.sync import Engine
+
+engine, start = processes.engine, processes.start
+#: Whoever had to wait for a lease would be a minute late.
+LATE_S = 20.0
+
+
+def test_nodes_are_restarted_one_after_the_other_and_no_slot_is_late(engine: Engine, start: Start) -> None:
+    living = [start("a0", "race"), start("b0", "race")]
+    made = [
+        engine.schedules.create("acme", f"s{number}", script="job", rules="every 1s", overlap="allow")
+        for number in range(4)
+    ]
+    until(lambda: states(engine).get("done", 0) >= 8, 60)
+    for name in ("a1", "b1"):
+        # As a deployment does: the new one is up before the old one is told to go.
+        living.append(start(name, "race"))
+        leaving = living.pop(0)
+        leaving.terminate()
+        assert leaving.wait(60) == 0
+        done = states(engine).get("done", 0)
+        until(lambda done=done: states(engine).get("done", 0) >= done + 8, 60)  # type: ignore[misc]  # bound now
+    for each in made:
+        engine.schedules.pause("acme", each.name)
+    until(lambda: set(states(engine)) == {"done"}, 60)
+    for each in made:
+        slots = sorted(action.slot for action in engine.actions.list("acme", each.id, limit=10_000) if action.slot)
+        assert [after - before for before, after in pairwise(slots)] == [timedelta(seconds=1)] * (len(slots) - 1)
+    assert set(counts(engine, "SELECT outcome, count(*) FROM lodger_attempts GROUP BY outcome")) == {"ok"}
+    assert set(counts(engine, "SELECT attempt, count(*) FROM lodger_actions GROUP BY attempt")) == {1}
+    with engine.books.database.read() as connection:
+        latest = connection.scalar(text("SELECT max(started_us - due_at) FROM lodger_actions"))
+        nodes = connection.execute(text("SELECT name, state FROM lodger_nodes")).all()
+    assert latest < LATE_S * 1_000_000
+    assert {row[0]: row[1] for row in nodes} == {"a0": "stopped", "b0": "stopped", "a1": "alive", "b1": "alive"}
+
+
+def test_a_process_that_was_suspended_beyond_its_lease_commits_nothing(engine: Engine, start: Start) -> None:
+    asked = engine.run_in("acme", "job", 0)
+    frozen = start("frozen", "hold")
+    assert frozen.stdout is not None
+    assert frozen.stdout.readline().split() == ["holding", asked.id]
+    frozen.send_signal(signal.SIGSTOP)
+    start("rescues")
+    until(lambda: states(engine) == {"done": 1}, 60)
+    # It wakes in the moment in which its run ends well.
+    frozen.send_signal(signal.SIGUSR1)
+    frozen.send_signal(signal.SIGCONT)
+    assert frozen.stdout.readline().strip() in {"lost", "lease_lost"}
+    audit(engine, 1)
+    assert counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name") == {"rescues": 1}
+    until(lambda: counts(engine, "SELECT state, count(*) FROM lodger_nodes GROUP BY state").get("alive") == 2, 30)
