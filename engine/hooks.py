@@ -8,6 +8,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +19,8 @@ from lodger.engine.meters import Meters
 _log = logging.getLogger("lodger.hooks")
 #: Events that wait for a slow hook; beyond that the newest are dropped, and counted.
 KEPT = 10_000
+#: Longest wait for hooks at the end, seconds.
+CLOSE_S = 10.0
 Hook = Callable[[Event], object]
 
 
@@ -120,13 +123,16 @@ class Hooks:
         return self._thread is not None
 
     def close(self) -> None:
-        """Call what waits, then end the thread; safe to call twice."""
+        """Call what waits, then end the thread; a hook that takes longer than ten seconds is left to itself. Safe to call twice."""
         with self._lock:
             thread, self._thread, self._set = self._thread, None, ()
             if self._deaf is not None:
                 self._deaf()
                 self._deaf = None
         if thread is not None:
-            self._waiting.put(None)
+            with suppress(queue.Full):
+                self._waiting.put(None, timeout=CLOSE_S)
             if thread is not threading.current_thread():
-                thread.join()
+                thread.join(CLOSE_S)
+            if thread.is_alive() and thread is not threading.current_thread():
+                _log.warning("a hook is still at work: nobody waits for it any more")

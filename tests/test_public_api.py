@@ -11,6 +11,7 @@ import pytest
 PUBLIC = {
     "lodger.engine": {"Engine"},
     "lodger.engine.client": {"AsyncClient", "Client"},
+    "lodger.engine.testing": {"FakeClock", "Sent", "Stage"},
     "lodger.sandbox": {
         "Bundle",
         "Host",

@@ -135,6 +135,27 @@ def test_a_slow_one_delays_no_slot_and_what_it_misses_is_counted(monkeypatch: py
     assert sum(sample.value for sample in dropped.samples) == 20 - len(seen)
 
 
+def test_one_that_hangs_holds_up_no_end(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(hooks, "CLOSE_S", 0.2)
+    events, begun, go = Events(), threading.Event(), threading.Event()
+    made = Hooks(events, Meters(), 10)
+
+    def hangs(_event: Event) -> None:
+        begun.set()
+        go.wait(60)
+
+    made.add("started", hangs)
+    thread = made._thread
+    assert thread is not None
+    events.tell(Event("started", 0, details={"lateness_ms": 0}))
+    assert begun.wait(20)
+    made.close()
+    assert "still at work" in caplog.text
+    go.set()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
 def test_a_coroutine_function_runs_on_the_loop_that_set_it(tmp_path: Path) -> None:
     def answer(claim: Claim) -> Finished:
         return OK if claim.params == 1 else Finished(Outcome.SCRIPT_ERROR)
