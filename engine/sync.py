@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from lodger.engine.ledger.locks import Lock
     from lodger.engine.node.executor import Executor, Finished
     from lodger.engine.node.node import Node
+    from lodger.sandbox.job import LogLine
 
 
 class Engine:
@@ -303,6 +304,18 @@ class Engine:
             return function
 
         return register
+
+    def live(self, tenant_id: str, action_id: str | None = None) -> "Iterator[Action | LogLine]":
+        """Give each of a tenant's actions as it is made or moves on; or one action with its log lines, until it is over.
+
+        Lines come when their attempt ends. What any process changes is seen within half a second.
+
+        Raises:
+            NotFound: tenant_unknown, action_unknown.
+        """
+        from lodger.engine.following import live
+
+        return live(self, tenant_id, action_id)
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""

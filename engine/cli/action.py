@@ -1,6 +1,8 @@
 """``lodger action``: what ran, what is due, and why something did not run."""
 
 import json
+import sys
+from typing import Annotated
 
 import typer
 
@@ -34,6 +36,29 @@ def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJso
     for one in sent:
         why = f": {one.error}" if one.error else ""
         say(f"  {one.kind} to {', '.join(one.to)} ({one.about}): {one.state} after {one.attempts}{why}")
+
+
+@app.command()
+def follow(
+    tenant: TenantId,
+    action: Annotated[str | None, typer.Argument(help="One action, with its log, until it is over.")] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what happens as it happens, until Ctrl-C: a tenant's actions, or one action with its log."""
+    from lodger.sandbox.job import LogLine
+
+    with opened(db) as engine:
+        for each in engine.live(tenant, action):
+            line = isinstance(each, LogLine)
+            if as_json:
+                write_json({"log" if line else "action": each})
+            elif isinstance(each, LogLine):
+                say(f"  {each.level}: {each.text}")
+            else:
+                how = each.outcome or each.reason or ""
+                say(f"{zulu(each.due_at)}  {each.schedule or each.script}  {each.state} {how}  {each.id}")
+            sys.stdout.flush()
 
 
 add(

@@ -1,0 +1,80 @@
+"""What an open ledger tells as it happens: an action with its log until it is over, a tenant's actions from now on."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from tests.e2e.command import lodger
+
+from lodger.engine.errors import NotFound
+from lodger.engine.ledger.records import Action
+from lodger.engine.sync import Engine
+from lodger.engine.testing import Stage
+from lodger.sandbox.job import LogLine
+
+TALKS = 'export default () => { console.log("one"); console.log("two"); return 7; }'
+
+
+def test_an_action_with_its_lines_until_it_is_over() -> None:
+    with Stage() as stage:
+        stage.engine.tenants.create("acme")
+        stage.engine.scripts.put("acme", "job", TALKS)
+        asked = stage.engine.run_in("acme", "job", 0)
+        told = stage.engine.live("acme", asked.id)
+        first = next(told)
+        assert isinstance(first, Action)
+        assert first.state == "ready"
+        stage.settle()
+        rest = list(told)
+        assert [each.text for each in rest if isinstance(each, LogLine)] == ["one", "two"]
+        assert isinstance(rest[-1], Action)
+        assert (rest[-1].state, rest[-1].result) == ("done", 7)
+        with pytest.raises(NotFound):
+            next(stage.engine.live("acme", "nothing"))
+        with pytest.raises(NotFound):
+            next(stage.engine.live("nobody"))
+
+
+def test_a_tenants_actions_from_now_on() -> None:
+    with Stage(pretend={"job": lambda _params: 1}) as stage:
+        for tenant in ("acme", "zeta"):
+            stage.engine.tenants.create(tenant)
+            stage.engine.scripts.put(tenant, "job", TALKS)
+        stage.engine.run_in("acme", "job", "1h")
+        seen: list[str] = []
+        told, done = stage.engine.live("acme"), threading.Event()
+
+        def listen() -> None:
+            for each in told:
+                assert isinstance(each, Action)
+                seen.append(f"{each.tenant_id} {each.state}")
+                if each.state == "done":
+                    done.set()
+                    return
+
+        listening = threading.Thread(target=listen)
+        listening.start()
+        while not done.is_set():
+            for tenant in ("zeta", "acme"):
+                stage.engine.run_in(tenant, "job", 0)
+            stage.settle()
+            done.wait(0.1)
+        listening.join()
+        told.close()  # type: ignore[attr-defined]  # it is a generator
+        assert {each.partition(" ")[0] for each in seen} == {"acme"}
+
+
+def test_the_command_line_follows(tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    with Stage(database=str(place)) as stage:
+        stage.engine.tenants.create("acme")
+        stage.engine.scripts.put("acme", "job", TALKS)
+        asked = stage.engine.run_in("acme", "job", 0)
+        stage.settle()
+    said = lodger("action", "follow", "acme", asked.id, "--db", place)
+    assert said.code == 0
+    assert "info: one" in said.out
+    assert f"done ok  {asked.id}" in said.out
+    assert lodger("action", "follow", "acme", "nothing", "--db", place).code == 1
+    with Engine.open(str(place)) as engine:
+        assert engine.actions.get(asked.id).state == "done"
