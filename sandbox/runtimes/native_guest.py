@@ -28,6 +28,9 @@ class NativeHost(Host):
         """Give name, message and stack, each from a line of its own, of the binding's account of a file that did not compile."""
         return f"Error\n{said}\n"
 
+    def starved(self) -> None:
+        """Hear that there was no memory for a call; never raises."""
+
 
 class NativeGuest:
     """One context: one global scope of JavaScript."""
@@ -101,10 +104,16 @@ class NativeGuest:
             evaluation = self._context.module(source.decode())
         except self._refusal as refused:
             assert isinstance(self.host, NativeHost)
-            self._refused(self.host.uncompiled(str(refused)))
+            self._go_in(self._refused, self.host.uncompiled(str(refused)))
         else:
-            self._entered(evaluation)
+            self._go_in(self._entered, evaluation)
         return done + 1
+
+    def _go_in(self, door: "Any", given: "Any") -> None:  # noqa: ANN401 - the binding has no types
+        try:
+            door(given)
+        except self._refusal:
+            raise Thrown("the way in threw: there was no memory left for it") from None
 
     def enter(self, source: bytes) -> None:
         """Evaluate the module at the next turn of :meth:`jobs`."""
@@ -112,8 +121,12 @@ class NativeGuest:
 
     # -- the guest's side --
 
-    def _asked(self, letter: str, text: str) -> "str | None":
+    def _asked(self, letter: "str | None", text: "str | None") -> "str | None":
         # Must not raise: the binding would make an error of it that a script can catch.
+        if letter is None or text is None:  # what the binding gives for a text that no memory was left for
+            assert isinstance(self.host, NativeHost)
+            self.host.starved()
+            return None
         words = text.encode()
         answer = self.host.call(ord(letter), words if len(words) <= self.most else None)
         return None if answer is None else answer.decode()

@@ -60,6 +60,11 @@ class NativeRealm(QuickRealm, NativeHost):
             self._leave(72)
         return None
 
+    def starved(self) -> None:
+        """End the attempt: there was no memory left for a call of the bootstrap."""
+        self._fail(self._out_of_memory())
+        self._leave(0)
+
     def _full(self) -> bool:
         """Say whether the engine, with nothing to run now, has no room left for its next turn: then a failure may have gone unsaid."""
         if self.guest.size() * 2 < self._limits["memory_bytes"]:

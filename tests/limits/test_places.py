@@ -15,6 +15,8 @@ PLACES = [
     (f"return {{ toJSON() {{ {HOG} }} }}", MEMORY),
     (f"await import({{ toString() {{ {HOG} }} }})", MEMORY),
     (FULL + "return 'x'.repeat(200000)", MEMORY),
+    ("let f = () => 0; for (;;) { const g = f; f = () => g; }\nexport default () => 1;", MEMORY),
+    (f"{HOG}\nexport default () => 1;", MEMORY),
     ("for (;;) setTimeout(() => {}, 1e6)", MEMORY),
     (f"setTimeout(() => {{ {DEEP} }}, 0); await new Promise(() => {{}})", STACK),
     (f"queueMicrotask(() => {{ {DEEP} }}); await new Promise((r) => setTimeout(r, 5)); return 1", STACK),

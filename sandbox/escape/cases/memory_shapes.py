@@ -193,6 +193,11 @@ HEAP = (
         "try { for (;;) globalThis.l = { l: globalThis.l }; } catch {} await bridge.call('nothing', 1); return 1;",
     ),
     (
+        "null-module",
+        "out of memory while the module itself is evaluated",
+        "let f = () => 0; for (;;) { const g = f; f = () => g; }\nexport default () => 1;",
+    ),
+    (
         "null-timer",
         "out of memory in a timer",
         "setTimeout(() => { const a = []; for (;;) a.push(new Uint8Array(1e5)); }, 0); await new Promise(() => {});",
