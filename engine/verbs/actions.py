@@ -1,6 +1,5 @@
 """The verbs on actions: what happened, happens and will."""
 
-import math
 from datetime import datetime, timedelta
 
 from lodger.engine.clock import to_us
@@ -209,7 +208,7 @@ class Actions(Verbs):
         Raises:
             InputError: grace_invalid.
         """
-        if not math.isfinite(grace_s) or grace_s > MOST_GRACE_S:
+        if not abs(grace_s) <= MOST_GRACE_S:  # NaN is below nothing
             raise InputError("grace_invalid", f"{grace_s} is no grace", fix=f"give seconds, at most {MOST_GRACE_S}")
         grace_us = int(max(0.0, grace_s) * 1_000_000)
         with self.books.database.read() as connection:
@@ -233,7 +232,7 @@ class Actions(Verbs):
 def _delay_us(delay: float | str | timedelta) -> int:
     if isinstance(delay, str):
         return parse_duration(delay)
-    if not isinstance(delay, timedelta) and not math.isfinite(delay):
+    if not isinstance(delay, timedelta) and not abs(delay) < MOST_GRACE_S * 1e9:  # NaN is below nothing
         raise InputError("instant_out_of_range", f"{delay} is no delay", fix="give milliseconds or a timedelta")
     us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
     if us < 0:

@@ -1,6 +1,5 @@
 """The verbs on named locks: work of the platform's that one process does at a time, or once for each slot."""
 
-import math
 from datetime import datetime, timedelta
 
 from lodger.engine.clock import to_us
@@ -62,4 +61,5 @@ def _us(lease: float | str | timedelta) -> int:
         return parse_duration(lease)
     if isinstance(lease, timedelta):
         return lease // timedelta(microseconds=1)
-    return round(lease * 1000) if math.isfinite(lease) else 0
+    # NaN is below nothing.
+    return round(lease * 1000) if abs(lease) < MOST_US else 0

@@ -49,7 +49,7 @@ TEXTS = (
 )
 NUMBERS: dict[type, tuple[Any, ...]] = {
     int: (-1, 0, 2**31, 2**63, 10**30, -(10**30), True),
-    float: (-1.0, 0.0, math.nan, math.inf, -math.inf, 1e300),
+    float: (-1.0, 0.0, math.nan, math.inf, -math.inf, 1e300, 1.7e308, 10**400),
 }
 INSTANTS = (
     datetime.min.replace(tzinfo=UTC),
