@@ -29,6 +29,8 @@ from lodger.engine.recurrence.zones import zone
 _LISTED = 1200
 #: Slots that are walked through when nothing is proved on days and times.
 _WALKED = 6000
+#: The same for a rule without an end, of which hardly anything may be left all the same.
+_WALKED_ON = 400
 _FAR = datetime(9000, 1, 1, tzinfo=FIRST.tzinfo)
 
 
@@ -228,9 +230,10 @@ class _Seconds:
 
 def _walked(rule: Freed) -> bool:
     """Whether all slots are few, and few closed ones among them follow one another."""
+    most = _WALKED if rule.rule.ends() else _WALKED_ON
     row, slot = 0, rule.source.next_after(FIRST, inclusive=True)
     many = len(classes_of(rule.source.local)) if isinstance(rule.source, Zoned) else 1
-    for _ in range(_WALKED // max(1, many)):
+    for _ in range(most // max(1, many)):
         if slot is None:
             return True
         closed = [end for each in rule.asked if (end := each.closed_until(slot)) is not None]

@@ -27,6 +27,8 @@ from lodger.engine.recurrence.zones import FAR, Segment, Zone
 _DAY_US = DAY_S * 1_000_000
 #: Patterns of one zone that are told apart; more are taken as one that has all their times every day.
 _TOLD_APART = 40
+#: Kinds of days that are told apart; more are taken in the same way.
+_CLASSES = 3000
 #: Slots around one kind of clock change up to which the real ones are looked at.
 _REAL = 64
 _CYCLE = range(2000, 2000 + CYCLE_YEARS)
@@ -96,28 +98,31 @@ class Clock:
                 years |= set(range(pattern.named[0] - 1, pattern.named[1] + 1))
         return years
 
-    def _classes(self) -> set[tuple[tuple[bool, ...], tuple[bool, ...]]]:
-        """Which patterns a day has and which the day after it, for every day of the calendar."""
+    def _classes(self) -> set[tuple[tuple[bool, ...], tuple[bool, ...]]] | None:
+        """Which patterns a day has and which the day after it, for every day of the calendar; None when they are too many."""
         rows = set()
         for year in self._years():
             length = days_in_year(year)
             rows.add(
                 (length, *(pattern.days(year) | (pattern.days(year + 1) & 1) << length for pattern in self.patterns))
             )
-        found = set()
+        found: set[int] = set()
         for length, *masks in rows:
-            parts: dict[tuple[bool, ...], int] = {(): (1 << length) - 1}
+            parts = {1: (1 << length) - 1}
             for mask in (*masks, *(mask >> 1 for mask in masks)):
                 split = {}
                 for key, days in parts.items():
-                    if days & mask:
-                        split[*key, True] = days & mask
-                    if days & ~mask:
-                        split[*key, False] = days & ~mask
+                    if here := days & mask:
+                        split[key << 1 | 1] = here
+                    if left := days & ~mask:
+                        split[key << 1] = left
                 parts = split
-            for key in parts:
-                found.add((key[: len(masks)], key[len(masks) :]))
-        return found
+            found |= parts.keys()
+            if len(found) > _CLASSES:
+                return None
+        size = len(self.patterns)
+        told = (tuple(bit == "1" for bit in f"{key:b}"[1:]) for key in found)
+        return {(each[:size], each[size:]) for each in told}
 
     def _days_apart(self) -> int:
         """Least distance greater than 1 of two days that have slots."""
@@ -138,11 +143,12 @@ class Clock:
 
     def bound(self, best: int) -> tuple[int, int]:
         """Least distance of two slots in seconds (at most ``best``), and most slots of a UTC day."""
-        if len(self.patterns) > _TOLD_APART:
+        classes = self._classes() if len(self.patterns) <= _TOLD_APART else None
+        if classes is None:
             times = self.times
             whole = Pattern(lambda _year: (1 << 366) - 1, times, 1, times.bit_count())
             self.patterns = [whole]
-        classes = self._classes()
+            classes = self._classes() or set()
         steady = [not pattern.stepping for pattern in self.patterns]
         most = 0
         joins: dict[tuple[int, int], None] = {}

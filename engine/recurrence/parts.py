@@ -180,6 +180,9 @@ def without(local: LocalSequence, taken: Sequence[Taken]) -> LocalSequence | Non
         parts = parts_of(local)
         if not parts:
             return local
+        cuts = {bound for each in taken for bound in (each.first, each.last)}
+        if len(parts) * len(cuts) > _MOST_STRETCHES:
+            return None
         return Reduced(local, [Remainder(part.blocks, part.whole, part.first, part.last, taken) for part in parts])
     except (TooMany, RuleInvalid):
         return None
@@ -247,5 +250,7 @@ def _of_grid(grid: Grid) -> list[Part]:
     ]
 
 
+#: Parts of a rule times beginnings and ends of what is taken: each stretch of each part is read for itself.
+_MOST_STRETCHES = 200
 #: Stands for days and times that are not said.
 _ANYTHING = Class((1 << DAY_S) - 1, None, EVERY_DAY.mask, 400, 1, MAX_YEAR)

@@ -44,12 +44,22 @@ class LaterSelected:
     def __init__(self, days: KindMasks, phase: Phase, first: int, last: int) -> None:
         self._days, self._phase, self._first, self._last = days, phase, first, last
         self.years = phase.years
+        #: Of the last years that were asked for: each is needed for three.
+        self._kept: dict[int, int] = {}
 
     def mask(self, year: int) -> int:
         """The year's days."""
         years = (year - 1, year, year + 1)
-        before, here, after = (self._days.mask(each) & self._phase.mask(each) for each in years)
+        before, here, after = (self._selected(each) for each in years)
         return _shifted(before, here, after, year, self._first, self._last)
+
+    def _selected(self, year: int) -> int:
+        found = self._kept.get(year)
+        if found is None:
+            if len(self._kept) > 7:
+                self._kept.clear()
+            found = self._kept[year] = self._days.mask(year) & self._phase.mask(year)
+        return found
 
     def on(self, day: int) -> bool:
         """Whether the day is one of them."""
