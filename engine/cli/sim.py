@@ -21,6 +21,7 @@ class Size(StrEnum):
 
     SMALL = "small"
     DENSE = "dense"
+    STORM = "storm"
 
 
 def sim(
@@ -31,7 +32,10 @@ def sim(
     ] = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Go on with more worlds for so long.")] = None,
     shape: Annotated[
-        Size, typer.Option(help="small: much trouble for few schedules; dense: hundreds of schedules, so more slots.")
+        Size,
+        typer.Option(
+            help="small: much trouble for few schedules; dense: hundreds of schedules; storm: a slot of each every second."
+        ),
     ] = Size.SMALL,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
     plan: Annotated[

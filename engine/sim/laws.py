@@ -213,7 +213,9 @@ def schedules_keep_their_order(mirror: Mirror, transaction: Transaction) -> None
         if schedule is None:
             continue
         counted = old is not None and old.state in OPEN and not old.held
-        still = new is not None and new.state in OPEN and not new.held
+        # An edit that makes a schedule serial first writes the slots that were due before it, as the old revision says.
+        bound = new is not None and (new.revision is None or mirror.terms[schedule, new.revision].overlap != "allow")
+        still = bound and new is not None and new.state in OPEN and not new.held
         seen[schedule] = seen.get(schedule, 0) + still - counted
     for schedule, more in seen.items():
         free = [action for action in mirror.open[schedule].values() if not action.held]

@@ -24,6 +24,15 @@ BEGINNINGS: tuple[tuple[str, str], ...] = (
 LABEL, BOUND = "big", "t1"
 OVERLAPS = ("skip", "queue_one", "queue_all", "cancel_running", "allow")
 MISSED = ("skip", "latest", "all", "within:60s")
+#: Settings of worlds in which very much happens at once.
+SWIFT = {
+    "concurrent_runs": 500,
+    "tick_batch": 3000,
+    "commit_batch": 3000,
+    "catch_up_max": 5,
+    "retention_runs": 1000,
+    "poll_s": 0.5,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,7 @@ class Shape:
         job_s: how long a transaction of a node takes; None draws it. The longer, the more is done in each.
         slots: of a node; None draws it.
         focus: a verb that happens ten times as often.
+        swift: every schedule has a slot every second and one script; much is done in each transaction.
     """
 
     seconds: int = 60
@@ -47,10 +57,16 @@ class Shape:
     job_s: float | None = None
     slots: int | None = None
     focus: str = ""
+    swift: bool = False
 
 
 #: ``dense``: transactions take their time, so that much is done in each; one can see what thousands of slots do.
-SHAPES = {"small": Shape(), "dense": Shape(seconds=240, schedules=400, tenants=20, trouble=1.0, job_s=0.05)}
+#: ``storm``: hundreds of slots come due every second, so that the ledger's own work is most of it.
+SHAPES = {
+    "small": Shape(),
+    "dense": Shape(seconds=240, schedules=400, tenants=20, trouble=1.0, job_s=0.05),
+    "storm": Shape(seconds=300, schedules=1000, tenants=20, trouble=0.3, job_s=0.2, slots=3000, swift=True),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +145,7 @@ class _Draw:
         pick = self.chance.choice
         # Where each transaction takes its time, small batches cannot keep up, and what cannot be done on time proves nothing.
         batches = (2, 3, 40, 500) if self.shape.job_s is None else (100, 200, 400, 500)
-        return {
+        settings = {
             "slots": pick((4, 16, 64)) if self.shape.slots is None else self.shape.slots,
             "lease_s": pick((6.0, 6.0, 3.0)),
             "poll_s": pick((0.25, 0.5, 1.0)),
@@ -142,6 +158,7 @@ class _Draw:
             "retention_runs": pick((5, 50, 1000, 1000)),
             "missed_after_s": pick((10.0, 10.0, 3.0)),
         }
+        return settings | (SWIFT if self.shape.swift else {})
 
     def _verbs(self) -> tuple[tuple[int, str, Callable[[], dict[str, Any]]], ...]:
         pick, whole = self.chance.choice, self.chance.randrange
@@ -191,9 +208,11 @@ class _Draw:
             "name": name,
             "rule": self._rule(),
             "owed_s": pick((None, None, None, 5, 100)),
-            "overlap": pick(OVERLAPS),
+            "overlap": pick(("skip", "queue_one", "allow", "allow") if self.shape.swift else OVERLAPS),
             "missed": pick(MISSED),
-            "script": pick(("job", "job", "job", ["job", "next"], ["job", "next", "job"])),
+            "script": "job"
+            if self.shape.swift
+            else pick(("job", "job", "job", ["job", "next"], ["job", "next", "job"])),
             "retry": pick((None, None, {"attempts": 3, "backoff_s": 3})),
             "jitter_s": pick((0, 0, 0, 0.7, 4, 3600)),
             "expires_s": pick((0, 0, 0, 1, 15)),
@@ -221,6 +240,8 @@ class _Draw:
 
     def _rule(self) -> dict[str, Any]:
         pick = self.chance.choice
+        if self.shape.swift:
+            return {"kind": pick(("every", "cron")), "s": 1}
         kind = self.chance.choices(("every", "cron", "wall", "union"), (8, 5, 4, 1))[0]
         rule: dict[str, Any]
         if kind == "wall":

@@ -230,7 +230,6 @@ IN_THE_SQL = [
         rf"({_CANCEL}.*schedule_id = \?.*) AND state IN \(.*?\)",
         r"\1",
         2,
-        "what is over",
     ),
     Plant("a suspended tenant's attempts run on", rf"({_SUSPEND[:-1]})$", r"\1 AND 0", 6, shape=BUSY),
     Plant(
