@@ -51,6 +51,12 @@ class Plant:
     first: int = 1
     hits: int = field(default=0, compare=False)
 
+    def row(self) -> str:
+        """Give its row of the table in docs/proof.md."""
+        return (
+            f"| {self.name} | {'order' if self.becomes is None else 'SQL'} | {self.within} | {self.law or 'several'} |"
+        )
+
     def seeds(self) -> list[int]:
         """Give the worlds in the order in which they are played."""
         return sorted(range(1, self.within + 1), key=lambda seed: (seed != self.first, seed))

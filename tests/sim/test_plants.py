@@ -1,11 +1,12 @@
 """Bugs that are planted are found, each within its number of worlds, and told by a short list of happenings."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.sim.plants import PLANTS, Plant
 
-from lodger.engine.sim.plan import drawn
+from lodger.engine.sim.plan import Shape, drawn
 from lodger.engine.sim.proof import Played, play, shortened
 
 # Seconds of work: the bound is for machines that are busy with other things.
@@ -37,12 +38,18 @@ def test_there_are_enough() -> None:
     assert sum(plant.becomes is None for plant in PLANTS) >= 10
 
 
+def test_the_documentation_shows_each() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "proof.md").read_text()
+    shown = [line for line in text.splitlines() if "| SQL |" in line or "| order |" in line]
+    assert shown == [plant.row() for plant in PLANTS]
+
+
 def test_what_broke_a_law_is_told_by_few_happenings() -> None:
     plant = replace(next(each for each in PLANTS if each.name == "nobody releases the next held action"))
-    plan = drawn(1, plant.shape)
+    plan = drawn(1, Shape(seconds=6, schedules=10))
     played = play(plan, tampered=plant.into)
     assert played.law is not None
-    short = shortened(plan, played, 30, tampered=plant.into)
+    short = shortened(plan, played, 300, tampered=plant.into)
     assert short.whole
     assert len(short.plan.happenings) <= 4 < len(plan.happenings)
     assert short.broken.law == played.law
