@@ -3,21 +3,25 @@
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, select, update
+from sqlalchemy import ARRAY, Connection, Text, any_, bindparam, case, cast, select, update
 
 from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.schema.scheduling import actions, is_startable, tenants, usage_days
+from lodger.engine.ledger.many import columns
+from lodger.engine.ledger.schema.scheduling import Name, actions, is_startable, tenants, usage_days
 from lodger.engine.ledger.usage import DAY_US
 from lodger.engine.policy.allowance import Used, exhausted
 
 #: Most waiting actions that one claim ends for a tenant.
 MOST = 1000
 
-_spent = (
+_of_day = (
     select(tenants.c.id, tenants.c.limits, usage_days.c.runs, usage_days.c.cpu_us)
     .join_from(tenants, usage_days, usage_days.c.tenant_id == tenants.c.id)
-    .where(usage_days.c.day == bindparam("day"), tenants.c.id.in_(bindparam("tenants", expanding=True)))
+    .where(usage_days.c.day == bindparam("day"))
 )
+_spent = _of_day.where(tenants.c.id.in_(bindparam("tenants", expanding=True)))
+#: On PostgreSQL: five hundred values in a list are planned one by one, which takes longer than the answer.
+_spent_of = _of_day.where(tenants.c.id == any_(cast(bindparam("tenants", type_=Text), ARRAY(Name))))
 
 
 def used_up(books: Books, connection: Connection, tenant_ids: Iterable[str], now_us: int) -> dict[str, str]:
@@ -25,7 +29,11 @@ def used_up(books: Books, connection: Connection, tenant_ids: Iterable[str], now
     wanted = sorted(set(tenant_ids))
     if not wanted:
         return {}
-    rows = connection.execute(_spent, {"day": now_us // DAY_US, "tenants": wanted})
+    day = {"day": now_us // DAY_US}
+    if connection.dialect.name == "sqlite":
+        rows = connection.execute(_spent, day | {"tenants": wanted}).all()
+    else:
+        rows = connection.execute(_spent_of, day | columns(("tenants",), [{"tenants": one} for one in wanted])).all()
     found = {}
     for tenant, limits, runs, cpu_us in rows:
         reason = exhausted(books.sources.allowance(limits), Used(runs, cpu_us))

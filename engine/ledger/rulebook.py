@@ -3,15 +3,16 @@
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, literal_column, select, true
 
 from lodger.engine.clock import from_us
+from lodger.engine.ledger.many import columns, unnested
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import schedule_revisions
 from lodger.engine.ledger.unreadable import Unreadable, why
@@ -112,11 +113,8 @@ class Rulebook:
         return self.revisions(connection, [(tenant, schedule, number)])[schedule]
 
     def _read(self, connection: Connection, absent: set[tuple[str, str, int]]) -> dict[str, Revision]:
-        table, found = schedule_revisions.c, {}
-        ids = sorted({schedule for _tenant, schedule, _number in absent})
-        numbers = sorted({number for _tenant, _schedule, number in absent})
-        wanted = select(schedule_revisions).where(table.schedule_id.in_(ids), table.revision.in_(numbers))
-        for row in connection.execute(wanted).all():
+        found = {}
+        for row in _rows(connection, absent):
             if (row.tenant_id, row.schedule_id, row.revision) not in absent:
                 continue
             found[row.schedule_id] = made = self._made(row)
@@ -146,6 +144,31 @@ class Rulebook:
             grants=row.grants,
             requires=row.requires,
         )
+
+
+def _rows(connection: Connection, absent: set[tuple[str, str, int]]) -> Sequence[AnyRow]:
+    """Give these revisions, perhaps with others of the same schedules."""
+    if connection.dialect.name != "sqlite":
+        given = [dict(zip(_KEY, key, strict=True)) for key in sorted(absent)]
+        return connection.execute(_these, columns(_KEY, given)).all()
+    table = schedule_revisions.c
+    ids = sorted({schedule for _tenant, schedule, _number in absent})
+    numbers = sorted({number for _tenant, _schedule, number in absent})
+    wanted = select(schedule_revisions).where(table.schedule_id.in_(ids), table.revision.in_(numbers))
+    return connection.execute(wanted).all()
+
+
+_KEY = ("tenant_id", "schedule_id", "revision")
+_given = unnested(_KEY, tuple(schedule_revisions.c[name] for name in _KEY))
+# By key, behind a fence: PostgreSQL plans a list of five hundred values one by one.
+_found = (
+    select(schedule_revisions)
+    .where(*(schedule_revisions.c[name] == _given.c[name] for name in _KEY))
+    .correlate(_given)
+    .offset(literal_column("0"))
+    .lateral("found")
+)
+_these = select(_found).select_from(_given.join(_found, true()))
 
 
 # A million schedules have a few hundred policies between them: each is read once.
