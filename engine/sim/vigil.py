@@ -37,8 +37,10 @@ def _look(world: "World") -> None:
     world.figures["looks in quiet"] += 1
     mirror, now = world.mirror, world.clock.now_us()
     up = [machine.node for machine in world.machines if machine.node is not None]
-    if len(up) < len(world.machines):
-        return  # one is being started: it counts as something done
+    if len(up) < len(world.machines) or any(
+        each.process is not None and each.process.frozen for each in world.machines
+    ):
+        return  # one is being started, or its time stands still: it counts as something done
     for schedule, hand in mirror.clocks.items():
         tenant = mirror.tenants.get(hand.tenant)
         if tenant is None or tenant.state != "active":
