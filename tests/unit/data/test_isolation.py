@@ -144,6 +144,7 @@ def test_without_the_predicate_the_same_questions_leak(bare: Shop, seed: int, mo
     assert asyncio.run(go()) > 0
 
 
+@pytest.mark.timeout(3000 if WHOLE else 120)
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
 def test_without_the_predicate_the_databases_own_wall_holds(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same questions and writes, with nothing but views, role and row-level security between tenants."""
