@@ -102,7 +102,8 @@ class World:
         self.loop = VirtualLoop(self.troubles.carry)  # type: ignore[abstract]  # what it leaves out asks a machine
         self.clock = WorldClock(self.loop, plan.start_us)
         self.ids = Identities(self.clock.now_us, self.chance.randbytes)
-        self.settings = Settings(sqlite_synchronous="NORMAL", min_interval_s=1, **plan.settings)
+        # No notices of a server either: they would come when they like, and the loop of a world hears no socket.
+        self.settings = Settings(sqlite_synchronous="NORMAL", min_interval_s=1, listen_url="off", **plan.settings)
         self.figures: Figures = Counter()
         #: What was done of late: (seconds, who, what), told when a law is broken.
         self.lately: deque[tuple[float, str, Any]] = deque(maxlen=80)
