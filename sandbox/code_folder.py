@@ -4,6 +4,7 @@ Nothing here says whose a file is: names are keyed hashes. What is not ours, or 
 """
 
 import contextlib
+import fcntl
 import hmac
 import logging
 import os
@@ -127,18 +128,27 @@ def lasting_key(folder: Path) -> bytes:
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     place = folder / _KEY
-    for _ in range(3):
+    # One at a time, threads too: else what one just made could be taken for torn by another who looked before.
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         if artefact.is_ours(place) and not place.stat().st_mode & 0o077:
             key = place.read_bytes()
             if len(key) == SEAL_BYTES:
                 return key
-        place.unlink(missing_ok=True)  # torn, or somebody else could know it: nothing sealed with it is believed
-        descriptor, name = tempfile.mkstemp(dir=folder)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(os.urandom(SEAL_BYTES))
-            with contextlib.suppress(FileExistsError):
-                os.link(name, place)  # the first one wins
-        finally:
-            Path(name).unlink(missing_ok=True)
-    raise OSError(f"{place} changes again and again")
+        return _new_key(place)  # torn, or somebody else could know it: nothing sealed with it is believed
+    finally:
+        os.close(descriptor)
+
+
+def _new_key(place: Path) -> bytes:
+    key = os.urandom(SEAL_BYTES)
+    descriptor, name = tempfile.mkstemp(dir=place.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(key)
+        Path(name).replace(place)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return key

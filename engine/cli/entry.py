@@ -106,10 +106,8 @@ def run(arguments: list[str]) -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader went away; the interpreter would complain once more when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except BrokenPipeError as gone:
+        return unwritten(gone)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: every fault is told in words
         return _told(_usage(error), as_json=as_json)
     return ended if isinstance(ended, int) else 0
@@ -120,12 +118,20 @@ def _told(error: Exception, *, as_json: bool) -> int:
         code = tell(error, as_json=as_json)
         sys.stdout.flush()
     except OSError as refused:
-        # The answer cannot be written where it was wanted, such as on a full disk: the other stream may still be read.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return unwritten(refused)
+    return code
+
+
+def unwritten(refused: OSError) -> int:
+    """End well where an answer cannot be written, such as on a full disk: the other stream may still be read.
+
+    Where the reader went away nothing is told. The interpreter would complain of either once more when it flushes at its end.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if not isinstance(refused, BrokenPipeError):
         with contextlib.suppress(OSError):
             tell(refused, as_json=False)
-        return 1
-    return code
+    return 1
 
 
 def _usage(error: Exception) -> Exception:

@@ -38,8 +38,13 @@ def quick(arguments: list[str]) -> int | None:
 
     try:
         body = answer(request, now=from_us(SystemClock().now_us()))
-        write_json(body)
-        sys.stdout.flush()
     except Exception:  # noqa: BLE001 - the whole command line tells every fault in words
         return None
+    try:
+        write_json(body)
+        sys.stdout.flush()
+    except OSError as refused:
+        from lodger.engine.cli.entry import unwritten
+
+        return unwritten(refused)
     return 1 if "error" in body else 0

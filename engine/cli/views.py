@@ -154,7 +154,8 @@ def action(made: Any) -> None:  # noqa: ANN401 - an action
 
 def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
     """Show which version was stored."""
-    say(f"script {made.name} of {made.tenant_id}: version {made.version}")
+    module = f", WebAssembly, {made.wasm_bytes} bytes" if made.wasm_bytes is not None else ""
+    say(f"script {made.name} of {made.tenant_id}: version {made.version}{module}")
 
 
 def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant

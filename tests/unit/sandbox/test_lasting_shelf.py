@@ -42,19 +42,26 @@ def size(place: Path) -> int:
     return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
 
 
-def test_the_same_key_for_everybody_who_comes_at_once(tmp_path: Path) -> None:
+def keys_at_once(folder: Path) -> list[bytes]:
     found: list[bytes] = []
     gate = threading.Barrier(8)
 
     def ask() -> None:
         gate.wait()
-        found.append(lasting_key(tmp_path))
+        found.append(lasting_key(folder))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    return found
+
+
+def test_the_same_key_for_everybody_who_comes_at_once(tmp_path: Path) -> None:
+    found = keys_at_once(tmp_path)
+    for number in range(50):
+        assert len(set(keys_at_once(tmp_path / str(number)))) == 1
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT / '.dev')!r})\n"
         "from pathlib import Path\nfrom lodger.sandbox.code_folder import lasting_key\n"
