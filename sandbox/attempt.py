@@ -22,9 +22,9 @@ from lodger.stdlib.calls import EFFECTS, EFFECTS_PER_CALL
 
 _CHUNK = 1 << 16
 _FRAMES_A_TURN = 256
-#: As many as fetches may be under way at once. Answers that a worker does not take lie here, each as large as a frame: more of them would
+#: Answers that a worker does not take lie here, each as large as a frame: more of them, with the copies that are made on the way, would
 #: let one attempt grow this process past its promise of 8 MiB.
-_CALLS_IN_FLIGHT = 6
+_CALLS_IN_FLIGHT = 4
 #: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
 _LOG_PATIENCE = 1000
 _REAP_S = 5.0
@@ -367,4 +367,15 @@ class Attempt:
         ok = reply.ok
         if len(text) + 5 > self._limits.frame_bytes:
             ok, text = False, b'{"code":"reply_too_large","message":"the answer is larger than one frame may be"}'
-        self._send(frames.REPLY, frames.CALL_ID.pack(number) + bytes((ok,)) + text)
+        if self._decided.done():
+            return
+        head = (
+            frames.HEAD.pack(frames.CALL_ID.size + 1 + len(text), frames.REPLY)
+            + frames.CALL_ID.pack(number)
+            + bytes((ok,))
+        )
+        if len(text) < _CHUNK:
+            self._write(head + text)
+        else:  # no copy more of what is large
+            self._write(head)
+            self._write(text)

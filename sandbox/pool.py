@@ -238,11 +238,11 @@ class Pool:
         if zygote is None or not self._open:
             return
         wanted = self._size + len(self._waiting) - len(self._ready)
-        while (coming := self._asked + len(self._warming)) < min(wanted, self._cores):
+        while self._asked + len(self._warming) < min(wanted, self._cores):
             self._asked += 1
             zygote.spawn()
-            if coming == self._asked + len(self._warming):
-                return  # the zygote was lost in between
+            if self._zygote is not zygote:
+                return  # it was lost in between, and what was asked of it forgotten
 
     def _adopt(self, worker: WorkerEnd) -> None:
         loop = asyncio.get_running_loop()
