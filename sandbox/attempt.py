@@ -24,7 +24,7 @@ _CHUNK = 1 << 16
 _FRAMES_A_TURN = 256
 #: Answers that a worker does not take lie here, each as large as a frame: more of them, with the copies that are made on the way, would
 #: let one attempt grow this process past its promise of 8 MiB.
-_CALLS_IN_FLIGHT = 4
+_CALLS_IN_FLIGHT = 5
 #: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
 _LOG_PATIENCE = 1000
 _REAP_S = 5.0
