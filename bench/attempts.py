@@ -11,22 +11,14 @@ import time
 from pathlib import Path
 
 from lodger.engine import Engine
+from lodger.engine.bench.no_host import NoHost
 from lodger.engine.events import Event
 from lodger.engine.node.sandbox_executor import SandboxExecutor
 from lodger.engine.settings import Settings
 from lodger.sandbox import Bundle, Job
-from lodger.sandbox.job import LogLine, Reply
 
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
 TENANTS = 20
-
-
-class NoHost:
-    async def call(self, name: str, arguments: str) -> Reply:
-        return Reply(True, "null")
-
-    def log(self, line: LogLine) -> None:
-        pass
 
 
 async def alone(executor: SandboxExecutor, seconds: float) -> float:

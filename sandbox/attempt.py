@@ -167,10 +167,6 @@ class Attempt:
 
     # out
 
-    def _send(self, kind: int, payload: bytes) -> None:
-        if not self._decided.done():
-            self._write(frames.HEAD.pack(len(payload), kind) + payload)
-
     def _write(self, data: bytes) -> None:
         if not self._outgoing:
             try:

@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from lodger.engine.bench.no_host import NoHost
 from lodger.sandbox import Bundle, Job, Pool, launcher
-from lodger.sandbox.job import LogLine, Reply
 
 _SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
 _MODULE = """(module (memory (export "memory") 1) (func (export "_start") (local $i i32)
@@ -70,14 +70,6 @@ class Row:
         return asdict(self)
 
 
-class _NoHost:
-    async def call(self, name: str, arguments: str) -> Reply:
-        return Reply(True, "null")
-
-    def log(self, line: LogLine) -> None:
-        pass
-
-
 @contextmanager
 def _deaths() -> Iterator[list[launcher.Death]]:
     """Hear how every worker ended."""
@@ -109,7 +101,7 @@ class _Meter:
 
     async def one(self) -> None:
         began = time.perf_counter()
-        report = await self._pool.run(self._job, _NoHost())
+        report = await self._pool.run(self._job, NoHost())
         self._run_ms.append((time.perf_counter() - began) * 1000)
         if report.outcome != "ok":
             raise RuntimeError(f"an attempt ended as {report.outcome}: {report.error}")
@@ -230,7 +222,7 @@ async def _measure(
     rows = []
     try:
         for _ in range(_WARM):
-            await pool.run(job, _NoHost())
+            await pool.run(job, NoHost())
         with _deaths() as deaths:
             for name, situation in _SITUATIONS:
                 meter = _Meter(runtime, name, pool, job, deaths)

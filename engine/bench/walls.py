@@ -7,8 +7,9 @@ from math import ceil
 from typing import Any
 
 from lodger.engine.bench.load import BusyCores
+from lodger.engine.bench.no_host import NoHost
 from lodger.engine.bench.wall_cases import MOST_MIB, Case, bundle, cases
-from lodger.sandbox.job import Job, LogLine, Reply
+from lodger.sandbox.job import Job
 from lodger.sandbox.pool import Pool
 
 #: What is promised (DESIGN §10): 99 of 100 stops come within the first, every stop within the second.
@@ -37,14 +38,6 @@ class Figure:
     def as_dict(self) -> dict[str, Any]:
         """Give it as JSON has it."""
         return asdict(self)
-
-
-class _NoHost:
-    async def call(self, name: str, arguments: str) -> Reply:
-        return Reply(True, "null")
-
-    def log(self, line: LogLine) -> None:
-        pass
 
 
 def overshoot(runtime: str, samples: int, told: Callable[[Figure], None]) -> list[Figure]:
@@ -81,7 +74,7 @@ async def _overshoot(runtime: str, samples: int, told: Callable[[Figure], None])
 
 
 async def _sample(pool: Pool, case: Case, job: Job) -> float:
-    report = await pool.run(job, _NoHost())
+    report = await pool.run(job, NoHost())
     if report.outcome is not case.outcome:
         raise RuntimeError(f"{case.name} ended as {report.outcome}, not as {case.outcome}: {report.error}")
     return case.beyond(report, case.limits)

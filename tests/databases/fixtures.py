@@ -57,9 +57,15 @@ def url(kind: str, tmp_path: Path) -> Iterator[str]:
     yield from _place(kind, tmp_path, empty=False)
 
 
-def _place(kind: str, folder: Path, *, empty: bool) -> Iterator[str]:
+@pytest.fixture
+def place(kind: str, tmp_path: Path) -> Iterator[str]:
+    """The platform's own database, empty."""
+    yield from _place(kind, tmp_path, empty=True, file="shop.db")
+
+
+def _place(kind: str, folder: Path, *, empty: bool, file: str = "ledger.db") -> Iterator[str]:
     if kind == "sqlite":
-        yield f"sqlite:///{folder / 'ledger.db'}"
+        yield f"sqlite:///{folder / file}"
         return
     name = postgres().database(empty=empty)
     yield postgres().url(name)

@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.databases.fixtures import kind, postgres, url
+from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
 from tests.store.abroad import Player, call, tenant
 
@@ -24,7 +23,7 @@ from lodger.engine.settings import Settings
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes import artefact
 
-__all__ = ["kind", "url"]
+__all__ = ["kind", "place", "url"]
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.02, drain_s=0.1)
 BURST = 100_000
 platform = sa.MetaData()
@@ -127,16 +126,6 @@ def test_reports_of_the_platform_wake_it_too(url: str) -> None:
         assert reader.read == [1]
 
     play(url, work, Reader())
-
-
-@pytest.fixture
-def place(kind: str, tmp_path: Path) -> Iterator[str]:
-    if kind == "sqlite":
-        yield f"sqlite:///{tmp_path / 'shop.db'}"
-        return
-    name = postgres().database(empty=True)
-    yield postgres().url(name)
-    postgres().drop(name)
 
 
 def test_changes_in_a_database_of_the_platforms(url: str, place: str) -> None:

@@ -1,13 +1,11 @@
 """Nodes at work on a ledger and a platform's own database: conflicts run again, outages wait, any node finishes."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
-from tests.databases.fixtures import kind, postgres, url
+from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
 from tests.store.abroad import AFTER, ALL, Player, busy, call, expose, furnish, tenant
 from tests.store.intervals import compile_intervals
@@ -23,19 +21,8 @@ from lodger.engine.settings import Settings
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes import artefact
 
-__all__ = ["kind", "url"]
+__all__ = ["kind", "place", "url"]
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.05, drain_s=0.1)
-
-
-@pytest.fixture
-def place(kind: str, tmp_path: Path) -> Iterator[str]:
-    """The platform's own database."""
-    if kind == "sqlite":
-        yield f"sqlite:///{tmp_path / 'shop.db'}"
-        return
-    name = postgres().database(empty=True)
-    yield postgres().url(name)
-    postgres().drop(name)
 
 
 def opened(url: str) -> Engine:

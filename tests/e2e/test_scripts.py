@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.unit.data.shop import ALL, NOW_US, Shop, customers, instant, order, orders
+from tests.unit.data.shop import ALL, NOW_US, Frozen, Shop, customers, instant, order, orders
 
 from lodger.engine.effects import commit
 from lodger.engine.node.executor import Claim, Finished
@@ -15,17 +15,6 @@ from lodger.engine.node.sandbox_executor import SandboxExecutor
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes import artefact
-
-
-class Frozen:
-    def now_us(self) -> int:
-        return NOW_US
-
-    def elapsed_s(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """Sealed runs and budgets: what such a run will have written counts from the moment it is sealed, on that day, until it is settled."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.databases.fixtures import postgres
+from tests.databases.fixtures import place
 from tests.store.abroad import Abroad, call
 from tests.store.bench import Bench
 
@@ -17,16 +15,7 @@ from lodger.sandbox.outcome import Outcome
 
 DAY = 86_400
 
-
-@pytest.fixture
-def place(kind: str, tmp_path: Path) -> Iterator[str]:
-    """The platform's own database."""
-    if kind == "sqlite":
-        yield f"sqlite:///{tmp_path / 'shop.db'}"
-        return
-    name = postgres().database(empty=True)
-    yield postgres().url(name)
-    postgres().drop(name)
+__all__ = ["place"]
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """A run that writes in a platform's own database: sealed here, applied there, settled here; at most once, and whole."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
 import pytest
 import sqlalchemy as sa
-from tests.databases.fixtures import postgres
+from tests.databases.fixtures import place
 from tests.store.abroad import AFTER, ALL, BEFORE, NOTHING, Abroad, call
 from tests.store.bench import Bench
 from tests.unit.data.shop import customers, orders
@@ -16,16 +15,7 @@ from lodger.engine.errors import Conflict
 from lodger.engine.node.attempt import Attempt
 from lodger.sandbox.outcome import Outcome
 
-
-@pytest.fixture
-def place(kind: str, tmp_path: Path) -> Iterator[str]:
-    """The platform's own database."""
-    if kind == "sqlite":
-        yield f"sqlite:///{tmp_path / 'shop.db'}"
-        return
-    name = postgres().database(empty=True)
-    yield postgres().url(name)
-    postgres().drop(name)
+__all__ = ["place"]
 
 
 @pytest.fixture

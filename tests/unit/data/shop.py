@@ -1,5 +1,6 @@
 """A platform's tables, as the tests of data expose them: orders of three tenants, in SQLite."""
 
+import asyncio
 import datetime as dt
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -55,6 +56,19 @@ orders = sa.Table(
 )
 READ = [c.name for c in orders.columns if c.name not in ("org_id", "audit")]
 WRITE = [name for name in READ if name != "id"]
+
+
+class Frozen:
+    """A clock that stands still."""
+
+    def now_us(self) -> int:
+        return NOW_US
+
+    def elapsed_s(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
 
 
 class Shop:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from tests.unit.data.gallery import Size, hung
-from tests.unit.data.shop import ALL, NOW_US, Shop
+from tests.unit.data.shop import ALL, NOW_US, Frozen, Shop
 
 from lodger.engine.data.dataset import TableDataset
 from lodger.engine.effects import commit
@@ -58,17 +58,6 @@ KINDS = {
     "shown": "boolean", "hung": "Instant", "local": "Instant", "day": "string", "ref": "string", "plain": "string",
     "extra": "object", "tags": "string", "scan": "Uint8Array", "twice": "number",
 }  # fmt: skip
-
-
-class Frozen:
-    def now_us(self) -> int:
-        return NOW_US
-
-    def elapsed_s(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
 
 
 @pytest.fixture
