@@ -3,9 +3,14 @@
 import json
 from typing import TYPE_CHECKING
 
+from sqlalchemy import Connection
+
+from lodger.engine.errors import InputError
 from lodger.engine.ledger import scripts, tenants
+from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.grants import encoded
-from lodger.engine.ledger.records import Json
+from lodger.engine.ledger.records import Json, ScriptVersion, Tenant
+from lodger.engine.ledger.script_content import Content
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.node.sandbox_executor import SandboxExecutor
 
@@ -28,22 +33,57 @@ async def rehearse(
 
     Raises:
         NotFound: no such tenant, script or version.
+        InputError: not_rehearsable, it is not code behind walls.
         SandboxError: the host cannot raise the walls.
     """
     books = engine.books
     with books.database.read() as connection:
         tenant = tenants.get(connection, tenant_id)
-        found = scripts.get(connection, tenant_id, script, version)
-        wasm = None if found.wasm_bytes is None else scripts.module(connection, tenant_id, script, found.version)
+        found, content = chosen(connection, tenant_id, script, version)
+    return await carry_out(
+        engine, claim(books, tenant, found.name, found.version, content, params, found.grants, fetches=fetches)
+    )
+
+
+def chosen(connection: Connection, tenant_id: str, script: str, version: int | None) -> tuple[ScriptVersion, Content]:
+    """Read a version that can be rehearsed, the latest by default.
+
+    Raises:
+        NotFound: no such script or version.
+        InputError: not_rehearsable, it is not code behind walls.
+    """
+    found = scripts.get(connection, tenant_id, script, version)
+    if found.kind != "script":
+        raise InputError(
+            "not_rehearsable",
+            f"{script!r} is a {found.kind}, which is not code behind walls",
+            why="what it does cannot be taken back, so it cannot be rehearsed",
+            fix="run it, on a platform of your own for trying",
+        )
+    return found, scripts.content(connection, found)
+
+
+def claim(
+    books: Books,
+    tenant: Tenant,
+    name: str,
+    version: int,
+    content: Content,
+    params: Json,
+    grants: tuple[str, ...] | None,
+    *,
+    fetches: bool,
+) -> Claim:
+    """Make the claim of an attempt that no action stands behind, under the tenant's limits."""
     now_us = books.clock.now_us()
-    claim = Claim(
+    return Claim(
         action_id=books.ids.new(),
-        tenant_id=tenant_id,
+        tenant_id=tenant.id,
         schedule_id=None,
-        script_name=found.name,
-        script_version=found.version,
-        modules=found.modules,
-        wasm=wasm,
+        script_name=name,
+        script_version=version,
+        modules=content.modules,
+        wasm=content.wasm,
         attempt=1,
         step=0,
         lease_epoch=0,
@@ -52,12 +92,11 @@ async def rehearse(
         due_us=now_us,
         started_us=now_us,
         params=params,
-        grants=books.sources.grants(encoded(tenant.grants), encoded(found.grants)),
+        grants=books.sources.grants(encoded(tenant.grants), encoded(grants)),
         limits=books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None),
         dry_run=True,
         fetches=fetches,
     )
-    return await carry_out(engine, claim)
 
 
 async def carry_out(engine: "Engine", claim: Claim) -> Finished:

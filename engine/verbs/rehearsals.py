@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from lodger.engine.effects.diff import lines
 from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.ledger import scripts, tenants
-from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.records import Checked, DryRun, Json, ScriptVersion, Tenant
 from lodger.engine.ledger.script_content import ENTRY, Content, Given, read
 from lodger.sandbox.errors import SandboxError
@@ -16,7 +15,7 @@ from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
-    from lodger.engine.node.executor import Claim, Finished
+    from lodger.engine.node.executor import Finished
     from lodger.engine.sync import Engine
 
 #: Rehearsals of one process at once: each starts walls of its own. Seconds that one waits for its turn.
@@ -45,22 +44,16 @@ class Rehearsals:
         fetches: bool,
     ) -> DryRun:
         """Run a script once in real walls; see :meth:`lodger.engine.verbs.scripts.Scripts.dry_run`."""
+        from lodger.engine.node.rehearsal import chosen
+
         with self._engine.books.database.read() as connection:
             tenant = tenants.get(connection, tenant_id)
             if source is not None:
                 content, found = read(source, scripts.limits_of(self._engine.books, connection, tenant_id)), None
             else:
-                found = scripts.get(connection, tenant_id, name, version)
-                content = scripts.content(connection, found)
-        if found is not None and found.kind != "script":
-            raise InputError(
-                "not_rehearsable",
-                f"{name!r} is a {found.kind}, which is not code behind walls",
-                why="what it does cannot be taken back, so it cannot be rehearsed",
-                fix="run it, on a platform of your own for trying",
-            )
+                found, content = chosen(connection, tenant_id, name, version)
         grants = None if found is None else found.grants
-        ended = self._run(self._claim(tenant, name, content, params, grants, found, fetches=fetches))
+        ended = self._run(tenant, name, content, params, found, grants=grants, fetches=fetches)
         return DryRun(
             outcome=ended.outcome,
             result=None if ended.result is None else json.loads(ended.result),
@@ -108,7 +101,7 @@ class Rehearsals:
 
     def _parsed(self, tenant: Tenant, modules: dict[str, str]) -> ScriptError | None:
         content = Content(modules, None, "")
-        ended = self._run(self._claim(tenant, "check", content, None, (), None, fetches=False))
+        ended = self._run(tenant, "check", content)
         if ended.error is None or NOWHERE in ended.error.message:
             return None
         if ended.outcome is Outcome.COMPILE_ERROR:
@@ -122,46 +115,21 @@ class Rehearsals:
             fix="try again; lodger doctor says what this host lacks",
         )
 
-    def _claim(
+    def _run(
         self,
         tenant: Tenant,
         name: str,
         content: Content,
-        params: Json,
-        grants: tuple[str, ...] | None,
-        found: ScriptVersion | None,
+        params: Json = None,
+        found: ScriptVersion | None = None,
         *,
-        fetches: bool,
-    ) -> "Claim":
-        from lodger.engine.node.executor import Claim
+        grants: tuple[str, ...] | None = (),
+        fetches: bool = False,
+    ) -> "Finished":
+        from lodger.engine.node.rehearsal import carry_out, claim
 
-        books = self._engine.books
-        now_us = books.clock.now_us()
-        return Claim(
-            action_id=books.ids.new(),
-            tenant_id=tenant.id,
-            schedule_id=None,
-            script_name=name,
-            script_version=found.version if found is not None else 0,
-            modules=content.modules,
-            wasm=content.wasm,
-            attempt=1,
-            step=0,
-            lease_epoch=0,
-            origin="run_now",
-            slot_us=None,
-            due_us=now_us,
-            started_us=now_us,
-            params=params,
-            grants=books.sources.grants(encoded(tenant.grants), encoded(grants)),
-            limits=books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None),
-            dry_run=True,
-            fetches=fetches,
-        )
-
-    def _run(self, claim: "Claim") -> "Finished":
-        from lodger.engine.node.rehearsal import carry_out
-
+        version = 0 if found is None else found.version
+        one = claim(self._engine.books, tenant, name, version, content, params, grants, fetches=fetches)
         if not self._turn.acquire(timeout=PATIENCE_S):
             raise Unavailable(
                 "rehearsals_busy",
@@ -170,7 +138,7 @@ class Rehearsals:
                 fix="try again in a moment",
             )
         try:
-            return asyncio.run(carry_out(self._engine, claim))
+            return asyncio.run(carry_out(self._engine, one))
         except SandboxError as problem:
             raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
         finally:
