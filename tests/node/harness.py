@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from tests.store.intervals import compile_intervals
@@ -58,13 +58,14 @@ class Signals:
         self._came.set()
 
     async def until(self, true: Callable[[], Awaitable[bool]]) -> None:
-        """Wait until something is so; it is looked at again after each event."""
+        """Wait until something is so: looked at after each event, and now and then for what no event tells."""
         async with asyncio.timeout(20):
             while True:
                 self._came.clear()
                 if await true():
                     return
-                await self._came.wait()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._came.wait(), 0.1)
 
     async def wait(self, kind: str, number: int = 1) -> list[Event]:
         """Wait until that many of a kind have come."""
