@@ -51,7 +51,7 @@ function tick() {
   } catch (error) {
     crash(error);
   }
-  if (!$.ended()) announce();
+  if (due === null || !$.ended()) announce(); // the host of another clock may ring a moment early
 }
 
 $.later = later;
