@@ -1,0 +1,126 @@
+"""A second look at what failed: alone, with nothing beside, aloud.
+
+The suite runs on machines of two cores that others use, too, and a test that fails there once in a thousand runs stops
+everybody. So what failed is run again, each test in a process of its own, after everything else has ended. What fails
+twice is broken. What passes alone is a flake: a fault to be mended, in the test or (worth more) in the product, and
+listed in the output and in a file each time. More than ``MOST`` of them at once are no noise: that is red.
+
+Only failed tests get a second look. A run that was interrupted, could not collect, lost a test process or failed in
+itself is red at once.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+MOST = 3
+MOST_LOOKS = 20
+_FAILED = 1  # pytest's exit code for: everything ran, and tests failed
+
+
+def look(python: Path | str, folder: Path, arguments: list[str], kept: Path) -> int:
+    """Run pytest in ``folder``; give the exit code of the whole, 0 for green. ``kept`` is the file that tells of flakes."""
+    kept.unlink(missing_ok=True)
+    code, seen = _pytest(python, folder, arguments)
+    failed: dict[str, str] = seen["failed"]
+    if code == 0 and not failed and not seen["broken"]:
+        return 0
+    if code != _FAILED or seen["broken"] or not failed:
+        return _red(kept, failed, "no second look: " + ("; ".join(seen["broken"]) or f"pytest ended with {code}"), code)
+    if len(failed) > MOST_LOOKS:
+        return _red(kept, failed, f"no second look: {len(failed)} tests failed, more than {MOST_LOOKS}", code)
+    alone, twice = [], []
+    for name in failed:
+        again, second = _pytest(python, folder, ["-p", "no:cacheprovider", "-q", name])
+        passed = again == 0 and name in second["passed"] and not second["failed"] and not second["broken"]
+        (alone if passed else twice).append(name)
+    text = _table(alone, twice)
+    print(text, flush=True)
+    kept.write_text(text + "".join(f"\n\n=== {name}: what was seen first\n{failed[name]}" for name in failed) + "\n")
+    return _FAILED if twice or len(alone) > MOST else 0
+
+
+def _table(alone: list[str], twice: list[str]) -> str:
+    rows = [
+        _title(f"failed beside others, passed alone: {len(alone)} (green up to {MOST})"),
+        *(f"FLAKED {n}" for n in alone),
+    ]
+    rows += [_title(f"failed twice: {len(twice)} (green only with none)"), *(f"FAILED {n}" for n in twice)]
+    verdict = "red" if twice or len(alone) > MOST else "green, and each flake above is a fault to be mended"
+    return "\n".join([*rows, _title(verdict)])
+
+
+def _red(kept: Path, failed: dict[str, str], why: str, code: int) -> int:
+    text = "\n".join([_title(why), *(f"FAILED {name}" for name in failed), _title("red")])
+    print(text, flush=True)
+    kept.write_text(text + "\n")
+    return code or _FAILED
+
+
+def _title(words: str) -> str:
+    return f" {words} ".center(100, "=")
+
+
+def _pytest(python: Path | str, folder: Path, arguments: list[str]) -> tuple[int, dict[str, Any]]:
+    """Run pytest with a recorder; what it could not write is broken, too."""
+    with tempfile.TemporaryDirectory(prefix="second-look-") as place:
+        record = Path(place) / "record.json"
+        command = [str(python), str(Path(__file__).resolve()), str(record), *arguments]
+        print("·", " ".join(["pytest", *arguments]), flush=True)
+        code = subprocess.call(command, cwd=folder)
+        if not record.exists():
+            return code, {"failed": {}, "passed": [], "broken": ["pytest ended without a record"]}
+        return code, json.loads(record.read_text())
+
+
+class Recorder:
+    """A pytest plugin, of the process that reports and not of its workers: what passed, what failed and what broke the run."""
+
+    def __init__(self, record: Path) -> None:
+        self._record = record
+        self._failed: dict[str, str] = {}
+        self._passed: list[str] = []
+        self._broken: list[str] = []
+
+    def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: ANN401 - pytest's own, which only the environment has
+        """Keep how a phase of a test ended; xdist tells of a lost process as of a phase without a name."""
+        if report.failed:
+            if report.when not in {"setup", "call", "teardown"}:
+                self._broken.append(f"a test process was lost in {report.nodeid}")
+            shown = "\n".join([f"[{report.when}]", report.longreprtext, *(f"--- {a}\n{b}" for a, b in report.sections)])
+            self._failed[report.nodeid] = self._failed.get(report.nodeid, "") + shown
+        elif report.passed and report.when == "call":
+            self._passed.append(report.nodeid)
+
+    def pytest_collectreport(self, report: Any) -> None:  # noqa: ANN401 - as above
+        """Keep what could not be collected."""
+        if report.failed:
+            self._broken.append(f"{report.nodeid or 'the folder'} cannot be collected")
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Keep that somebody ended the run."""
+        self._broken.append("interrupted")
+
+    def pytest_internalerror(self) -> None:
+        """Keep that pytest itself failed."""
+        self._broken.append("pytest failed in itself")
+
+    def write(self) -> None:
+        """Write what was kept."""
+        self._record.write_text(json.dumps({"failed": self._failed, "passed": self._passed, "broken": self._broken}))
+
+
+def _record(path: Path, arguments: list[str]) -> int:
+    import pytest
+
+    recorder = Recorder(path)
+    code = int(pytest.main(arguments, plugins=[recorder]))
+    recorder.write()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(_record(Path(sys.argv[1]), sys.argv[2:]))
