@@ -123,5 +123,5 @@ def house(
     wanted = Settings(**(SETTINGS | settings))
     with Engine.open(url, clock=clock, settings=wanted, compile_schedule=compile_schedule) as engine:
         api = Api(engine)
-        with serving(api.app, wanted) as server, httpx2.Client(timeout=30, trust_env=False) as http:
+        with serving(api.app, wanted) as server, httpx2.Client(timeout=120, trust_env=False) as http:
             yield House(engine, api, server.url, clock, http)

@@ -30,7 +30,7 @@ def listening(
 ) -> Iterator[Iterator[tuple[str, Any]]]:
     """Give the events of a stream, from the moment that it listens."""
     shown = {"authorization": f"Bearer {token or lodge.token('viewer', tenant)}"}
-    with httpx2.stream("GET", lodge.url + "/api/v1" + path, headers=shown, timeout=20, trust_env=False) as answer:
+    with httpx2.stream("GET", lodge.url + "/api/v1" + path, headers=shown, timeout=120, trust_env=False) as answer:
         if answer.status_code != 200:
             answer.read()
             answer.raise_for_status()
@@ -130,7 +130,7 @@ def opened(lodge: House) -> None:
     """Begin a stream, as soon as those that were closed are counted out."""
     shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}"}
     for _ in range(500):
-        with httpx2.stream("GET", f"{lodge.url}/api/v1/tenants/acme/live", headers=shown, timeout=20) as answer:
+        with httpx2.stream("GET", f"{lodge.url}/api/v1/tenants/acme/live", headers=shown, timeout=120) as answer:
             if answer.status_code == 200:
                 assert next(events(answer))[0] == "comment"
                 return
@@ -149,7 +149,7 @@ def test_a_revoked_token_ends_its_streams(lodge: House, monkeypatch: pytest.Monk
 
 def test_a_session_that_ends_ends_its_streams(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "STILL_S", 0.2)
-    with httpx2.Client(base_url=f"{lodge.url}/api/v1", trust_env=False, timeout=20) as browser:
+    with httpx2.Client(base_url=f"{lodge.url}/api/v1", trust_env=False, timeout=120) as browser:
         begun = browser.post("/session", json={"token": lodge.token("viewer", "acme")}).json()
         with browser.stream("GET", "/tenants/acme/live") as answer:
             told = events(answer)

@@ -197,7 +197,7 @@ def test_of_many_who_saw_the_same_one_changes_it(lodge: House) -> None:
     def change(number: int) -> None:
         answer = httpx2.patch(
             f"{lodge.url}/api/v1/tenants/acme/schedules/s", json={"params": number}, headers=shown | {"if-match": tag},
-            trust_env=False, timeout=30,
+            trust_env=False, timeout=120,
         )  # fmt: skip
         said.append(answer.status_code)
 

@@ -145,7 +145,7 @@ def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease
     assert hanging.stdout is not None
     assert hanging.stdout.readline().split() == ["hanging", asked.id]
     hanging.terminate()
-    assert hanging.wait(30) == 0
+    assert hanging.wait(120) == 0
     assert states(engine) == {"ready": 1}
     assert engine.actions.get(asked.id).outcome is None
 

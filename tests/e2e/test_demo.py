@@ -149,7 +149,7 @@ def test_interrupted_in_a_terminal_it_restores_the_screen_and_sums_up() -> None:
         text = _read_until(reader, b"winter")
         process.send_signal(signal.SIGINT)
         text += _read_until(reader, b"Mails:")
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
     finally:
         os.close(reader)
         if terminal >= 0:

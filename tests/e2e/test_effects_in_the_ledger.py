@@ -75,7 +75,7 @@ def play(path: Path, source: str, *, meddle: bool) -> tuple[list[Event], list[An
             async with engine.node(executor, apply_effects=effects_applier(clock)):
                 await engine.run_in("one", "s", 0)
                 while True:
-                    event = await asyncio.wait_for(told.get(), 30)
+                    event = await asyncio.wait_for(told.get(), 120)
                     events.append(event)
                     if event.kind == "finished" and event.details["state"] in ("done", "failed"):
                         break

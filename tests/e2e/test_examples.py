@@ -73,7 +73,7 @@ def test_inside_django_with_the_node_apart(tmp_path: Path) -> None:
                 _until(lambda: {"state": "done", "result": "hello"} in http.get("/shops/oak/runs").json()["runs"])
             finally:
                 up.terminate()
-                up.communicate(timeout=30)
+                up.communicate(timeout=120)
 
 
 @contextmanager
@@ -86,13 +86,13 @@ def _served(example: str, folder: Path) -> Iterator[tuple[httpx2.Client, dict[st
     command = [sys.executable, str(EXAMPLES / example), str(port)]
     with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as site:
         try:
-            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as http:
+            with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=120) as http:
                 _until(lambda: _answers(http) or site.poll() is not None)
                 assert site.poll() is None, site.communicate()[1]
                 yield http, env
         finally:
             site.terminate()
-            site.communicate(timeout=30)
+            site.communicate(timeout=120)
 
 
 def _answers(http: httpx2.Client) -> bool:
@@ -105,7 +105,7 @@ def _answers(http: httpx2.Client) -> bool:
 
 def _until(true: Callable[[], bool]) -> None:
     """Ask another process until it is so: it has no other way to tell."""
-    ends = time.monotonic() + 40
+    ends = time.monotonic() + 120
     while not true():
         assert time.monotonic() < ends, "it never was so"
         time.sleep(0.05)

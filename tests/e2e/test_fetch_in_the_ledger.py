@@ -80,7 +80,7 @@ def play(path: Path, peer: Peer, source: str, *, meddle: int) -> tuple[list[str]
             async with engine.node(executor):
                 action = await engine.run_in("one", "s", 0)
                 while True:
-                    event = await asyncio.wait_for(told.get(), 30)
+                    event = await asyncio.wait_for(told.get(), 120)
                     if event.kind == "finished":
                         outcomes.append(event.details["outcome"].value)
                         if event.details["state"] in ("done", "failed"):
@@ -150,9 +150,9 @@ def test_slow_hosts_hold_up_no_slot(tmp_path: Path, peer: Peer) -> None:
                     await engine.run_in("busy", "s", 0)
                 for number in range(40):
                     await engine.run_in("quiet", "s", 500 + 50 * number)
-                await asyncio.wait_for(ended.wait(), 30)
+                await asyncio.wait_for(ended.wait(), 120)
             return sorted(late)
 
     late = asyncio.run(go())
     assert peer.most_open >= 3
-    assert late[20] < 500, "20 times what is promised on a quiet machine"
+    assert late[20] < 5000, "gross: whoever waited for the hanging requests would wait for their ten seconds"

@@ -53,7 +53,7 @@ class Up:
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(40)
+        code = self.process.wait(120)
         self._reader.join()
         return code
 
@@ -92,7 +92,7 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
         (child,) = of_api(tmp_path)
         assert child != service.process.pid
         with httpx2.Client(
-            base_url=f"{url}/api/v1", headers={"authorization": f"Bearer {token}"}, trust_env=False, timeout=30
+            base_url=f"{url}/api/v1", headers={"authorization": f"Bearer {token}"}, trust_env=False, timeout=120
         ) as client:
             assert client.get("/me").json()["role"] == "admin"
             client.post("/tenants", json={"tenant_id": "acme"}).raise_for_status()
@@ -119,7 +119,7 @@ def test_an_api_that_dies_comes_back_and_one_without_a_parent_ends(tmp_path: Pat
         service.kind("listening")
         (second,) = of_api(tmp_path)
         service.process.kill()
-        service.process.wait(10)
+        service.process.wait(120)
         gone = os.pidfd_open(second)
         try:
             import select
@@ -171,7 +171,7 @@ def test_tls(tmp_path: Path) -> None:
 
         trusting = ssl.create_default_context()
         authority.configure_trust(trusting)
-        with httpx2.Client(verify=trusting, trust_env=False, timeout=30) as client:
+        with httpx2.Client(verify=trusting, trust_env=False, timeout=120) as client:
             me = client.get(f"{url}/api/v1/me", headers={"authorization": f"Bearer {token}"})
             assert me.status_code == 200
             assert "max-age" in me.headers["strict-transport-security"]
@@ -181,7 +181,7 @@ def test_tls(tmp_path: Path) -> None:
         with pytest.raises(httpx2.ConnectError), httpx2.Client(trust_env=False) as stranger:
             stranger.get(f"{url}/healthz")
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as plain:
-            plain.settimeout(10)
+            plain.settimeout(120)
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
             assert b"200" not in plain.recv(100)
     for wrong in (

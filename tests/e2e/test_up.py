@@ -98,7 +98,7 @@ def test_up_runs_what_is_due_and_stops_when_told(house: Path) -> None:
             finished = next(body for body in map(json.loads, node.stdout) if body["kind"] == "finished")
             node.send_signal(signal.SIGTERM)
             node.stdout.read()
-            assert node.wait(30) == 0
+            assert node.wait(120) == 0
         finally:
             node.kill()
     assert finished["tenant_id"] == "oak"

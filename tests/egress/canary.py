@@ -47,7 +47,7 @@ class Canary:
         plain = str(getattr(found, "ipv4_mapped", None) or found)
         self.heard.append((plain, port))
         with suppress(ConnectionError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 begun = await reader.read(4096)
             if begun and begun[0] != _TLS_HANDSHAKE:
                 self.requests.append(begun)

@@ -220,8 +220,8 @@ def test_bad_answers_end_in_time_and_in_bounds(peer: Peer, name: str) -> None:
     peer.paths["/"] = told  # type: ignore[assignment]  # bytes or a handler
     began = time.monotonic()
     with way_out(peer) as send, pytest.raises(error):
-        send(peer.url(), total_s=1.0)
-    assert time.monotonic() - began < 8
+        send(peer.url(), total_s=1.0 if error is TooLate else 50.0)
+    assert time.monotonic() - began < 60
 
 
 def test_a_whole_answer_is_not_waited_for_any_longer(peer: Peer) -> None:
@@ -233,7 +233,7 @@ def test_a_whole_answer_is_not_waited_for_any_longer(peer: Peer) -> None:
     began = time.monotonic()
     with way_out(peer) as send:
         assert send(peer.url()).body == b"done"
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 def test_ports_and_schemes_are_the_operators(peer: Peer) -> None:
@@ -268,7 +268,7 @@ def test_cancelling_the_wait_breaks_the_request_off(peer: Peer) -> None:
 
     async def go() -> None:
         sending = asyncio.create_task(way.send(Request("GET", peer.url())))
-        await asyncio.to_thread(came.wait, 5)
+        await asyncio.to_thread(came.wait, 60)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
@@ -292,25 +292,30 @@ def test_a_way_out_that_stops_breaks_off_what_is_under_way(peer: Peer) -> None:
 
     async def go() -> None:
         sending = asyncio.create_task(way.send(Request("GET", peer.url())))
-        await asyncio.to_thread(came.wait, 5)
+        await asyncio.to_thread(came.wait, 60)
         await asyncio.to_thread(way.stop)
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(sending, 5)
+            await asyncio.wait_for(sending, 60)
 
     asyncio.run(go())
 
 
 def test_the_pace_at_a_host_is_kept(peer: Peer) -> None:
+    """Two seconds' worth go at once, then so many a second: counted against the time it took, however long that was."""
+    began = time.monotonic()
     way = WayOut(opened(peer, egress_per_s=10))
 
     async def go() -> list[object]:
-        asked = [way.send(Request("GET", peer.url(), payer="one", total_s=0.8)) for _ in range(40)]
-        return await asyncio.gather(*asked, return_exceptions=True)
+        await asyncio.gather(*(way.send(Request("GET", peer.url(), payer="one", total_s=60)) for _ in range(20)))
+        more = [way.send(Request("GET", peer.url(), payer="one", total_s=0.8)) for _ in range(400)]
+        return await asyncio.gather(*more, return_exceptions=True)
 
     try:
         ended = asyncio.run(go())
     finally:
         way.stop()
+    most = 21 + 10 * (time.monotonic() - began)
     late = [each for each in ended if isinstance(each, TooLate)]
-    assert 20 <= len(peer.asked) <= 29
-    assert len(late) >= 40 - 29
+    assert 20 <= len(peer.asked) <= most
+    assert len(late) >= 420 - most
+    assert late, "at its pace they would have taken 40 s"

@@ -57,7 +57,7 @@ def standing(
         yield json.loads(line), process
     finally:
         process.stdin.close()
-        process.wait(30)
+        process.wait(120)
         process.stdout.close()
 
 

@@ -205,7 +205,7 @@ def test_a_number_that_is_used_again_is_not_signalled() -> None:
         "-c",
         _WRAPPED,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if "reached" not in done.stdout:
         pytest.skip(f"NOT TESTED: no pid namespace whose numbers can be set: {done.stderr.strip()[-120:]}")
     assert done.stdout.strip() == "reached nobody"

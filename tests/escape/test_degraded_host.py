@@ -48,7 +48,7 @@ def test_without_namespaces_the_others_stand() -> None:
         if os.geteuid() == 0:
             assert namespace(said["armed"], "net") == namespace("self", "net")
         process.kill()
-        process.wait(10)
+        process.wait(120)
         from tests.escape.test_pool_life import wait_gone
 
         wait_gone(said["launcher"], said["zygote"], said["armed"], said["ready"])

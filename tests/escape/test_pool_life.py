@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -230,7 +229,7 @@ def test_stop_in_the_middle_of_an_attempt() -> None:
 def test_killed_engine_leaves_nothing(user: str, without: str) -> None:
     with standing(user, without, 'log("x")\nwhile True: pass') as (said, process):
         process.kill()
-        process.wait(10)
+        process.wait(120)
         wait_gone(said["launcher"], said["zygote"], said["armed"], said["ready"])
 
 
@@ -240,7 +239,7 @@ def test_death_signal_is_what_ends_a_spinning_worker_without_pid_namespace() -> 
         pytest.skip("needs root")
     with standing("root", "namespaces death_signal", 'log("x")\nwhile True: pass') as (said, process):
         process.kill()
-        process.wait(10)
+        process.wait(120)
         wait_gone(said["launcher"], said["zygote"])
         assert not gone(said["armed"]), "nobody told it"
         os.kill(said["armed"], signal.SIGKILL)
@@ -307,20 +306,18 @@ def test_no_more_warm_up_than_cores() -> None:
 
 
 def test_attempts_do_not_wait_for_each_other() -> None:
-    async def go() -> float:
+    async def go() -> None:
         pool = probe_pool(size=4)
         await pool.start()
         host = Signals()
-        held = [asyncio.create_task(pool.run(probe_job(HOLD), host)) for _ in range(8)]
-        started = time.monotonic()
+        held = [asyncio.create_task(pool.run(probe_job(HOLD, wall_ms=60_000), host)) for _ in range(8)]
         assert (await pool.run(probe_job('done("1")'), Echo())).outcome is Outcome.OK
-        took = time.monotonic() - started
+        assert not any(each.done() for each in held), "it ended while all of them were still being answered"
         host.let_go.set()
         assert {report.outcome for report in await asyncio.gather(*held)} == {Outcome.OK}
         await pool.stop()
-        return took
 
-    assert asyncio.run(go()) < 2
+    asyncio.run(go())
 
 
 def owner(pid: int) -> int:
@@ -366,7 +363,7 @@ def test_a_waiting_worker_that_dies_is_replaced_before_anybody_needs_it() -> Non
         pool = probe_pool(size=2)
         await pool.start()
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 while len(pool.ready) < 2:  # noqa: ASYNC110 - the pool has no event for it, and needs none
                     await asyncio.sleep(0.01)
                 dead = pool.ready[0]

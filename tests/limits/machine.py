@@ -34,7 +34,7 @@ class Machine:
         return self.runner.run(self._worker())
 
     async def _worker(self) -> int:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not self.pool.ready:  # noqa: ASYNC110 - the pool has no event for it, and needs none
                 await asyncio.sleep(0)
         return self.pool.ready[0]

@@ -59,7 +59,7 @@ class Signals:
 
     async def until(self, true: Callable[[], Awaitable[bool]]) -> None:
         """Wait until something is so: looked at after each event, and now and then for what no event tells."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while True:
                 self._came.clear()
                 if await true():
@@ -69,7 +69,7 @@ class Signals:
 
     async def wait(self, kind: str, number: int = 1) -> list[Event]:
         """Wait until that many of a kind have come."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while len(found := [event for event in self.events if event.kind == kind]) < number:
                 self._came.clear()
                 await self._came.wait()

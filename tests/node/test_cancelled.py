@@ -36,7 +36,7 @@ def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
             executor.side._on_log = heard
             async with engine.node(executor, "n1") as node:
                 asked = await engine.run_in("acme", "job", 0)
-                await asyncio.wait_for(said.wait(), 30)
+                await asyncio.wait_for(said.wait(), 120)
                 if by == "cancel":
                     await engine.actions.cancel(asked.id)
                 else:

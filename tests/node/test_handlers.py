@@ -156,13 +156,13 @@ def test_a_cancelled_handler_is_told_and_what_it_said_is_kept(tmp_path: Path, as
             def looks(call: Call) -> None:
                 call.log("begun")
                 loop.call_soon_threadsafe(begun.set)
-                call.cancelled.wait(20)
+                call.cancelled.wait(120)
                 ended.set()
                 call.check()
 
             engine.handler("long")(waits if asynchronous else looks)
             asked = await engine.run_in(PLATFORM, "long", 0)
-            await asyncio.wait_for(begun.wait(), 20)
+            await asyncio.wait_for(begun.wait(), 120)
             assert (await engine.actions.cancel(asked.id)).state == "cancelled"
             await signals.wait("killed")
             assert await asyncio.to_thread(ended.wait, 20)
@@ -180,11 +180,11 @@ def test_a_deadline_ends_the_run_and_the_rescuer_grants_a_long_one(tmp_path: Pat
 
             @engine.handler("late", deadline_s=0.1)
             def late(call: Call) -> None:
-                call.cancelled.wait(20)
+                call.cancelled.wait(120)
 
             @engine.handler("long", deadline_s=3600)
             def long(_call: Call) -> str:
-                release.wait(20)
+                release.wait(120)
                 return "there"
 
             asked = await engine.run_in(PLATFORM, "late", 0)
@@ -217,13 +217,13 @@ def test_a_handler_that_ignores_its_cancellation_holds_up_nobody(
 
             @engine.handler("deaf")
             def deaf(_call: Call) -> None:
-                release.wait(20)
+                release.wait(120)
                 gone.set()
 
             asked = await engine.run_in(PLATFORM, "deaf", 0)
             await signals.wait("started")
             await engine.actions.cancel(asked.id)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 await node.dispatcher.drained()
         assert not gone.is_set(), "the node has stopped while the handler goes on"
         release.set()

@@ -56,7 +56,7 @@ async def working(url: str, **more: Any) -> AsyncIterator[tuple[SyncEngine, Node
 def test_what_another_process_asks_for_starts_at_once(url: str) -> None:
     async def scenario() -> None:
         async with working(url) as (other, node, signals):
-            await asyncio.wait_for(listener(node).listening.wait(), 20)
+            await asyncio.wait_for(listener(node).listening.wait(), 120)
             for number in range(1, 4):
                 await asyncio.to_thread(other.run_in, "acme", "job", 0)
                 await signals.wait("finished", number)
@@ -71,7 +71,7 @@ def test_what_is_changed_right_after_a_hint_is_found_as_well(url: str) -> None:
 
     async def scenario() -> None:
         async with working(url) as (other, node, signals):
-            await asyncio.wait_for(listener(node).listening.wait(), 20)
+            await asyncio.wait_for(listener(node).listening.wait(), 120)
 
             def both() -> None:
                 other.books.database.hints.send = lambda *_: None  # type: ignore[method-assign]  # as within the window
@@ -90,7 +90,7 @@ def test_a_connection_that_is_cut_is_made_anew(url: str) -> None:
         async with working(url) as (other, node, signals):
             hearing = listener(node)
             for number in (1, 2):
-                await asyncio.wait_for(hearing.listening.wait(), 20)
+                await asyncio.wait_for(hearing.listening.wait(), 120)
                 await asyncio.to_thread(other.run_in, "acme", "job", 0)
                 await signals.wait("finished", number)
                 hearing.listening.clear()

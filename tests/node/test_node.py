@@ -28,7 +28,7 @@ def test_slots_run_on_time_and_the_next_one_is_told(tmp_path: Path) -> None:
             assert two - one == 1_000_000
             assert finished[0].details["next_us"] == two
             started = await signals.wait("started", 2)
-            assert all(0 <= event.details["lateness_ms"] < 500 for event in started)
+            assert all(0 <= event.details["lateness_ms"] < 10_000 for event in started)
             schedule = await engine.schedules.get("acme", "s")
             assert schedule.next_at is not None
             assert to_us(schedule.next_at) > two - 1
@@ -44,7 +44,7 @@ def test_a_one_off_starts_at_its_instant(tmp_path: Path) -> None:
             done = await engine.actions.get(asked.id)
             assert (done.state, done.outcome, done.params) == ("done", Outcome.OK, {"a": 1})
             assert done.lateness_ms is not None
-            assert 0 <= done.lateness_ms < 500
+            assert 0 <= done.lateness_ms < 10_000
 
     asyncio.run(scenario())
 
@@ -62,7 +62,7 @@ def test_what_is_taken_away_kills_the_worker(tmp_path: Path, by: str) -> None:
                 await engine.tenants.suspend("acme")
             else:
                 await engine.tenants.delete("acme")
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 await node.dispatcher.drained()
             assert [claim.action_id for claim in script.killed] == [asked.id]
 
@@ -198,7 +198,7 @@ def test_a_nudge_ends_the_wait(tmp_path: Path) -> None:
             service = Counting(node.clock, node.failed)
             await service.start()
             for number in range(1, 4):
-                await asyncio.wait_for(done.wait(), 20)
+                await asyncio.wait_for(done.wait(), 120)
                 done.clear()
                 assert service.rounds == number
                 service.nudge()
@@ -214,7 +214,7 @@ def test_events_can_be_read_as_they_come(tmp_path: Path) -> None:
             first = asyncio.ensure_future(anext(events))
             await asyncio.sleep(0)
             await engine.run_in("acme", "job", 0)
-            assert (await asyncio.wait_for(first, 20)).kind == "started"
+            assert (await asyncio.wait_for(first, 120)).kind == "started"
             await events.aclose()  # type: ignore[attr-defined]  # an async generator
 
     asyncio.run(scenario())

@@ -198,7 +198,7 @@ def test_a_killed_zygote_is_our_fault_and_the_run_is_done_again(tmp_path: Path) 
                 workers = pool.zygote._living.values() if pool.zygote else ()
                 return any(status(worker.pid).get("Seccomp_filters") == "2" for worker in workers)
 
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 while not armed():  # noqa: ASYNC110 - the pool has no event for it, and needs none
                     await asyncio.sleep(0.01)
             assert pool.zygote is not None

@@ -326,7 +326,7 @@ def test_the_service_wakes_when_poked_and_stops_twice(url: str) -> None:
         post.queue()
         mailer.poke()
         assert await rounds.get() == 1
-        await asyncio.wait_for(marked.wait(), 5)
+        await asyncio.wait_for(marked.wait(), 120)
         await mailer.stop()
         await mailer.stop()
         assert [row.state for row in post.rows()] == ["sent"]

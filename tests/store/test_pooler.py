@@ -71,7 +71,7 @@ def pooler(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             time.sleep(0.05)
     yield folder
     process.kill()
-    process.wait(10)
+    process.wait(120)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def waits(bench: Bench) -> bool:
 
 def until(condition: Callable[[], bool]) -> None:
     clock = SystemClock()
-    end = clock.elapsed_s() + 20
+    end = clock.elapsed_s() + 120
     while not condition():
         assert clock.elapsed_s() < end
 

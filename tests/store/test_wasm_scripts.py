@@ -147,7 +147,7 @@ def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else()
         def _apart(self, job: Job) -> None:
             if job.tag == "first":
                 held.set()
-                free.wait(10)
+                free.wait(120)
             order.append(job.tag)
 
     intake = Slow(cores=2)
@@ -158,7 +158,7 @@ def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else()
         return thread
 
     first = judge("acme", "first")
-    held.wait(10)
+    held.wait(120)
     second = judge("acme", "second")
     judge("zeta", "other").join()
     assert order == ["other"]

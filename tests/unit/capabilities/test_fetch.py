@@ -246,7 +246,7 @@ def test_a_request_can_be_broken_off(desk: Desk) -> None:
         await under_way(attempt)
         twice = await attempt.call("http.fetch", json.dumps(asked(desk.peer.url())))
         aborted = await attempt.call("http.abort", '{"id": 1}')
-        return read(await asyncio.wait_for(first, 5)), read(twice), read(aborted)
+        return read(await asyncio.wait_for(first, 120)), read(twice), read(aborted)
 
     assert asyncio.run(go()) == ("aborted", "bad_request", None)
     assert attempt.fetching.under_way == {}

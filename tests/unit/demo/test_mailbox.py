@@ -56,4 +56,4 @@ def test_stops_with_a_silent_client() -> None:
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(box.host, box.port)
 
-    asyncio.run(asyncio.wait_for(talk(), 10))
+    asyncio.run(asyncio.wait_for(talk(), 120))

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from random import Random
-from time import perf_counter
+from time import thread_time
 
 import pytest
 from hypothesis import given, settings
@@ -115,10 +115,10 @@ def test_hostile_schedules_are_bounded_soon() -> None:
     many = union(*(f"{n} */2 * * *" for n in range(0, 60, 2)), tz="Europe/Berlin")
     rules = "\n".join(f"RRULE:FREQ=SECONDLY;INTERVAL={90_000 + n}" for n in range(16))
     odd = union(*[f"DTSTART:20260101T0000{n:02d}\n{rules}" for n in range(8)], tz="Europe/Berlin")
-    start = perf_counter()
+    start = thread_time()
     assert many.density().smallest_gap_s == 120
     assert odd.density().smallest_gap_s == 1
-    assert perf_counter() - start < 20
+    assert thread_time() - start < 20
 
 
 @given(st.sets(st.integers(0, 86_399), max_size=40), st.sets(st.integers(0, 86_399), max_size=40))

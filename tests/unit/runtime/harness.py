@@ -175,7 +175,7 @@ def run(
 
 
 def listen(end: socket.socket, told: Told, answer: Answer) -> None:
-    end.settimeout(30)
+    end.settimeout(120)
     while True:
         try:
             size, kind = frames.HEAD.unpack(read(end, frames.HEAD.size))
