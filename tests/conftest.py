@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.databases.template import copied_ledgers
 
 
 def _descriptors() -> dict[str, str]:
@@ -38,6 +39,13 @@ def _left(descriptors: dict[str, str], children: set[str], threads: set[threadin
     ]
     left += [f"process {child}" for child in _children() - children]
     return left + [str(thread) for thread in threading.enumerate() if thread not in threads and thread.is_alive()]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ready_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """SQLite ledgers begin as copies of one that is set up."""
+    with copied_ledgers(tmp_path_factory.mktemp("template")):
+        yield
 
 
 @pytest.fixture(autouse=True)

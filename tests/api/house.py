@@ -67,7 +67,7 @@ class House:
         shown = self.bearer(role, tenant) | (headers or {})
         return self.http.request(method, f"{self.url}/api/v1{path}", headers=shown, **more)
 
-    def raw(self, sent: bytes, *, timeout: float = 20) -> bytes:
+    def raw(self, sent: bytes, *, timeout: float = 60) -> bytes:
         """Send bytes on a fresh connection; give all that comes back until it ends or falls silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout) as connection:
             connection.sendall(sent)
@@ -104,11 +104,11 @@ def serving(app: Any, settings: Settings) -> Iterator[Server]:
     thread = threading.Thread(target=loop.run_forever, name="test-api")
     thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(server.start(), loop).result(20)
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(120)
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(20)
-        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result(20)
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(120)
+        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result(120)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.databases.template import EMPTY
 
 if TYPE_CHECKING:
     from tests.databases.server import Server
@@ -65,6 +66,8 @@ def place(kind: str, tmp_path: Path) -> Iterator[str]:
 
 def _place(kind: str, folder: Path, *, empty: bool, file: str = "ledger.db") -> Iterator[str]:
     if kind == "sqlite":
+        if empty:
+            EMPTY.add(str(folder / file))
         yield f"sqlite:///{folder / file}"
         return
     name = postgres().database(empty=empty)

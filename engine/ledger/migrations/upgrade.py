@@ -1,6 +1,7 @@
 """Brings a database to this version's schema, programmatically: no alembic.ini, no working directory."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from alembic.config import Config
@@ -22,12 +23,15 @@ def silent(_revision: str, _sentence: str, _number: int, _total: int) -> None:
     """Tell nobody."""
 
 
+@cache
 def tree() -> ScriptDirectory:
-    """Give the packaged revisions."""
+    """Give the packaged revisions, read once: they are most of what opening a ledger costs that is set up already."""
     config = Config()
     # The path may hold a percent sign, which Alembic's configuration would interpolate.
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
-    return ScriptDirectory.from_config(config)
+    scripts = ScriptDirectory.from_config(config)
+    scripts.get_current_head()  # reads the files, which threads that open ledgers side by side need not do each
+    return scripts
 
 
 def current(connection: Connection) -> str | None:

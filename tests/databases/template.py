@@ -1,0 +1,51 @@
+"""SQLite ledgers that tests make begin as copies of one that is set up, as those on the server do.
+
+The migrations are most of what a small test would cost. What tests them takes an ``empty_url``; commands run as processes of their
+own migrate, too.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from lodger.engine.ledger.database import Database
+
+#: Files that begin empty all the same.
+EMPTY: set[str] = set()
+
+
+@contextmanager
+def copied_ledgers(folder: Path) -> Iterator[None]:
+    """For the block, a ledger on a SQLite file that is not there yet begins as a copy; the template is made when first needed."""
+    opened, template = Database._opened, folder / "template.db"
+
+    def prepared(database: Database) -> Engine:
+        place = Path(str(database.url.database))
+        if place != template and str(place) not in EMPTY and not os.path.lexists(place) and place.parent.is_dir():
+            if not template.exists():
+                Database(f"sqlite:///{template}").close()
+            with suppress(
+                OSError
+            ):  # no room, no right, somebody was first: the real thing says so, or takes what is there
+                _copy(template, place)
+        return opened(database)
+
+    Database._opened = prepared  # type: ignore[method-assign]  # that is the idea
+    try:
+        yield
+    finally:
+        Database._opened = opened  # type: ignore[method-assign]  # as it was
+
+
+def _copy(template: Path, place: Path) -> None:
+    """All at once: who looks meanwhile finds nothing, or the whole."""
+    part = place.with_name(f".{place.name}-{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        shutil.copyfile(template, part)
+        os.link(part, place)
+    finally:
+        part.unlink(missing_ok=True)
