@@ -57,6 +57,19 @@ class Settings(BaseSettings):
         description="address of the PostgreSQL database itself where LODGER_DATABASE is a pooler's, through which no node hears "
         "what others changed; off: nodes only look, every poll_s",
     )
+    database_patience_s: float = Field(
+        default=60.0,
+        gt=0,
+        le=3600,
+        description="a PostgreSQL connection on which an answer is owed and nothing comes for so long is given up; a node that "
+        "has lost its lease waits no longer than a lease",
+    )
+    start_patience_s: float = Field(
+        default=30.0,
+        ge=0,
+        le=3600,
+        description="how long `lodger up` tries to reach a database server that is not there yet, before it ends and says so",
+    )
     missed_after_s: float = Field(
         default=10.0, ge=0, le=86_400, description="a slot is missed when its tick comes so long after it"
     )

@@ -112,7 +112,9 @@ class Engine:
             Unavailable: the file is no database, may not be written, is of a later Lodger.
         """
         injected, clock, settings = clock is not None, clock or SystemClock(), settings or Settings()
-        database = Database(str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress)
+        database = Database(
+            str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress, patience_s=settings.database_patience_s
+        )  # fmt: skip
         ids = ids or Identities(clock.now_us)
         of_server = database.dialect == "postgresql" and not injected
         return cls(

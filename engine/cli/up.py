@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from lodger.engine import sync
+    from lodger.engine.errors import Unavailable
     from lodger.engine.events import Event
     from lodger.engine.facade import Engine
 
 #: Kinds of events worth a line; a tick that found nothing is not.
 TOLD = {"skipped", "finished", "lost", "rescued", "node_lost", "lease_lost", "retimed", "fault"}
 ROLES = ("all", "node", "api")
+#: First and longest wait before a database that cannot be reached yet is tried again, seconds.
+BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
 
 
 def up(
@@ -112,9 +115,38 @@ class Serving:
         self._settings = settings
         self._with_parent = with_parent
         self._as_json = as_json
+        self._up = False
 
     async def run(self) -> None:
-        """Serve until told to stop."""
+        """Serve until told to stop. A database that cannot be reached yet is waited for, as long as the settings say.
+
+        Raises:
+            Unavailable: it came too late, or cannot be used.
+        """
+        from lodger.engine.clock import SystemClock
+        from lodger.engine.errors import Unavailable
+
+        clock, backoff_s = SystemClock(), BACKOFF_S
+        end_s = clock.elapsed_s() + self._settings.start_patience_s
+        while True:
+            try:
+                return await self._serve()
+            except Unavailable as error:
+                left_s = end_s - clock.elapsed_s()
+                # What is up does not end because its database does: its services wait by themselves, each in its way.
+                if self._up or error.code != "database_unreachable" or left_s <= 0:
+                    raise
+                self._waits(error, left_s)
+                await clock.sleep(min(backoff_s, left_s))
+                backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
+
+    def _waits(self, error: "Unavailable", left_s: float) -> None:
+        if self._as_json:
+            write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": round(left_s, 3)})
+            sys.stdout.flush()
+        self.say(f"{error.what} ({error.why}); it is tried for {left_s:.0f} s more")
+
+    async def _serve(self) -> None:
         import asyncio
         import signal
         from contextlib import AsyncExitStack
@@ -146,6 +178,7 @@ class Serving:
             if self._role != "api":
                 node = await self._node(stack, engine)
                 self.say(f"node {node} is up on {shown(self._settings.database)}; Ctrl-C stops it")
+            self._up = True
             await told.wait()
             if not self._with_parent:
                 self.say("stopping: nothing more is claimed, running attempts end")

@@ -13,11 +13,14 @@ from lodger.engine.data.dataset import TableDataset
 from lodger.engine.data.numbers import Writable, taken
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.stored import SQLITE
+from lodger.engine.ledger.patience import Line
 
 T = TypeVar("T")
 
 #: A statement that takes longer is given up: a filter no index helps with may not hold a thread.
 STATEMENT_S = 5.0
+#: How long after that a server may be silent.
+SILENCE_S = 10.0
 _STEPS = 20_000
 #: SQLSTATE of a statement that its time limit ended (PostgreSQL, Appendix A).
 _QUERY_CANCELED = "57014"
@@ -47,7 +50,9 @@ class ThreadReads:
         self._database = database
         self._elapsed_s = elapsed_s
         self._statement_s = statement_s
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="lodger-read")
+        # A server that says nothing after its own limit has passed says nothing any more.
+        line = Line(statement_s + SILENCE_S)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="lodger-read", initializer=line.adopt)
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
         """Give what ``work`` answers.

@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from lodger.engine.errors import InputError, Unavailable
-from lodger.engine.ledger import postgres
+from lodger.engine.ledger import patience, postgres
 from lodger.engine.ledger.hints import Hints
 from lodger.engine.ledger.migrations.upgrade import Progress, silent, upgrade
 from lodger.engine.ledger.witness import Witness
@@ -37,6 +37,7 @@ class Database:
         url: ``sqlite:///path``, ``postgresql://…`` or a plain path of a SQLite file; ``:memory:`` is refused
             because a second connection would see another database.
         synchronous: see :data:`SYNCHRONOUS`; SQLite only.
+        patience_s: how long a server may be silent while it owes an answer; PostgreSQL only.
         progress: told about each migration.
 
     Raises:
@@ -45,19 +46,27 @@ class Database:
         InputError: database_url.
     """
 
-    def __init__(self, url: str, *, synchronous: str = "FULL", progress: Progress = silent) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        synchronous: str = "FULL",
+        progress: Progress = silent,
+        patience_s: float = patience.PATIENCE_S,
+    ) -> None:
         self.url = _parsed(url)
         self._synchronous = synchronous
         self.hints = Hints()
         sqlite = self.url.get_backend_name() == "sqlite"
         self._writer: AbstractContextManager[object] = threading.Lock() if sqlite else nullcontext()
         self._reading: dict[str, Any] = _READ if sqlite else postgres.READ
-        self.engine = self._opened() if sqlite else postgres.opened(self.url)
+        self.engine = self._opened() if sqlite else postgres.opened(self.url, patience_s)
         try:
             with self.write() as connection:
                 if not sqlite:
                     postgres.prepare_upgrade(connection)
-                upgrade(connection, progress)
+                with patience.waiting(patience.UPGRADE_S):
+                    upgrade(connection, progress)
         except BaseException:
             self.close()
             raise

@@ -11,6 +11,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.errors import Unavailable
+from lodger.engine.ledger.patience import PATIENCE_S
 
 DRIVER = "postgresql+psycopg"
 #: A snapshot that all statements of a question share; it never waits and nothing can be written in it.
@@ -20,7 +21,8 @@ LOCK_TIMEOUT_MS = 10_000
 _CONNECT: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "lodger",
-    # A server whose machine or network is gone is noticed within half a minute, not after the kernel's two hours.
+    # A server whose machine or network is gone is noticed within half a minute, not after the kernel's two hours. What these
+    # cannot see, a silence in which everything sent is still acknowledged, is :mod:`lodger.engine.ledger.answering`'s to end.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -42,23 +44,38 @@ _SESSION = "; ".join((
 _UPGRADE_LOCK = int.from_bytes(b"lodger")
 
 
-def opened(url: URL) -> Engine:
-    """Give a pool of connections; none is made yet."""
+def opened(url: URL, patience_s: float = PATIENCE_S) -> Engine:
+    """Give a pool of connections; none is made yet.
+
+    Args:
+        patience_s: how long the server may be silent while it owes an answer.
+    """
     given = {name: value for name, value in _CONNECT.items() if name not in url.query}
     # A connection that died while it lay in the pool (a restart of the server) is replaced before it is used.
     engine = create_engine(url, connect_args=given, pool_size=8, max_overflow=24, pool_pre_ping=True,
                            isolation_level="READ COMMITTED")  # fmt: skip
     event.listen(engine, "begin", _begin)
+
+    def connected(_dialect: object, _record: object, args: Any, given: Any) -> Any:  # noqa: ANN401 - a driver's
+        return _answering(patience_s, *args, **given)
+
+    event.listen(engine, "do_connect", connected)
     return engine
 
 
-def alone(url: URL | str) -> Any:  # noqa: ANN401 - a driver's connection
-    """Give a connection of the driver's that belongs to no pool and commits each statement by itself."""
-    import psycopg
+def _answering(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - a driver's connection
+    from lodger.engine.ledger.answering import Answering  # the driver is an extra
 
+    connection = Answering.connect(*args, **given)
+    connection.patience_s = patience_s
+    return connection
+
+
+def alone(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - a driver's connection
+    """Give a connection of the driver's that belongs to no pool and commits each statement by itself."""
     url = make_url(url).set(drivername=DRIVER)
     args, given = url.get_dialect()().create_connect_args(url)
-    return psycopg.connect(*args, **(_CONNECT | dict(given)), autocommit=True)
+    return _answering(patience_s, *args, **(_CONNECT | dict(given)), autocommit=True)
 
 
 def _begin(connection: Connection) -> None:
@@ -104,7 +121,7 @@ def _is_connecting(error: DBAPIError) -> bool:
 
 
 _GONE = ("database_unreachable", "the database server cannot be reached",
-         "start it, or look at the network; the engine goes on by itself")  # fmt: skip
+         "start it, or look at the network; nodes that are up go on by themselves when it answers again")  # fmt: skip
 _REFUSED = ("database_refused", "the database server lets nobody in under this name",
             "check user, password, database name and pg_hba.conf; then open again")  # fmt: skip
 _BUSY = ("database_busy", "another transaction kept a lock too long",

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 #: How soon a lost connection is tried again at first, and at most, seconds.
 AGAIN_S, AGAIN_MOST_S = 0.5, 30.0
+#: How often a connection is asked whether it is still there, seconds. Nobody sends anything on it otherwise, so that nothing but
+#: a question can tell a network that swallows all from a quiet hour. It is given up when the next is due and none has come.
+PROBE_S = 10.0
 #: What ``listen_url`` says when nobody shall listen.
 OFF = "off"
 _log = logging.getLogger("lodger.node")
@@ -38,13 +41,15 @@ class Listener(Service):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lodger-listener")
         self._later: asyncio.TimerHandle | None = None
         self._again_s = AGAIN_S
+        self._asked, self._due_s = False, 0.0
+        self._probe_s = min(PROBE_S, node.settings.database_patience_s)
         #: Set while it listens; tests wait for it.
         self.listening = asyncio.Event()
 
     async def round(self) -> float:
-        """Connect when there is no connection; otherwise there is nothing to do."""
-        if self._connection is not None:
-            return 60.0
+        """Connect when there is no connection; otherwise ask whether it is still there."""
+        if self._connection is not None and (left := self._probed()) is not None:
+            return left
         try:
             self._connection = await self._connecting()
         except Exception as error:  # noqa: BLE001 - whatever keeps it from listening, the node goes on by looking
@@ -58,7 +63,25 @@ class Listener(Service):
         self.listening.set()
         # Something may have been changed while nobody listened.
         self._node.look()
-        return 60.0
+        self._asked, self._due_s = False, self.clock.elapsed_s() + self._probe_s
+        return self._probe_s
+
+    def _probed(self) -> float | None:
+        """Ask when it is time; give how long that has time, or None when the last question was never answered."""
+        if (left := self._due_s - self.clock.elapsed_s()) > 0:
+            return left
+        with contextlib.suppress(Exception):  # a connection that takes no question is as good as none
+            if not self._asked:
+                # To listen once more changes nothing for who listens, and mends it for who does not.
+                self._connection.pgconn.send_query(f"LISTEN {CHANNEL}".encode())
+                self._connection.pgconn.flush()
+                self._asked, self._due_s = True, self.clock.elapsed_s() + self._probe_s
+                return self._probe_s
+        _log.warning(
+            "listener: no answer for %g s; looking every %g s goes on", self._probe_s, self._node.settings.poll_s
+        )
+        self._close()
+        return None
 
     async def stop(self) -> None:
         """End the loop and the connection."""
@@ -77,7 +100,8 @@ class Listener(Service):
     def _connected(self) -> Any:  # noqa: ANN401 - a driver's connection
         from lodger.engine.ledger import postgres
 
-        connection = postgres.alone(self._node.settings.listen_url or self._node.books.database.url)
+        settings = self._node.settings
+        connection = postgres.alone(settings.listen_url or self._node.books.database.url, settings.database_patience_s)
         try:
             connection.execute(f"LISTEN {CHANNEL}")
         except BaseException:
@@ -88,9 +112,14 @@ class Listener(Service):
     def _readable(self) -> None:
         heard = False
         try:
-            self._connection.pgconn.consume_input()
-            while self._connection.pgconn.notifies() is not None:
+            line = self._connection.pgconn
+            line.consume_input()
+            while line.notifies() is not None:
                 heard = True
+            if self._asked and not line.is_busy():
+                while line.get_result() is not None:
+                    pass
+                self._asked = False
         except Exception:  # noqa: BLE001 - the server is gone, or the network; the next round connects anew
             self._close()
             self.nudge()

@@ -123,7 +123,7 @@ class Node:
     async def prepare(self) -> None:
         """Make everything ready and register; nothing is looked for yet."""
         self._started = True
-        self.pen = Pen(self.books.database)
+        self.pen = Pen(self.books.database, self.settings.database_patience_s)
         self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
         self.finisher, self.remains, self.monitor = Finisher(self), Remains(self), Monitor(self)
         self._services: list[Service] = [
@@ -177,6 +177,7 @@ class Node:
             )
         )  # fmt: skip
         self.renewed_s = begun
+        self.pen.line.patience_s = self.settings.database_patience_s
         await self.compare_clocks()
 
     def labels(self) -> frozenset[str]:
@@ -208,6 +209,8 @@ class Node:
     def lose_lease(self, why: str) -> None:
         """Stop being a node until registered anew: its workers die, what they did is dropped."""
         self.lease = None
+        # What was asked under it is worth nothing any more: whoever still waits for an answer hangs up and begins anew.
+        self.pen.line.patience_s = min(self.settings.lease_s, self.settings.database_patience_s)
         self.dispatcher.kill()
         self.engine.meters.count("lodger_leases_lost_total")
         self.tell("lease_lost", reason=why)

@@ -8,17 +8,23 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection
 
 from lodger.engine.ledger.database import Database
+from lodger.engine.ledger.patience import PATIENCE_S, Line
 
 T = TypeVar("T")
 
 
 class Pen:
-    """One writer thread, because SQLite has one writer; reads never wait behind a write."""
+    """One writer thread, because SQLite has one writer; reads never wait behind a write.
 
-    def __init__(self, database: Database) -> None:
+    Attributes:
+        line: how long a server may keep either thread waiting.
+    """
+
+    def __init__(self, database: Database, patience_s: float = PATIENCE_S) -> None:
         self._database = database
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer")
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader")
+        self.line = Line(patience_s)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer", initializer=self.line.adopt)
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=self.line.adopt)
         self._witness = database.witness()
         self._stood: dict[object, tuple[int, object]] = {}
 

@@ -1,7 +1,7 @@
 """One real engine process: ``python engine_process.py PATH NAME MODE``; tells on stdout what it does, ends on SIGTERM.
 
 MODE ``work`` answers every claim, ``race`` too with a lease of a minute;
-``hang`` never answers, ``hold`` when it is sent SIGUSR1, and tells how it lost what it held.
+``hang`` never answers, ``hold`` what it is given until it is sent SIGUSR1, and tells how it lost what it held.
 Every applied journal leaves a row in ``effects_seen``, which
 has no unique key: an effect that happens twice is seen.
 """
@@ -30,6 +30,14 @@ SETTINGS = Settings(
 )
 
 
+#: In a race no lease is to be lost: a disk that stalls for a second would turn it into a test of something else.
+OTHERWISE: dict[str, dict[str, float]] = {
+    "race": {"lease_s": 60.0},
+    "keep": {"database_patience_s": 1.0},
+    "hold": {"database_patience_s": 600.0},
+}
+
+
 class Worker:
     def __init__(self, mode: str) -> None:
         self.mode = mode
@@ -43,15 +51,24 @@ class Worker:
 
     async def execute(self, claim: Claim) -> Finished:
         if self.mode == "hang":
-            sys.stdout.write(f"hanging {claim.action_id}\n")
-            sys.stdout.flush()
+            tell(f"hanging {claim.action_id}")
             await asyncio.get_running_loop().create_future()
-        if self.mode == "hold":
-            sys.stdout.write(f"holding {claim.action_id}\n")
-            sys.stdout.flush()
+        if self.mode == "hold" or (self.mode == "keep" and claim.schedule_id is None):
+            self.let_go.clear()
+            tell(f"holding {claim.action_id}")
             await self.let_go.wait()
         await asyncio.sleep(0)
         return Finished(Outcome.OK, result="1", journal=claim.action_id)
+
+
+def tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+async def once(told: asyncio.Event) -> None:
+    await told.wait()
+    told.clear()
 
 
 def seen(connection: Connection, claim: Claim, finished: Finished) -> None:
@@ -61,21 +78,27 @@ def seen(connection: Connection, claim: Claim, finished: Finished) -> None:
 async def main(path: str, mode: str) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    # In a race no lease is to be lost: a disk that stalls for a second would turn it into a test of something else.
-    settings = SETTINGS.model_copy(update={"lease_s": 60.0}) if mode == "race" else SETTINGS
+    settings = SETTINGS.model_copy(update=OTHERWISE.get(mode, {}))
     worker = Worker(mode)
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, worker.let_go.set)
 
     def told(event: Event) -> None:
-        if mode == "hold" and event.kind in {"lost", "lease_lost"}:
-            sys.stdout.write(f"{event.kind}\n")
-            sys.stdout.flush()
+        if mode in {"hold", "keep"} and event.kind in {"lost", "lease_lost"}:
+            tell(event.kind)
 
-    async with Engine.open(path, settings=settings) as engine, engine.node(worker, NAME, apply_effects=seen):
+    async with Engine.open(path, settings=settings) as engine:
         engine.on_event(told)
-        sys.stdout.write("up\n")
-        sys.stdout.flush()
-        await ended.wait()
+        if mode == "relief":
+            tell("up")
+            while True:
+                await once(worker.let_go)
+                async with engine.node(worker, NAME, apply_effects=seen):
+                    tell("on")
+                    await once(worker.let_go)
+                tell("off")
+        async with engine.node(worker, NAME, apply_effects=seen):
+            tell("up")
+            await ended.wait()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
-Start = Callable[[str, str], subprocess.Popen[str]]
+Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def furnish(engine: Engine) -> None:
 def start(url: str) -> Iterator[Start]:
     begun: list[subprocess.Popen[str]] = []
 
-    def begin(name: str, mode: str = "work") -> subprocess.Popen[str]:
+    def begin(name: str, mode: str = "work", through: str | None = None) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.engine_process", url, name, mode],
+            [sys.executable, "-m", "tests.chaos.engine_process", through or url, name, mode],
             stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT / '.dev'}:{ROOT}"},
         )  # fmt: skip
         begun.append(process)

@@ -134,6 +134,11 @@ class Server:
             os.kill(int(chance.choice(below)), signal.SIGKILL)
         return True
 
+    @property
+    def socket(self) -> str:
+        """The Unix socket at which it answers."""
+        return str(self._folder / ".s.PGSQL.5432")
+
     def conninfo(self, name: str, user: str = "postgres") -> str:
         """Give what psycopg connects with."""
         return f"host={self._folder} dbname={name} user={user}"

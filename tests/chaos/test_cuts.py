@@ -1,0 +1,156 @@
+"""The network between a node and the database is cut, falls silent, loses answers: no slot is lost, nothing happens twice.
+
+``cut`` reaches the server through a relay; ``relief`` stands in for it. What ``cut`` has run when it was cut off is run by
+``relief``, and the end that ``cut`` knows of is never written.
+"""
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from sqlalchemy import text
+from tests.chaos import test_processes as processes
+from tests.chaos.test_processes import Start, audit, counts, states, until
+from tests.databases.fixtures import absent, postgres
+from tests.databases.relay import Relay
+from tests.databases.server import Server
+
+from lodger.engine.ledger.hints import CHANNEL
+from lodger.engine.sync import Engine
+
+engine, start = processes.engine, processes.start
+pytestmark = pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on PostgreSQL: {absent()}")
+#: What only the transaction says that writes the end of an attempt.
+EFFECT = b"INSERT INTO effects_seen"
+
+
+@pytest.fixture(scope="session")
+def server() -> Server:
+    return postgres()
+
+
+@pytest.fixture
+def name(server: Server) -> Iterator[str]:
+    made = server.database()
+    yield made
+    server.drop(made)
+
+
+@pytest.fixture
+def url(server: Server, name: str) -> str:
+    return server.url(name)
+
+
+@pytest.fixture
+def relay(server: Server) -> Iterator[Relay]:
+    made = Relay(server)
+    yield made
+    made.close()
+
+
+def hears(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, "it ended"
+    return line.strip()
+
+
+def did(engine: Engine) -> dict[str, int]:
+    return counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name")
+
+
+def alive(engine: Engine) -> bool:
+    return counts(engine, "SELECT state, count(*) FROM lodger_nodes WHERE name = 'cut' GROUP BY state") == {"alive": 1}
+
+
+def listens(engine: Engine, since: object) -> bool:
+    """Whether ``cut`` has a connection on which it has asked to be told, since then."""
+    asked = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'cut' AND query LIKE :it AND state_change > :at"
+    )
+    with engine.books.database.read() as connection:
+        return bool(connection.scalar(asked, {"it": f"LISTEN {CHANNEL}%", "at": since}))
+
+
+def contiguous(engine: Engine, schedule: str) -> bool:
+    slots = sorted(each.slot for each in engine.actions.list("acme", schedule, limit=10_000) if each.slot)
+    return [after - before for before, after in pairwise(slots)] == [timedelta(seconds=1)] * (len(slots) - 1)
+
+
+@pytest.mark.timeout(300)
+def test_a_node_that_is_cut_off_is_stood_in_for_and_comes_back(
+    engine: Engine, start: Start, relay: Relay, name: str
+) -> None:
+    made = engine.schedules.create("acme", "s", script="job", rules="every 1s", overlap="allow", missed="all")
+    cut = start("cut", "keep", relay.url(name, application_name="cut"))
+    relief = start("relief", "relief")
+    for ways, old in ((None, "pass"), ((), "forget"), (("up",), "pass"), (("down",), "reset")):
+        asked = engine.run_in("acme", "job", 0)
+        while hears(cut) != f"holding {asked.id}":
+            continue
+        relief.send_signal(signal.SIGUSR1)
+        assert hears(relief) == "on"
+        if ways is None:
+            relay.cut()
+        else:
+            relay.silence(*ways)
+        # It ends well, and nobody hears of it.
+        cut.send_signal(signal.SIGUSR1)
+        while hears(cut) != "lease_lost":
+            continue
+        until(lambda asked=asked: engine.actions.get(asked.id).state == "done", 60)  # type: ignore[misc]  # bound now
+        with engine.books.database.read() as connection:
+            who = connection.scalar(text("SELECT name FROM effects_seen WHERE id = :id"), {"id": asked.id})
+            healed = connection.scalar(text("SELECT clock_timestamp()"))
+        assert who == "relief", f"while it was {ways or 'cut'}, it has written what it had lost"
+        relay.heal(old)
+        until(lambda: alive(engine), 60)
+        relief.send_signal(signal.SIGUSR1)
+        assert hears(relief) == "off"
+        before = did(engine).get("cut", 0)
+        until(lambda before=before: did(engine).get("cut", 0) > before, 60)  # type: ignore[misc]  # bound now
+        until(lambda healed=healed: listens(engine, healed), 60)  # type: ignore[misc]  # bound now
+    engine.schedules.pause("acme", made.name)
+    until(lambda: set(states(engine)) == {"done"}, 60)
+    audit(engine, states(engine)["done"])
+    assert contiguous(engine, made.id)
+
+
+def test_what_is_lost_on_the_way_is_settled_by_the_ledger_and_a_slow_way_loses_nothing(
+    engine: Engine, start: Start, relay: Relay, name: str
+) -> None:
+    start("cut", "race", relay.url(name))
+    for number, loses in enumerate((relay.lose_answer, relay.lose_commit, relay.lose_answer), 1):
+        loses(EFFECT)
+        for _ in range(5):
+            engine.run_in("acme", "job", 0)
+        until(lambda number=number: states(engine) == {"done": 5 * number}, 60)  # type: ignore[misc]  # bound now
+        assert relay.lost.is_set()
+        relay.lost.clear()
+    relay.slow(0.02)
+    for _ in range(5):
+        engine.run_in("acme", "job", 0)
+    until(lambda: states(engine) == {"done": 20}, 60)
+    audit(engine, 20)
+    assert did(engine) == {"cut": 20}
+
+
+def test_a_node_that_falls_silent_in_the_middle_of_a_commit_keeps_nobody_from_its_work(
+    engine: Engine, start: Start, relay: Relay, name: str
+) -> None:
+    """Its transaction stays open at the server, with its locks; and that it has lost its lease is why it stops waiting."""
+    cut = start("cut", "hold", relay.url(name))
+    asked = engine.run_in("acme", "job", 0)
+    assert hears(cut) == f"holding {asked.id}"
+    relay.silence_after(EFFECT)
+    cut.send_signal(signal.SIGUSR1)
+    assert relay.held.wait(60)
+    start("relief")
+    until(lambda: states(engine) == {"done": 1}, 60)
+    assert did(engine) == {"relief": 1}
+    relay.heal("forget")
+    until(lambda: alive(engine), 60)
+    audit(engine, 1)

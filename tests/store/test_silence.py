@@ -1,0 +1,142 @@
+"""A network that is cut, or that takes everything and answers nothing: whoever waits for the server is told in time."""
+
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as first
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from tests.databases.fixtures import postgres
+from tests.databases.relay import Relay
+from tests.databases.server import Server
+
+from lodger.engine.errors import Unavailable
+from lodger.engine.ledger import patience
+from lodger.engine.ledger import postgres as of_postgres
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine
+
+#: Of who waits for an answer that never comes; everything else in a test has all the time there is.
+PATIENCE_S = 0.3
+
+
+@pytest.fixture(scope="session")
+def server() -> Server:
+    return postgres()
+
+
+@pytest.fixture
+def relay(server: Server) -> Iterator[Relay]:
+    made = Relay(server)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def name(server: Server) -> Iterator[str]:
+    made = server.database()
+    yield made
+    server.drop(made)
+
+
+@pytest.fixture
+def engine(relay: Relay, name: str) -> Iterator[Engine]:
+    with Engine.open(relay.url(name)) as engine:
+        engine.tenants.create("acme")
+        yield engine
+
+
+def asked(engine: Engine) -> list[str]:
+    return [each.id for each in engine.tenants.list()]
+
+
+@pytest.mark.parametrize("ways", [("up", "down"), ("down",)], ids=["both", "answers"])
+def test_whoever_waits_in_a_silent_network_is_told_and_goes_on_when_it_speaks(
+    relay: Relay, engine: Engine, ways: tuple[str, ...]
+) -> None:
+    relay.silence(*ways)
+    # First a connection of the pool, and then a new one, are tried.
+    with pytest.raises(Unavailable) as told, patience.waiting(PATIENCE_S):
+        asked(engine)
+    assert told.value.code == "database_unreachable"
+    relay.heal()
+    assert asked(engine) == ["acme"]
+
+
+def test_a_network_that_is_cut_is_told_and_goes_on_when_it_is_whole(relay: Relay, engine: Engine) -> None:
+    relay.cut()
+    with pytest.raises(Unavailable) as told:
+        asked(engine)
+    assert told.value.code == "database_unreachable"
+    relay.heal()
+    assert asked(engine) == ["acme"]
+
+
+def test_without_patience_that_ends_a_silent_network_holds_its_thread_for_ever(relay: Relay, name: str) -> None:
+    """The wall taken away: the same question on the driver's own connection, asked before, still waits when ours was told."""
+    bare, ours = psycopg.connect(relay.url(name)), of_postgres.alone(relay.url(name), PATIENCE_S)
+    relay.silence()
+    with ThreadPoolExecutor(2) as threads:
+        hangs = threads.submit(bare.execute, "SELECT 1")
+        told: Any = threads.submit(ours.execute, "SELECT 1")
+        assert first([hangs, told], 20, "FIRST_COMPLETED").done == {told}
+        assert "no answer" in str(told.exception())
+        assert ours.closed
+        assert not hangs.done()
+        relay.heal()
+        assert hangs.result(20).fetchone() == (1,)
+    bare.close()
+
+
+def test_a_threads_own_patience_stands_above_the_connections(relay: Relay, name: str) -> None:
+    with of_postgres.alone(relay.url(name), 0.2) as connection, patience.waiting(60.0):
+        connection.execute("SELECT pg_sleep(0.5)")
+
+
+def test_a_network_that_swallows_everything_is_the_kernels_to_notice(relay: Relay, engine: Engine) -> None:
+    """Where nothing is acknowledged any more, which loopback cannot show, these end the wait."""
+    with engine.books.database.read() as connection:
+        raw: Any = connection.connection.driver_connection
+        with socket.socket(fileno=raw.fileno()) as wire:
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
+            assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 10
+            wire.detach()
+
+
+@pytest.mark.parametrize("arrives", [True, False], ids=["arrives", "is lost"])
+def test_a_commit_without_its_answer_is_told_and_the_ledger_knows(relay: Relay, engine: Engine, arrives: bool) -> None:
+    (relay.lose_answer if arrives else relay.lose_commit)(b"lodger_tenants")
+    with pytest.raises(Unavailable) as told:
+        engine.tenants.create("second")
+    assert told.value.code == "database_unreachable"
+    assert relay.lost.is_set()
+    assert asked(engine) == (["acme", "second"] if arrives else ["acme"])
+
+
+def test_what_a_slow_network_is_asked_is_answered(relay: Relay, engine: Engine) -> None:
+    relay.slow(0.05)
+    engine.tenants.create("second")
+    assert asked(engine) == ["acme", "second"]
+
+
+def test_the_patience_is_a_setting(relay: Relay, name: str) -> None:
+    with (
+        Engine.open(relay.url(name), settings=Settings(database_patience_s=7)) as engine,
+        engine.books.database.read() as connection,
+    ):
+        raw: Any = connection.connection.driver_connection
+        assert raw.patience_s == 7
+
+
+def test_a_statement_that_is_given_up_takes_its_transaction_with_it(relay: Relay, engine: Engine) -> None:
+    relay.silence_after(b"UPDATE lodger_tenants SET state = 'x'")
+    with pytest.raises(Unavailable) as told, engine.books.database.write() as connection, patience.waiting(PATIENCE_S):
+        connection.execute(sa.text("UPDATE lodger_tenants SET state = 'x'"))
+    assert "no answer" in str(told.value.why)
+    assert relay.held.is_set()
+    relay.heal()
+    assert engine.tenants.get("acme").state == "active"
