@@ -4,11 +4,15 @@ import asyncio
 import gc
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.databases.template import copied_ledgers
+
+#: What a test has told to end may still be ending: the kernel and other threads need their turn on a busy machine.
+PATIENCE_S = 10
 
 
 def _descriptors() -> dict[str, str]:
@@ -55,7 +59,9 @@ def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if _left(descriptors, children, threads):
         gc.collect()  # only what reference cycles keep alive gets a second look: collecting after each test cost half the suite
-    left = _left(descriptors, children, threads)
+    patience = time.monotonic() + PATIENCE_S
+    while (left := _left(descriptors, children, threads)) and time.monotonic() < patience:
+        time.sleep(0.01)
     assert not left, f"left behind: {left}"
     with pytest.raises(RuntimeError):
         asyncio.get_running_loop()
