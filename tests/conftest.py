@@ -10,9 +10,18 @@ from pathlib import Path
 
 import pytest
 from tests.databases.template import copied_ledgers
+from tests.longest_first import LONGEST_FIRST
 
 #: What a test has told to end may still be ending: the kernel and other threads need their turn on a busy machine.
 PATIENCE_S = 10
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first; the order within a file stays."""
+    here = Path(__file__).parent
+    place = {here / name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
 def _descriptors() -> dict[str, str]:

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.longest_first import LONGEST_FIRST
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("engine", "sandbox", "stdlib")
@@ -43,6 +44,10 @@ def test_every_folder_is_a_package() -> None:
     for name in PACKAGES:
         for path in (ROOT / name).rglob("*.py"):
             assert (path.parent / "__init__.py").exists(), f"{path.parent} has no __init__.py"
+
+
+def test_what_takes_longest_is_there() -> None:
+    assert [name for name in LONGEST_FIRST if not (ROOT / "tests" / name).exists()] == []
 
 
 def test_nothing_of_the_workplace() -> None:

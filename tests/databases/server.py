@@ -144,8 +144,8 @@ class Server:
         return f"host={self._folder} dbname={name} user={user}"
 
     def url(self, name: str, user: str = "postgres") -> str:
-        """Give what Lodger opens."""
-        return f"postgresql://{user}@/{name}?host={self._folder}"
+        """Give what Lodger opens; a busy machine may take a while to start a backend."""
+        return f"postgresql://{user}@/{name}?host={self._folder}&connect_timeout=60"
 
     def _execute(self, statement: str, *names: str) -> None:
         with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
