@@ -14,7 +14,6 @@ from lodger.engine.errors import InputError
 from lodger.engine.recurrence.clockwords import sentence
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
-from lodger.engine.recurrence.on_changes import OnChanges
 from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec
 from lodger.engine.recurrence.zones import zone
@@ -82,8 +81,7 @@ def _slots(rule: Recurrence, after: datetime, request: Mapping[str, Any]) -> lis
         if len(found) == count:
             break
         slot = step(slot)
-    # The slot of a rule without a clock is nobody's to wait for.
-    return [] if isinstance(rule, OnChanges) else found
+    return found
 
 
 def _counts(rule: Recurrence, after: datetime) -> dict[str, Any]:
@@ -115,13 +113,16 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
         raise _wrong("there is no after", "The question has no moment to start from.", 'Give "after" as an ISO time.')
     spec = RuleSpec(request["rule"], kind, request.get("dtstart"), tz)
     rule = parse_rule(spec, dst=dst, now=now or after)
-    slots = _slots(rule, after, request)
+    kind = kind or recognise(spec.text)
+    clocked = kind is not Kind.CHANGES
+    # The slot of a rule without a clock is nobody's to wait for.
+    slots = _slots(rule, after, request) if clocked else []
     reason = None if slots else rule.proves_never()
-    ends = rule.ends() and not isinstance(rule, OnChanges)
+    ends = rule.ends() and clocked
     last = rule.previous_before(_END, inclusive=True) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots]
     answer: dict[str, Any] = {
-        "kind": str(kind or recognise(spec.text)),
+        "kind": str(kind),
         "text": sentence(rule.text()),
         "next": shown,
         "never": reason is not None,

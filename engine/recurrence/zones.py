@@ -8,12 +8,14 @@ import re
 import struct
 from bisect import bisect_right
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, MAX_LOCAL, civil, year_start
 from lodger.engine.recurrence.errors import RuleInvalid
-from lodger.engine.recurrence.posix_tz import PosixRule, parse_posix
 from lodger.engine.recurrence.year_kinds import YEAR_OF, KindMasks
+
+if TYPE_CHECKING:
+    from lodger.engine.recurrence.posix_tz import PosixRule
 
 FAR = 1 << 62
 _CYCLE_S = CYCLE_DAYS * DAY_S
@@ -36,7 +38,7 @@ class Segment(NamedTuple):
 class Zone:
     """One zone's whole history and future."""
 
-    def __init__(self, key: str, starts: list[int], offsets: list[int], stored_to: int, tail: PosixRule | None) -> None:
+    def __init__(self, key: str, starts: list[int], offsets: list[int], stored_to: int, tail: "PosixRule | None") -> None:
         self.key = key
         self._starts = starts  # UTC seconds at which offsets[i + 1] begins
         self._offsets = offsets
@@ -206,7 +208,7 @@ class Zone:
 class _GapDays(KindMasks):
     """The day of every year on which the clocks jump ahead, and the seconds of that day which they skip."""
 
-    def __init__(self, tail: PosixRule) -> None:
+    def __init__(self, tail: "PosixRule") -> None:
         super().__init__()
         self._tail = tail
         begins = [self._gap(year) for year in YEAR_OF]
@@ -298,4 +300,9 @@ def _parse(key: str, data: bytes) -> Zone:
         if utoff[kind] != offsets[-1]:  # a change of name only is no transition here
             starts.append(instant)
             offsets.append(utoff[kind])
-    return Zone(key, starts, offsets, instants[-1] if times else 0, parse_posix(footer) if footer else None)
+    tail = None
+    if "," in footer:  # without one the clocks change no more
+        from lodger.engine.recurrence.posix_tz import parse_posix
+
+        tail = parse_posix(footer)
+    return Zone(key, starts, offsets, instants[-1] if times else 0, tail)

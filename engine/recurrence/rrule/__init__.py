@@ -1,20 +1,22 @@
 """RFC 5545 recurrence sets as wall-clock sequences that seek; it must never walk from DTSTART to answer."""
 
+from typing import TYPE_CHECKING
+
 from lodger.engine.recurrence.civil import instant_of
-from lodger.engine.recurrence.instants import Instants
-from lodger.engine.recurrence.mixed import Mixed
-from lodger.engine.recurrence.rrule.dateutil_input import from_dateutil
 from lodger.engine.recurrence.rrule.parser import Entry, parse_set
 from lodger.engine.recurrence.rrule.rule_set import SetSequence
-from lodger.engine.recurrence.rule import DstPolicy, Recurrence
+from lodger.engine.recurrence.rule import DstPolicy, Recurrence, RuleSpec
 from lodger.engine.recurrence.zoned import Zoned
+
+if TYPE_CHECKING:
+    from lodger.engine.recurrence.mixed import Mixed
 
 __all__ = ["from_dateutil", "parse"]
 
 
 def parse(
     text: str, *, dtstart: str | None = None, tz: str | None = None, dst: DstPolicy | None = None
-) -> Zoned | Mixed:
+) -> "Zoned | Mixed":
     """Read a recurrence set and put it under its zone.
 
     Args:
@@ -30,6 +32,9 @@ def parse(
     lasts = {entry.last for entry in rules.rules}
     if lasts <= {None} and not rules.also:
         return Zoned(SetSequence(rules), rules.zone, dst, without=rules.without)
+    from lodger.engine.recurrence.instants import Instants
+    from lodger.engine.recurrence.mixed import Mixed
+
     # A moment in UTC that the wall clock shows twice: it ends its own rule, and is one slot, on the pass that it names.
     whole = SetSequence(rules)
     default, asked = whole.default_dst(), dst or DstPolicy()
@@ -45,3 +50,18 @@ def parse(
     if also:
         parts.append(Instants(also))
     return Mixed(Zoned(whole, rules.zone, dst), parts)
+
+
+def from_dateutil(rule: object) -> RuleSpec:
+    """Read an ``rrule`` or ``rruleset`` object of python-dateutil into the text that has the same slots.
+
+    Local times are wall-clock times of the object's zone, as dateutil counts them; one that DST skips is read with the
+    offset before the gap.
+
+    Raises:
+        RuleInvalid: ``dateutil_unreadable`` for what has no text: BYEASTER, a zone without IANA name, rules of one
+            set in different zones, a rule that never fires because no value of a part exists.
+    """
+    from lodger.engine.recurrence.rrule.dateutil_input import from_dateutil as read
+
+    return read(rule)

@@ -3,19 +3,19 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.rrule.blocks import blocks_of
 from lodger.engine.recurrence.rrule.faults import fault
-from lodger.engine.recurrence.rrule.leftover import TooMany
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.parts import UNIT_S
-from lodger.engine.recurrence.rrule.relative import Taken, taken_by
-from lodger.engine.recurrence.rrule.remainder import Remainder
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
+
+if TYPE_CHECKING:
+    from lodger.engine.recurrence.rrule.relative import Taken
+    from lodger.engine.recurrence.rrule.remainder import Remainder
 
 
 class _Source(Protocol):
@@ -31,7 +31,7 @@ class SetSequence:
         RuleInvalid: ``exceptions_too_dense``.
     """
 
-    def __init__(self, rules: RuleSet, entries: Sequence[Entry] | None = None, taken: Sequence[Taken] = ()) -> None:
+    def __init__(self, rules: RuleSet, entries: Sequence[Entry] | None = None, taken: "Sequence[Taken]" = ()) -> None:
         """Read a set; ``taken`` is what its rules lack besides."""
         self.rules = rules
         self._entries, self._taken = entries, tuple(taken)
@@ -42,23 +42,13 @@ class SetSequence:
         self.excepted = tuple(each for each in excepted if each not in few)
         dates = set(rules.rdates)
         self._sources: list[_Source] = list(self.included)
+        #: Its rules after EXRULEs are taken away; nothing when there are none.
+        self.remainders: tuple[Remainder, ...] = ()
         if self.excepted or taken:
             dates |= {local for rule in self.included for local in rule.head}
             dates = {local for local in dates if not self._excepted(local)}
-            try:
-                shut = [*taken, *(each for rule in self.excepted for each in taken_by(rule))]
-                self._sources = [
-                    Remainder(blocks_of(rule), rule.base, rule.start, rule.until, shut)
-                    for rule in self.included
-                    if rule.base is not None
-                ]
-            except TooMany:
-                raise fault(
-                    "exceptions_too_dense",
-                    "what the EXRULEs leave of the rules cannot be said in few enough parts",
-                    0,
-                    fix="use fewer or simpler EXRULEs, or make them exclusions of the schedule",
-                ) from None
+            self.remainders = self._left()
+            self._sources = list(self.remainders)
         without = {(day * civil.DAY_S, day * civil.DAY_S + civil.DAY_S - 1) for day in rules.exdays}
         without |= {(local, local) for local in rules.exdates}
         without |= {(local, local) for rule in self.excepted for local in rule.head}
@@ -80,10 +70,27 @@ class SetSequence:
         bare = not (self.dates or self._firsts)
         self._sole = self._sources[0] if len(self._sources) == 1 and bare else None
 
-    @property
-    def remainders(self) -> tuple[Remainder, ...]:
-        """Its rules after EXRULEs are taken away; nothing when there are none."""
-        return tuple(each for each in self._sources if isinstance(each, Remainder))
+    def _left(self) -> "tuple[Remainder, ...]":
+        # Few rules have exceptions: the others read nothing of how they are taken away.
+        from lodger.engine.recurrence.rrule.blocks import blocks_of
+        from lodger.engine.recurrence.rrule.leftover import TooMany
+        from lodger.engine.recurrence.rrule.relative import taken_by
+        from lodger.engine.recurrence.rrule.remainder import Remainder
+
+        try:
+            shut = [*self._taken, *(each for rule in self.excepted for each in taken_by(rule))]
+            return tuple(
+                Remainder(blocks_of(rule), rule.base, rule.start, rule.until, shut)
+                for rule in self.included
+                if rule.base is not None
+            )
+        except TooMany:
+            raise fault(
+                "exceptions_too_dense",
+                "what the EXRULEs leave of the rules cannot be said in few enough parts",
+                0,
+                fix="use fewer or simpler EXRULEs, or make them exclusions of the schedule",
+            ) from None
 
     @property
     def has_exceptions(self) -> bool:
@@ -136,7 +143,7 @@ class SetSequence:
                 best = found
         return best
 
-    def without(self, taken: Sequence[Taken]) -> "SetSequence":
+    def without(self, taken: "Sequence[Taken]") -> "SetSequence":
         """The same set, its single dates aside, without some times of some days.
 
         Raises:

@@ -5,13 +5,11 @@ from bisect import bisect_left, bisect_right
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.clock_set import ClockSet, TimeList, Times, positions
 from lodger.engine.recurrence.rrule.clock_steps import ClockSteps, position_table
-from lodger.engine.recurrence.rrule.dateutil_reading import DateutilMasks, first_week
 from lodger.engine.recurrence.rrule.days import Days
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.rrule.phase import Months, Phase, WeekYears, Years
 from lodger.engine.recurrence.rrule.residues import Residues
 from lodger.engine.recurrence.rrule.set_positions import SetPositions, period_bounds
-from lodger.engine.recurrence.rrule.tally import last_member
 from lodger.engine.recurrence.rrule.text import rule_text
 from lodger.engine.recurrence.rrule.unit_times import UnitTimes
 from lodger.engine.recurrence.rrule.year_masks import YearMasks, week_year
@@ -60,19 +58,27 @@ class RuleSequence:
         self.base = self._build(filled)
         count = rule.count
         if rule.dateutil and rule.freq is Freq.WEEKLY and (rule.bysetpos or rule.byweekno):
+            from lodger.engine.recurrence.rrule.dateutil_reading import first_week
+
             week = first_week(filled, start)
             if week is not None:
                 members, self.start = week
                 self.head = tuple(each for each in members if each <= self.until)[:count]
                 count = None if count is None else count - len(self.head)
         if count is not None and self.base is not None:
+            from lodger.engine.recurrence.rrule.tally import last_member
+
             last = last_member(self.base, self.start, count) if count else self.start - 1
             if last is not None:
                 self.until = min(self.until, last)
 
     def _build(self, rule: Rule) -> UnitTimes | SetPositions | None:
         day = self.start // civil.DAY_S
-        masks: YearMasks = DateutilMasks(rule) if rule.dateutil and rule.byweekno else YearMasks(rule)
+        masks = YearMasks(rule)
+        if rule.dateutil and rule.byweekno:
+            from lodger.engine.recurrence.rrule.dateutil_reading import DateutilMasks
+
+            masks = DateutilMasks(rule)
         if masks.empty():
             self._why = "no day of the 400-year calendar cycle fulfils its day parts"
             return None
