@@ -47,11 +47,13 @@ class Apart:
     Attributes:
         ahead: days of one difference each.
         near: days of years that repeat on which one of the clocks changes.
+        near_once: days of single years on which one did.
         by_s: all differences there have been and will be.
     """
 
     ahead: tuple[Ahead, ...]
     near: KindMasks
+    near_once: InYears
     by_s: tuple[int, ...]
 
 
@@ -99,7 +101,9 @@ def _apart(here_key: str, there_key: str) -> Apart:
     cut = year_start(civil(max(here.repeats_from, there.repeats_from) // DAY_S)[0] + 2)
     long: list[Ahead] = []
     single: dict[int, list[tuple[int, int]]] = {}
-    for by_s, first, end in _calm(here, there, MIN_DAY, cut + 3):
+    calm = _calm(here, there, MIN_DAY, cut + 3)
+    between = [(end, min(first, cut)) for (_, _, end), (_, first, _) in pairwise(calm) if end < min(first, cut)]
+    for by_s, first, end in calm:
         end = min(end, cut)
         if end - first > _LONG_DAYS:
             long.append(
@@ -117,6 +121,7 @@ def _apart(here_key: str, there_key: str) -> Apart:
     return Apart(
         (*long, *ahead),
         Far(_All(), _Of(here, there, None)),
+        _in_years(between),
         tuple(sorted({each.by_s for each in (*long, *ahead)})),
     )
 

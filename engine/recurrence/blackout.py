@@ -12,6 +12,7 @@ from datetime import datetime
 from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL
 from lodger.engine.recurrence.closing import Clock, Closing, closing, leaves_of, on_clock
 from lodger.engine.recurrence.coverage import MOST_IN_A_ROW, few_in_a_row
+from lodger.engine.recurrence.drift import longest_row
 from lodger.engine.recurrence.every import Every
 from lodger.engine.recurrence.once import OnceLocal
 from lodger.engine.recurrence.parts import classes_of, dates_of, without
@@ -131,19 +132,29 @@ def freed(schedule: Union) -> tuple[Freed, ...]:
         known += windows
         if not all_of_them:
             lasting.append(window)
-    found: list[Freed] = []
-    for rule in schedule.rules:
-        for leaf in leaves_of(rule):
-            source, asked, doubts, clock = _source(leaf, lasting)
-            for window in asked:
-                if window.readings is None:
-                    window.readings = _readings(window)
-            closed = [(slot, slot) for slot in _dates(leaf) if any(window.covering(slot) for window in lasting)]
-            each = Freed(leaf, source, asked, Stretches(known + closed))
-            if not few_in_a_row(source, doubts, clock.zone) and not _walked(each):
-                raise Undecided
-            found.append(each)
-    return tuple(found)
+    for window in lasting:
+        if window.readings is None:
+            window.readings = _readings(window)
+    leaves = [leaf for rule in schedule.rules for leaf in leaves_of(rule)]
+    return tuple(_drifting(leaf, lasting, known) or _decided(leaf, lasting, known) for leaf in leaves)
+
+
+def _drifting(rule: Recurrence, windows: Sequence[Windows], known: Sequence[tuple[datetime, datetime]]) -> Freed | None:
+    """An interval that asks every exclusion, when its residues prove that few slots in a row are closed."""
+    if not isinstance(rule, Every) or not windows:
+        return None
+    row = longest_row(rule, windows)
+    return Freed(rule, rule, windows, Stretches(known)) if row is not None and row <= MOST_IN_A_ROW else None
+
+
+def _decided(rule: Recurrence, windows: Sequence[Windows], known: Sequence[tuple[datetime, datetime]]) -> Freed:
+    """A rule without what is surely closed, when it is proved that what it has to ask besides ends soon."""
+    source, asked, doubts, clock = _source(rule, windows)
+    closed = [(slot, slot) for slot in _dates(rule) if any(window.covering(slot) for window in windows)]
+    each = Freed(rule, source, asked, Stretches([*known, *closed]))
+    if not few_in_a_row(source, doubts, clock.zone) and not _walked(each):
+        raise Undecided
+    return each
 
 
 def _dates(rule: Recurrence) -> list[datetime]:

@@ -14,14 +14,14 @@ from lodger.engine.recurrence.apart import apart
 from lodger.engine.recurrence.civil import CYCLE_DAYS, DAY_S, MAX_LOCAL, MIN_LOCAL
 from lodger.engine.recurrence.dial import lowest
 from lodger.engine.recurrence.every import Every
-from lodger.engine.recurrence.parts import Part, parts_of
+from lodger.engine.recurrence.parts import EVERY_DAY, Part, parts_of
 from lodger.engine.recurrence.rrule.blocks import Block
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
 from lodger.engine.recurrence.rrule.relative import Taken, as_days
 from lodger.engine.recurrence.rrule.rule_set import SetSequence
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rule import Fold, Gap, Recurrence
-from lodger.engine.recurrence.shifted_days import MOST_DAYS, Both, Far, Near, far_once
+from lodger.engine.recurrence.shifted_days import MOST_DAYS, Both, Far, Near, far_once, near_once
 from lodger.engine.recurrence.stretched import ALL, ANY_TIME, grown
 from lodger.engine.recurrence.union import Union
 from lodger.engine.recurrence.window import Windows
@@ -177,7 +177,7 @@ class _Reading:
                 for each in turns:
                     self._block(part, each)
                 return
-        self.runs_a_day += _runs(block, single=self._window.instants_only)
+        self.runs_a_day += stretches_of(block, single=self._window.instants_only)
         said = self._sure(part, block) if self._told else _UNSAID
         said = self._by_other(said) if self._apart is None else self._by_days(said, block)
         self.surely += said.surely
@@ -224,12 +224,11 @@ class _Reading:
                 surely += [Taken(ahead.of(each), first, last) for each in moved]
         low, high = min(self._apart.by_s), max(self._apart.by_s)
         near = [each for there in said.near for each in grown(there, low, high + 1, 0)]
-        if not self._window.instants_only:
-            return _Said(surely, [*near, Block(self._apart.near, None, ALL)], said.single_days)
-        times = 0
+        times = 0 if self._window.instants_only else ALL
         for by_s in self._apart.by_s:
             times |= _turned(block.times, by_s)
-        return _Said(surely, [*near, Block(self._apart.near, None, times)], said.single_days)
+        near += [Block(self._apart.near, None, times), Block(EVERY_DAY, self._apart.near_once, times)]
+        return _Said(surely, near, said.single_days)
 
     def _span(self, block: Block) -> tuple[int, int]:
         """Seconds after an opening from which, and before which, its window closes."""
@@ -246,16 +245,16 @@ class _Reading:
         here = self._opens.zone
         if here.still:
             return _Said([Taken(block, part.first, part.last)])
-        near = Near(here, 1, 1)
         if self._alike:
             # The same member is the same instant; but one that is moved out of a gap may meet another one there.
-            moved = Block(near, None, _images(block.times, here, self._opens.gap))
-            return _Said([Taken(block, part.first, part.last)], [moved])
+            moved = _images(block.times, here, self._opens.gap)
+            return _Said([Taken(block, part.first, part.last)], _near(here, 1, moved))
         calm = replace(block, times=block.times & ~here.changing())
         taken = [Taken(calm, part.first, part.last)]
         for each, first, last in self._calm(block, 1):
             taken.append(Taken(each, max(first, part.first), min(last, part.last)))
-        return _Said([each for each in taken if each.first <= each.last], [Block(near, None, here.changing())])
+        # In doubt is all that is not surely closed: the days that the calm ones leave out.
+        return _Said([each for each in taken if each.first <= each.last], _near(here, 2, here.changing()))
 
     def _whole_days(self, part: Part, block: Block) -> _Said:
         """From the first time of each day on to midnight."""
@@ -304,8 +303,7 @@ class _Reading:
         wide = replace(block, times=block.times & ~here.changing()) if self._opens.gap is Gap.SKIP else block
         found += [(each, MIN_LOCAL, MAX_LOCAL) for each in grown(wide, slack, length_s - slack, 0)]
         taken = [Taken(each, max(first, begin), min(part.last, end)) for each, begin, end in found if each.times]
-        near = Near(here, days + 2, days + 2)
-        return _Said([each for each in taken if each.first <= each.last], [Block(near, None, ALL)], doubtful)
+        return _Said([each for each in taken if each.first <= each.last], _near(here, days + 2, ALL), doubtful)
 
     def _calm(self, block: Block, days: int) -> list[tuple[Block, int, int]]:
         """The block's days after which no change comes for so many days; for single years, and for those that repeat."""
@@ -324,6 +322,11 @@ class _Reading:
             return _UNSAID
         first = part.first if part.first == MIN_LOCAL else part.first + (longest + 3) * DAY_S
         return _Said([Taken(ANY_TIME, first, part.last)], (), longest + days)
+
+
+def _near(zone: Zone, days: int, times: int) -> list[Block]:
+    """Times of the days around the changes of a zone's clocks: of those of every year, and of those of single years."""
+    return [Block(Near(zone, days, days), None, times), Block(EVERY_DAY, near_once(zone, days, days), times)]
 
 
 def _moved(block: Block, by_s: int) -> list[Block] | None:
@@ -360,7 +363,7 @@ def _images(times: int, zone: Zone, gap: Gap) -> int:
     return (found | found >> DAY_S) & ALL
 
 
-def _runs(block: Block, *, single: bool) -> int:
+def stretches_of(block: Block, *, single: bool) -> int:
     """How many stretches it closes on a day."""
     if block.step is not None:
         return (DAY_S // block.step.unit_s // block.step.n + 1) * block.step.inside.size

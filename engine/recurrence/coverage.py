@@ -7,7 +7,7 @@ days are integers, one bit a day, over as many years as the calendar and all INT
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import lcm
+from math import gcd, lcm
 
 from lodger.engine.recurrence import timeset
 from lodger.engine.recurrence.civil import DAY_S, MAX_YEAR, days_in_year
@@ -20,6 +20,7 @@ from lodger.engine.recurrence.rrule.leftover import Sorter, TooMany
 from lodger.engine.recurrence.rrule.phase import Phase
 from lodger.engine.recurrence.rrule.relative import as_days
 from lodger.engine.recurrence.rule import Recurrence
+from lodger.engine.recurrence.shifted_days import named_years
 from lodger.engine.recurrence.stretched import ALL, ANY_TIME
 from lodger.engine.recurrence.year_kinds import KindMasks
 from lodger.engine.recurrence.zoned import Zoned
@@ -62,7 +63,9 @@ def few_in_a_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> b
     surely: list[Block] = []
     if isinstance(source, Every):
         needs = _of_interval(source, here)
-        blocks = (taken.block for each in doubts for taken in each.surely)
+        # Only what one exclusion closes is jumped over together: two that take turns are asked in turn.
+        each = max(doubts, key=lambda said: sum(taken.block.allowed.total() for taken in said.surely if taken.block))
+        blocks = (taken.block for taken in each.surely)
         surely = [block for block in blocks if block is not None and block.step is None]
     elif isinstance(source, Zoned):
         needs = [_needs(part) for each in classes_of(source.local) for part in _by_days(each)]
@@ -136,9 +139,13 @@ def _is_free(need: _Needs, shut: int) -> bool:
     if step is None:
         around = left | left << DAY_S
         return _has_run(around, need.stretch_s)
-    flags = timeset.flags_of(left, DAY_S)
-    tables = (flags[offset :: step.unit_s] for offset in timeset.listed(step.inside.bits()))
-    return any(max(map(len, table.split(b"\0"))) >= step.n for table in tables)
+    # Steps come at every position only when they drift by one: of the others they pass, nothing has to be open.
+    flags, every = timeset.flags_of(left, DAY_S), gcd(step.n, DAY_S // step.unit_s)
+    first = step.origin % every
+    tables = (
+        flags[offset + first * step.unit_s :: every * step.unit_s] for offset in timeset.listed(step.inside.bits())
+    )
+    return any(max(map(len, table.split(b"\0"))) >= step.n // every for table in tables)
 
 
 def _has_run(bits: int, length: int) -> bool:
@@ -184,12 +191,14 @@ def _most_in_doubt(needs: Sequence[_Needs], doubts: Sequence[Closing], surely: S
     surely = [block for block in surely if block.phase is None or block.phase.years <= MAX_YEAR]
     years = 400
     for phase in (block.phase for block in (*blocks, *surely)):
-        years = lcm(years, phase.years if phase is not None else 1)
+        years = lcm(years, phase.years if phase is not None and phase.years <= MAX_YEAR else 1)
     rows = [need.row for need in needs if need.row is not None]
     for row in rows:
         years = lcm(years, row.years if row.years <= MAX_YEAR or row.last > _SINGLE else 1)
     # All years in which something begins or ends, and after them as many as repeat.
-    edges = [year for row in rows for year in (row.first, row.last) if _ANCIENT < year < MAX_YEAR]
+    spans = [(row.first, row.last) for row in rows]
+    spans += [span for block in blocks if (span := named_years(block.phase)) is not None]
+    edges = [year for span in spans for year in span if _ANCIENT < year < MAX_YEAR]
     begin = min(edges, default=_ANCIENT)
     asked = range(begin, min(max(edges, default=begin) + years, MAX_YEAR) + 1)
     if len(asked) * (len(needs) + len(blocks) + len(surely)) > _MOST_WORK:
@@ -226,7 +235,7 @@ def _most_in_doubt(needs: Sequence[_Needs], doubts: Sequence[Closing], surely: S
 
 def _ever(block: Block) -> Block:
     """The same in every year, when it is meant for single years."""
-    if block.phase is None or block.phase.years <= MAX_YEAR:
+    if block.phase is None or block.phase.years <= MAX_YEAR or named_years(block.phase) is not None:
         return block
     return Block(block.allowed, None, block.times)
 

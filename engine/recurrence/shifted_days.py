@@ -44,6 +44,9 @@ class LaterSelected:
     def __init__(self, days: KindMasks, phase: Phase, first: int, last: int) -> None:
         self._days, self._phase, self._first, self._last = days, phase, first, last
         self.years = phase.years
+        within = named_years(phase)
+        #: Years outside of which it has no day, when these are known; at most.
+        self.named = None if within is None else (within[0] + first // 365 - 1, within[1] + last // 365 + 1)
         #: Of the last years that were asked for: each is needed for three.
         self._kept: dict[int, int] = {}
 
@@ -140,11 +143,13 @@ class InYears:
 
     def __init__(self, days: Mapping[int, int], others: int = 0) -> None:
         self.years = 400 * MAX_YEAR  # such years do not repeat
-        self._days, self._others = dict(days), others
+        self.by_year, self._others = dict(days), others
+        #: Years outside of which it has no day, when these are known.
+        self.named = (min(days), max(days)) if days and not others else None
 
     def mask(self, year: int) -> int:
         """The year's days."""
-        return self._days.get(year, self._others)
+        return self.by_year.get(year, self._others)
 
     def on(self, day: int) -> bool:
         """Whether the day is one of them."""
@@ -163,11 +168,23 @@ class InYears:
         raise NotImplementedError
 
 
-def far_once(zone: Zone, before: int, after: int) -> InYears:
-    """Days that are not near a change that the zone's clocks made in a year with rules of its own."""
+def near_once(zone: Zone, before: int, after: int) -> InYears:
+    """Days near a change that the zone's clocks made in a year with rules of its own."""
     near: dict[int, int] = {}
     for change in zone.changes_once():
         for day in range(change - before, change + after + 1):
             year = civil(day)[0]
             near[year] = near.get(year, 0) | 1 << day - year_start(year)
-    return InYears({year: EVERY_DAY & ~days for year, days in near.items()}, EVERY_DAY)
+    return InYears(near)
+
+
+def far_once(zone: Zone, before: int, after: int) -> InYears:
+    """The other days."""
+    near = near_once(zone, before, after)
+    return InYears({year: EVERY_DAY & ~days for year, days in near.by_year.items()}, EVERY_DAY)
+
+
+def named_years(phase: object) -> tuple[int, int] | None:
+    """Years outside of which a phase has no day, when these are known."""
+    found: tuple[int, int] | None = getattr(phase, "named", None)
+    return found

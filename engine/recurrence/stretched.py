@@ -29,7 +29,7 @@ def grown(block: Block, begin: int, end: int, slack: int) -> list[Block]:
         found.append(_on(block, last, last, _run(0, high - last * DAY_S)))
         return found
     lead = -(begin // DAY_S) if begin < 0 else 0
-    bits = _dilated(block.times, end - begin) << lead * DAY_S + begin
+    bits = dilated(block.times, end - begin) << lead * DAY_S + begin
     day = -lead
     while bits:
         if today := bits & ALL:
@@ -54,7 +54,7 @@ def _run(first: int, end: int) -> int:
     return (1 << end) - 1 >> first << first
 
 
-def _dilated(bits: int, length: int) -> int:
+def dilated(bits: int, length: int) -> int:
     """Each member becomes a run of so many."""
     have = 1
     while have < length:

@@ -38,7 +38,9 @@ class Segment(NamedTuple):
 class Zone:
     """One zone's whole history and future."""
 
-    def __init__(self, key: str, starts: list[int], offsets: list[int], stored_to: int, tail: "PosixRule | None") -> None:
+    def __init__(
+        self, key: str, starts: list[int], offsets: list[int], stored_to: int, tail: "PosixRule | None"
+    ) -> None:
         self.key = key
         self._starts = starts  # UTC seconds at which offsets[i + 1] begins
         self._offsets = offsets
@@ -154,6 +156,10 @@ class Zone:
     def offsets(self) -> frozenset[int]:
         """Every offset from UTC there has been and will be, seconds."""
         return frozenset({self.segment(-FAR // 2).offset, *(here.offset for here in self._changes())})
+
+    def change_times(self) -> frozenset[int]:
+        """Seconds of the UTC day at which its clocks have ever been changed, or will be."""
+        return frozenset(here.start % DAY_S for here in self._changes())
 
     def changing(self) -> int:
         """Seconds of the day (bits) near any change there has been: within its own size before, and twice it after."""

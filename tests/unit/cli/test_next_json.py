@@ -64,5 +64,8 @@ def test_a_rule_that_never_fires_is_told_by_little_more_than_python_itself() -> 
     unread = "cron schyntax once every duration on_changes union window posix_tz instants mixed density blackout"
     ours = {name.removeprefix("lodger.engine.recurrence.") for name in loaded if name.startswith("lodger.")}
     assert not set(unread.split()) & ours
-    assert not {f"rrule.{name}" for name in ("relative", "remainder", "leftover", "pieces", "tally", "dateutil_input")} & ours
+    assert (
+        not {f"rrule.{name}" for name in ("relative", "remainder", "leftover", "pieces", "tally", "dateutil_input")}
+        & ours
+    )
     assert len(ours) < 40, sorted(ours)
