@@ -21,12 +21,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from neighbour import waited_ms
+
 from lodger.engine.sync import Engine
 
-TENANTS = 20
-#: Promises: the memory of the server in any phase, and how many times the quiet p99 a neighbour waits at most, or two seconds.
-MEMORY_BYTES, SLOWED = 400 * 1024 * 1024, 20
-PATIENT_S = 2.0
+#: Tenants that are many clients, and those that are a neighbour.
+TENANTS, NEIGHBOURS = 20, 5
+#: Promises: the memory of the server in any phase, and how many times the quiet p99 a neighbour waits at most, or a quarter of a second.
+MEMORY_BYTES, SLOWED = 300 * 1024 * 1024, 5
+PATIENT_S = 0.25
+#: Seconds that the processes of a phase have to start in.
+START_S = 2.5
 
 
 @dataclass
@@ -36,7 +41,7 @@ class Server:
     port: int
     pid: int
     tokens: list[str]
-    neighbour: str
+    neighbours: list[str]
 
     def resident(self) -> int:
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * 4096
@@ -52,6 +57,9 @@ class Phase:
     seconds: float = 0.0
     memory: int = 0
     neighbour_ms: list[float] = field(default_factory=list)
+    #: For how long the processes of the neighbour and of the server could not run because others did, all questions together.
+    neighbour_waited_ms: float = 0.0
+    server_waited_ms: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -64,6 +72,8 @@ class Phase:
             "neighbour_p50_ms": _at(self.neighbour_ms, 50),
             "neighbour_p99_ms": _at(self.neighbour_ms, 99),
             "neighbour_asked": len(self.neighbour_ms),
+            "neighbour_waited_ms": round(self.neighbour_waited_ms),
+            "server_waited_ms": round(self.server_waited_ms),
         }
 
 
@@ -79,7 +89,7 @@ def served() -> Iterator[Server]:
     with tempfile.TemporaryDirectory() as folder:
         place, tokens = f"{folder}/ledger.db", []
         with Engine.open(place) as engine:
-            for number in range(TENANTS + 1):
+            for number in range(TENANTS + NEIGHBOURS):
                 tenant = f"t{number}"
                 engine.tenants.create(tenant)
                 engine.scripts.put(tenant, "job", "export default () => 1")
@@ -99,7 +109,7 @@ def served() -> Iterator[Server]:
             try:
                 told = (json.loads(line) for line in process.stdout)
                 url = next(said["url"] for said in told if said.get("kind") == "listening")
-                yield Server(int(url.rpartition(":")[2]), process.pid, tokens[:-1], tokens[-1])
+                yield Server(int(url.rpartition(":")[2]), process.pid, tokens[:TENANTS], tokens[TENANTS:])
             finally:
                 process.terminate()
 
@@ -146,22 +156,17 @@ class Client:
             self._streams = None
 
 
-async def neighbour(server: Server, phase: Phase, over: asyncio.Event) -> None:
-    """Ask as somebody else all the while; each question has a connection of its own, as a browser's first has."""
-    while not over.is_set():
-        client, begun = Client(server), time.perf_counter()
-        status = await client.ask(request("GET", f"/tenants/t{TENANTS}/schedules", server.neighbour))
-        client.close()
-        phase.neighbour_ms.append((time.perf_counter() - begun) * 1000)
-        if status != "200":
-            phase.answers[f"neighbour {status}"] += 1
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(over.wait(), 0.02)
-
-
 async def phase(server: Server, name: str, clients: int, seconds: float) -> Phase:
-    """Carry out a phase in a process of its own while the neighbour asks from this one and the memory is looked at."""
+    """Carry out a phase in one process and the neighbour in another, while the memory of the server is looked at from this one."""
     made, over = Phase(name), asyncio.Event()
+    begin = time.perf_counter() + START_S
+    told = {"port": server.port, "begin": begin, "end": begin + seconds}
+    sent = [
+        request("GET", f"/tenants/t{TENANTS + number}/schedules", token, b"", "Connection: close").decode("latin-1")
+        for number, token in enumerate(server.neighbours)
+    ]
+    said = {"port": server.port, "pid": server.pid, "tokens": server.tokens, "neighbours": []}
+    working = [__file__, "--work", name, "--clients", str(clients), "--seconds", str(seconds), "--at", str(begin)]
 
     async def watch() -> None:
         while not over.is_set():
@@ -169,21 +174,27 @@ async def phase(server: Server, name: str, clients: int, seconds: float) -> Phas
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), 0.05)
 
-    beside = [asyncio.create_task(neighbour(server, made, over)), asyncio.create_task(watch())]
-    begun = time.perf_counter()
-    said = json.dumps({"port": server.port, "pid": server.pid, "tokens": server.tokens, "neighbour": ""})
-    command = [sys.executable, __file__, "--work", name, "--clients", str(clients), "--seconds", str(seconds)]
-    child = await asyncio.create_subprocess_exec(
-        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    watching, before = asyncio.create_task(watch()), waited_ms(server.pid)
+    worked, asked = await asyncio.gather(
+        _child([sys.executable, *working], said),
+        _child([sys.executable, str(Path(__file__).with_name("neighbour.py"))], told | {"sent": sent}),
     )
-    out, _ = await child.communicate(said.encode())
-    made.seconds = time.perf_counter() - begun
+    made.seconds, made.server_waited_ms = time.perf_counter() - begin, waited_ms(server.pid) - before
     over.set()
-    await asyncio.gather(*beside)
-    found = json.loads(out)
-    made.answers.update(found["answers"])
-    made.took_ms = found["took_ms"]
+    await watching
+    made.answers.update(worked["answers"])
+    made.took_ms = worked["took_ms"]
+    made.neighbour_ms, made.neighbour_waited_ms = asked["took_ms"], asked["waited_ms"]
+    made.answers.update({f"neighbour {status}": count for status, count in asked["answers"].items() if status != "200"})
     return made
+
+
+async def _child(command: list[str], said: dict[str, Any]) -> dict[str, Any]:
+    pipe = asyncio.subprocess.PIPE
+    child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+    out, _ = await child.communicate(json.dumps(said).encode())
+    found: dict[str, Any] = json.loads(out)
+    return found
 
 
 async def quiet(_server: Server, _made: Phase, _clients: int, end: float) -> None:
@@ -292,10 +303,11 @@ Work = Callable[[Server, Phase, int, float], Coroutine[Any, Any, None]]
 WORK: dict[str, Work] = {"quiet": quiet, "crowd": crowd, "slow": slow, "uploads": uploads, "hostile": hostile}
 
 
-async def work(name: str, clients: int, seconds: float) -> None:
+async def work(name: str, clients: int, at: float, seconds: float) -> None:
     """Carry out one phase's work, in the process that was made for it."""
     server, made = Server(**json.load(sys.stdin)), Phase(name)
-    await WORK[name](server, made, clients, time.perf_counter() + seconds)
+    await asyncio.sleep(max(0.0, at - time.perf_counter()))
+    await WORK[name](server, made, clients, at + seconds)
     sys.stdout.write(json.dumps({"answers": made.answers, "took_ms": made.took_ms}))
 
 
@@ -318,10 +330,10 @@ def broken(phases: list[Phase]) -> list[str]:
     return found
 
 
-async def measure(clients: int, seconds: float) -> list[Phase]:
-    """Carry out every phase on one server."""
+async def measure(clients: int, seconds: float, names: list[str]) -> list[Phase]:
+    """Carry out phases on one server, the quiet one first."""
     with served() as server:
-        return [await phase(server, name, clients, seconds) for name in WORK]
+        return [await phase(server, name, clients, seconds) for name in dict.fromkeys(["quiet", *names])]
 
 
 def main() -> int:
@@ -329,14 +341,16 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", action="append", choices=[*WORK], help="only this phase, beside the quiet one")
     parser.add_argument("--work", help=argparse.SUPPRESS)
+    parser.add_argument("--at", type=float, default=0.0, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(files[1], asked.clients * 2 + 5000), files[1]))
     if asked.work:
-        asyncio.run(work(asked.work, asked.clients, asked.seconds))
+        asyncio.run(work(asked.work, asked.clients, asked.at, asked.seconds))
         return 0
-    phases = asyncio.run(measure(asked.clients, asked.seconds))
+    phases = asyncio.run(measure(asked.clients, asked.seconds, asked.only or [*WORK]))
     wrong = broken(phases)
     if asked.json:
         sys.stdout.write(json.dumps({"phases": [each.as_dict() for each in phases], "broken": wrong}) + "\n")

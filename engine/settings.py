@@ -258,7 +258,9 @@ class Settings(BaseSettings):
         default="",
         description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, with commas; empty: nobody's",
     )
-    api_threads: int = Field(default=16, ge=1, le=256, description="requests that the API carries out at once")
+    api_threads: int = Field(
+        default=16, ge=1, le=256, description="requests that the API carries out at once; on SQLite four at most"
+    )
     api_requests_per_minute: int = Field(
         default=1200, ge=1, le=10_000_000, description="requests of one token in a minute; more are answered with 429"
     )

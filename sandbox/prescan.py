@@ -10,13 +10,18 @@ import re
 from itertools import accumulate
 from typing import Any, NoReturn
 
+#: Bytes that :func:`demand` looks at in one call.
+_PIECE = 16 * 1024
+_WHOLE = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _OTHER = bytes(set(range(256)) - set(b"[]{}"))
 _STEP = bytes.maketrans(b"[]{}", b"\x01\xff\x01\xff")
 
 
 class JsonRefused(ValueError):
-    """Text that is not let through; ``code`` is one of too_large, too_deep, not_utf8, not_json, duplicate_key, number_out_of_range."""
+    """Text that is not let through; ``code`` says why: too_large, too_many_values, too_deep, not_utf8, not_json, duplicate_key,
+    number_out_of_range.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -29,13 +34,36 @@ def depth(data: bytes) -> int:
     return max(accumulate(memoryview(steps).cast("b")), default=0)
 
 
-def values(data: bytes) -> int:
-    """Give how many values stand in it, keys included, strings not looked into; the text need not be JSON."""
-    bare = _STRING.sub(b"", data)
-    return bare.count(b",") + bare.count(b":") + 1
+def demand(data: bytes, *, max_depth: int, max_values: int | None = None) -> None:
+    """Refuse what holds more values or nests deeper; the text need not be JSON.
+
+    In pieces, and no further than needed: a megabyte of brackets or quotes is a long time in one call, in which no other thread of
+    the process runs. Keys are values, and so are strings wherever they stand. Raises JsonRefused: too_many_values, too_deep.
+    """
+    found, level, at = 1, 0, 0
+    while at < len(data):
+        # To the end of the last string that is whole within the piece; of a longer one all, to its end.
+        whole = _WHOLE.match(data, at, at + _PIECE)
+        end = whole.end() if whole else at
+        if end == at:
+            longer = _STRING.match(data, at)
+            end = longer.end() if longer else at + 1
+        bare, strings = _STRING.subn(b"", data[at:end])
+        found += max(strings, bare.count(b",") + bare.count(b":"))
+        if max_values is not None and found > max_values:
+            raise JsonRefused("too_many_values", f"the JSON value holds more than {max_values} values")
+        steps = bare.translate(_STEP, _OTHER)
+        if level + len(steps) > max_depth:
+            sums = tuple(accumulate(memoryview(steps).cast("b"), initial=level))
+            if max(sums) > max_depth:
+                raise JsonRefused("too_deep", f"the JSON value nests deeper than {max_depth}")
+            level = sums[-1]
+        elif steps:
+            level += sum(memoryview(steps).cast("b"))
+        at = end
 
 
-def scan(data: bytes, *, max_bytes: int, max_depth: int) -> str:
+def scan(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None = None) -> str:
     """Give the text if it is UTF-8 within both bounds. Raises JsonRefused."""
     if len(data) > max_bytes:
         raise JsonRefused("too_large", f"{len(data)} bytes of JSON, at most {max_bytes} are taken")
@@ -43,14 +71,13 @@ def scan(data: bytes, *, max_bytes: int, max_depth: int) -> str:
         text = data.decode()
     except UnicodeDecodeError:
         raise JsonRefused("not_utf8", "the JSON text is not UTF-8") from None
-    if depth(data) > max_depth:
-        raise JsonRefused("too_deep", f"the JSON value nests deeper than {max_depth}")
+    demand(data, max_depth=max_depth, max_values=max_values)
     return text
 
 
-def parse(data: bytes, *, max_bytes: int, max_depth: int) -> Any:  # noqa: ANN401 - a JSON value has no narrower type
+def parse(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None = None) -> Any:  # noqa: ANN401 - a JSON value has no narrower type
     """Give the value: strict JSON, no NaN or Infinity, no number beyond a double, no duplicate key. Raises JsonRefused."""
-    text = scan(data, max_bytes=max_bytes, max_depth=max_depth)
+    text = scan(data, max_bytes=max_bytes, max_depth=max_depth, max_values=max_values)
     try:
         return json.loads(
             text, parse_constant=_constant, parse_float=_finite, parse_int=_integer, object_pairs_hook=_unique

@@ -3,81 +3,76 @@
 import asyncio
 import email.message
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from lodger.engine.api.models import Taken
 from lodger.engine.api.problems import Refused, not_valid
-from lodger.sandbox.prescan import JsonRefused, parse, values
+from lodger.engine.api.room import Place, Room
+from lodger.engine.api.turns import Turns, whose
+from lodger.sandbox.prescan import JsonRefused, parse
 
 M = TypeVar("M", bound=Taken)
 #: Deepest nesting of a JSON body.
 DEPTH = 64
-#: All bodies that are in memory at once, bytes.
-TOGETHER = 128 * 1024 * 1024
-#: Bodies up to so many bytes are parsed where they are read; of longer ones so many are worked with at once, in threads.
+#: Bodies up to so many bytes are parsed where they are read; of longer ones so many are worked with at once, in threads, one of each
+#: name.
 SMALL, HEAVY = 16 * 1024, 2
 #: Most values of a JSON body, keys included: more than an input of 256 KiB can hold.
 VALUES = 150_000
 
 
 class Bodies:
-    """Reads bodies within ``most`` bytes and ``patience_s`` seconds each."""
+    """Reads bodies within ``most`` bytes and ``patience_s`` seconds each, all of them within ``room``."""
 
-    def __init__(self, most: int, patience_s: float) -> None:
+    def __init__(self, most: int, patience_s: float, room: Room) -> None:
         self._most = most
         self._patience_s = patience_s
-        self._held = 0
-        self._heavy: CapacityLimiter | None = None
+        self._room = room
+        self._heavy = Turns(HEAVY, 1)
 
-    async def read(self, request: Request, most: int | None = None) -> bytes:
-        """Give the whole body.
+    @asynccontextmanager
+    async def read(self, request: Request) -> AsyncIterator[bytes]:
+        """Give the whole body; it has its place in the room until the block ends.
 
         Raises:
-            Refused: body_too_large, body_too_slow, server_busy.
+            Refused: body_too_large, body_too_slow, body_cut, server_busy.
         """
-        limit = self._most if most is None else most
         declared = request.headers.get("content-length")
-        if declared is not None and int(declared) > limit:  # the server has checked that it is a number
-            raise too_large(limit)
-        chunks: list[bytes] = []
-        size = 0
+        if declared is not None and int(declared) > self._most:  # the server has checked that it is a number
+            raise too_large(self._most)
+        with self._room.place(whose.get()) as place:
+            yield await self._arrived(request, place)
+
+    async def _arrived(self, request: Request, place: Place) -> bytes:
+        body = bytearray()
         try:
             async with asyncio.timeout(self._patience_s):
                 async for chunk in request.stream():
-                    size += len(chunk)
-                    self._held += len(chunk)
-                    if size > limit:
-                        raise too_large(limit)
-                    if self._held > TOGETHER:
-                        raise Refused(
-                            503,
-                            "server_busy",
-                            "too many large requests arrive at once",
-                            fix="try again in a moment",
-                            headers={"Retry-After": "1", "Connection": "close"},
-                        )
-                    chunks.append(chunk)
+                    if len(body) + len(chunk) > self._most:
+                        raise too_large(self._most)
+                    await place.add(len(chunk))
+                    body += chunk
         except TimeoutError:
             raise too_slow(self._patience_s) from None
         except ClientDisconnect:
             raise Refused(400, "body_cut", "the request ended before its body did", fix="send it again") from None
-        finally:
-            self._held -= size
-        return b"".join(chunks)
+        return bytes(body)
 
     @asynccontextmanager
-    async def json(self, request: Request, model: type[M]) -> AsyncIterator[M]:
-        """Give the body as what a route takes, for as long as it is worked with: of large ones only so many at once.
+    async def json(self, request: Request, model: type[M], body: bytes, *, long: bool = False) -> AsyncIterator[M]:
+        """Give a body as what a route takes, for as long as it is worked with: of large ones only so many at once.
+
+        Args:
+            long: the work takes seconds, and is bounded by others: the next large body does not wait for it.
 
         Raises:
-            Refused: media_type, request_invalid, and those of :meth:`read` and of JSON that is not let through.
+            Refused: media_type, request_invalid, and those of JSON that is not let through.
         """
-        body = await self.read(request)
         if not body.strip():
             body = b"{}"
         elif media(request) != "application/json":
@@ -90,24 +85,26 @@ class Bodies:
         if len(body) <= SMALL:
             yield self._parsed(body, model)
             return
-        if self._heavy is None:
-            self._heavy = CapacityLimiter(HEAVY)
         # A megabyte of small objects takes a quarter of a second, which nobody else is to wait for, and sixty megabytes.
-        async with self._heavy:
-            yield await to_thread.run_sync(self._parsed, body, model)
+        async with AsyncExitStack() as heavy:
+            await heavy.enter_async_context(self._heavy.turn(whose.get()))
+            found = await to_thread.run_sync(self._parsed, body, model)
+            if long:
+                await heavy.aclose()
+            yield found
 
     def _parsed(self, body: bytes, model: type[M]) -> M:
-        if len(body) > VALUES and values(body) > VALUES:
-            raise Refused(
-                413,
-                "json_too_many_values",
-                f"a body here has at most {VALUES} values",
-                why="each takes a hundred times the memory of its letters",
-                fix="send it as text, or in parts",
-            )
         try:
-            value = parse(body, max_bytes=self._most, max_depth=DEPTH)
+            value = parse(body, max_bytes=self._most, max_depth=DEPTH, max_values=VALUES)
         except JsonRefused as refused:
+            if refused.code == "too_many_values":
+                raise Refused(
+                    413,
+                    "json_too_many_values",
+                    f"a body here has at most {VALUES} values",
+                    why="each takes a hundred times the memory of its letters",
+                    fix="send it as text, or in parts",
+                ) from None
             raise Refused(
                 413 if refused.code == "too_large" else 400,
                 f"json_{refused.code}",

@@ -4,10 +4,10 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import Depends
 from sqlalchemy import Connection
 from starlette.requests import Request
@@ -18,6 +18,7 @@ from lodger.engine.api import etags
 from lodger.engine.api.envelope import request_id
 from lodger.engine.api.gate import Asker
 from lodger.engine.api.problems import Refused
+from lodger.engine.api.turns import Turns, whose
 from lodger.engine.ledger import answers, naming
 from lodger.engine.ledger.answers import Answer, Repeated
 from lodger.engine.ledger.books import Books
@@ -33,15 +34,27 @@ WHY = re.compile(r"[A-Za-z0-9 _.:,;!?()'/+=@#%-]*", re.ASCII)
 
 
 class Calls:
-    """Verbs for requests. ``limiter`` bounds how many run at once."""
+    """Verbs for requests. ``turns`` bounds how many run at once, ``writing`` how many of those may wait for the writer, ``long`` how many
+    of those run that take seconds.
+    """
 
-    def __init__(self, books: Books, limiter: Callable[[], CapacityLimiter]) -> None:
+    def __init__(self, books: Books, turns: Turns, writing: Turns, long: Turns) -> None:
         self._books = books
-        self._limiter = limiter
+        self._turns = turns
+        self._writing = writing
+        self._long = long
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do blocking work in a thread, in the present context."""
-        return await to_thread.run_sync(work, limiter=self._limiter())
+        """Do blocking work in a thread, in the present context, when it is the asker's turn."""
+        return await self._turns.run(work)
+
+    def lane(self, route: Route) -> AbstractAsyncContextManager[None]:
+        """Give what holds a turn among those like it, where a route's work waits for others: while it waits for that turn, it holds no
+        thread.
+        """
+        if route.long:
+            return self._long.turn(whose.get())
+        return self._writing.turn(whose.get()) if route.changes else nullcontext()
 
     async def carry_out(
         self, request: Request, route: Route, verb: Callable[[], Any], body: Callable[[], bytes]
@@ -62,7 +75,7 @@ class Calls:
             return record, respond(route, record)
 
         try:
-            record, answer = await self.run(work)
+            record, answer = await (self._long.thread(work) if route.long else self.run(work))
         except Repeated:
             again = await self.run(lambda: self._before(request, key, digest))
             if again is None:
@@ -138,7 +151,7 @@ def demand(request: Request, tenant_id: str | None, role: Role) -> Caller:
 def permission(role: Role, *, of_tenant: bool) -> Any:  # noqa: ANN401 - what the framework calls a dependency
     """Give what lets a caller pass before anything of the request is looked at: who may not learns nothing of its mistakes."""
 
-    def check(request: Request) -> None:
+    async def check(request: Request) -> None:
         demand(request, request.path_params["tenant_id"] if of_tenant else None, role)
 
     return Depends(check)

@@ -53,14 +53,19 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
             if route.kind == "page":
                 arguments["limit"] = query.limit  # type: ignore[attr-defined]  # made at run time
         if route.raw:
-            raw = await bodies.read(request)
-            return await carried(request, given, arguments | {route.raw: raw}, lambda: raw)
+            async with bodies.read(request) as raw, calls.lane(route):
+                return await carried(request, given, arguments | {route.raw: raw}, lambda: raw)
         if body_model is not None:
-            async with bodies.json(request, body_model) as body:
+            async with (
+                bodies.read(request) as sent,
+                calls.lane(route),
+                bodies.json(request, body_model, sent, long=route.long) as body,
+            ):
                 return await carried(request, given, arguments | said(body), lambda: body.model_dump_json().encode())
         if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
             raise Refused(400, "request_invalid", "this route takes no body", fix="send none")
-        return await carried(request, given, arguments, bytes)
+        async with calls.lane(route):
+            return await carried(request, given, arguments, bytes)
 
     async def carried(
         request: Request, given: dict[str, Any], arguments: dict[str, Any], raw: Callable[[], bytes]

@@ -4,18 +4,19 @@ import hmac
 import ipaddress
 import logging
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
-from anyio import CapacityLimiter, to_thread
 from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lodger.engine.api.buckets import Buckets
 from lodger.engine.api.problems import Refused, problem
+from lodger.engine.api.turns import STRANGER, Turns, whose
 from lodger.engine.ledger import sessions, tokens
 from lodger.engine.ledger.books import Books
 from lodger.engine.roles import Caller
@@ -40,10 +41,11 @@ class Asker:
 class Gate:
     """Finds out who asks, counts wrong tokens by address and requests by token, and guards sessions against other sites."""
 
-    def __init__(self, app: ASGIApp, books: Books, limiter: Callable[[], CapacityLimiter]) -> None:
+    def __init__(self, app: ASGIApp, books: Books, turns: Turns, strangers: Turns) -> None:
         self._app = app
         self._books = books
-        self._limiter = limiter
+        self._turns = turns
+        self._strangers = strangers
         elapsed_s = books.clock.elapsed_s
         self.failures = Buckets(books.settings.api_failures_per_minute, 60, elapsed_s)
         self.requests = Buckets(books.settings.api_requests_per_minute, 60, elapsed_s)
@@ -144,14 +146,16 @@ class Gate:
             with self._books.database.read() as connection:
                 return look(connection)
 
-        return await to_thread.run_sync(work, limiter=self._limiter())
+        name = whose.get()
+        async with self._strangers.turn(name) if name.startswith(STRANGER) else nullcontext():
+            return await self._turns.run(work)
 
     async def _write(self, note: Callable[[Connection], object]) -> None:
         def work() -> None:
             with self._books.database.write() as connection:
                 note(connection)
 
-        await to_thread.run_sync(work, limiter=self._limiter())
+        await self._turns.run(work)
 
 
 def unauthorized(code: str, what: str, fix: str) -> Refused:

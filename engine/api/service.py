@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from anyio import to_thread
 
+from lodger.engine.api import process
 from lodger.engine.api.app import Api
 from lodger.engine.api.server import Server
 from lodger.engine.errors import Unavailable
@@ -16,10 +17,15 @@ CLEAR_S = 600.0
 
 
 class Service:
-    """One process's API. ``start`` and ``stop`` are safe to call twice; ``url`` is where it answers."""
+    """One process's API. ``start`` and ``stop`` are safe to call twice; ``url`` is where it answers.
 
-    def __init__(self, engine: Engine) -> None:
+    Args:
+        own_process: the process does nothing else, and is set up for it when the service starts.
+    """
+
+    def __init__(self, engine: Engine, *, own_process: bool = False) -> None:
         self._engine = engine
+        self._own_process = own_process
         self.api = Api(engine)
         self._server = Server(self.api.app, engine.books.settings)
         self._clearing: asyncio.Task[None] | None = None
@@ -36,6 +42,8 @@ class Service:
             InputError, Unavailable: as :meth:`lodger.engine.api.server.Server.start`.
         """
         await self._server.start()
+        if self._own_process:
+            process.settle()
         if self._clearing is None:
             self._clearing = asyncio.create_task(self._clear(), name="lodger-api-clearing")
 

@@ -60,7 +60,7 @@ def add(made: APIRouter, books: Books, calls: Calls, bodies: Bodies, gate: Gate)
         if media(request) != "application/json":
             # A form of another site can send nothing of this kind.
             raise Refused(415, "media_type", "a login is JSON", fix="send Content-Type: application/json")
-        async with bodies.json(request, Login) as login:
+        async with bodies.read(request) as sent, bodies.json(request, Login, sent) as login:
             token = login.token
         caller = await gate.by_token(f"Bearer {token}", client(request))
         before, now_us = session_of(request), books.clock.now_us()

@@ -7,6 +7,8 @@ envelope a length beside chunks; a folded line is one line, as RFC 9112 5.2 says
 
 import asyncio
 import json
+import logging
+import re
 from typing import Any
 
 import h11
@@ -21,8 +23,36 @@ from lodger.engine.api.problems import MEDIA
 HEADERS_S = 10.0
 READING_S = 30.0
 LINGER_S = 2.0
+#: What is read of an unwanted body, bytes.
+LINGER_BYTES = 1024 * 1024
 #: Longest line and headers of a request, bytes.
 HEADER_BYTES = 32 * 1024
+#: Most lines of a request before its body.
+HEADER_LINES = 128
+#: What strangers send that is no HTTP is answered, not written down: whoever sends it would fill the disk.
+_silent = logging.getLogger("lodger.api.wire")
+_silent.setLevel(logging.ERROR)
+_END = re.compile(rb"\n\r?\n")
+
+
+class Words(h11.Connection):
+    """What a connection says, looked at before it is taken apart: twenty thousand short headers take h11 a tenth of a second, in which
+    nobody else is served, and its own bound is for those that come in pieces.
+    """
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Give what was said next.
+
+        Raises:
+            RemoteProtocolError: it is no HTTP/1.1, or its headers are too many.
+        """
+        if self.their_state is h11.IDLE:
+            said = self.trailing_data[0]
+            end = _END.search(said)
+            length = end.end() if end else len(said)
+            if length > HEADER_BYTES or said.count(b"\n", 0, length) > HEADER_LINES:
+                raise h11.RemoteProtocolError("these headers are too many", error_status_hint=431)
+        return super().next_event()
 
 
 class Wire(H11Protocol):
@@ -39,9 +69,12 @@ class Wire(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.conn = Words(h11.SERVER, HEADER_BYTES)
+        self.logger = _silent
         self._late: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self._lingering: asyncio.TimerHandle | None = None
+        self._unwanted = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         """Begin, or turn away what is too much."""
@@ -55,7 +88,16 @@ class Wire(H11Protocol):
         """Take what came; while it is no whole request yet, the clock runs."""
         if self.transport.is_closing():
             return
+        if self._lingering is not None:
+            # Of a body that nobody wants the rest is read when it is short; a long one waits for its end outside.
+            self._unwanted += len(data)
+            if self._unwanted > LINGER_BYTES:
+                self.transport.pause_reading()
+                return
         super().data_received(data)
+        if self._lingering is not None and self.conn.their_state is not h11.SEND_BODY:
+            _off(self._lingering)
+            self._lingering, self._unwanted = None, 0
         waiting = self.cycle is None or self.cycle.response_complete
         if not waiting:
             _off(self._late)
@@ -93,7 +135,9 @@ class Wire(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Tell what is no HTTP/1.1 request."""
-        self._say(400, "http_invalid", msg, "send HTTP/1.1 as RFC 9112 says, with headers of 32 KiB at most")
+        self._say(
+            400, "http_invalid", msg, "send HTTP/1.1 as RFC 9112 says, with at most 32 KiB and 128 lines of headers"
+        )
 
     def _say(self, status: int, code: str, what: str, fix: str) -> None:
         if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:

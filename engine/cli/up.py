@@ -193,7 +193,7 @@ class Serving:
         from lodger.engine.api.service import Service
         from lodger.engine.cli.child import ready
 
-        service = Service(engine.inner)
+        service = Service(engine.inner, own_process=True)
         await service.start()
         stack.push_async_callback(service.stop)
         ready()

@@ -96,6 +96,11 @@ class Route:
         return self.method not in {"GET", "HEAD"} and self.name not in READING
 
     @property
+    def long(self) -> bool:
+        """Whether it takes seconds, because it starts walls of its own or reads a whole archive."""
+        return self.name in LONG or self.raw is not None
+
+    @property
     def tagged(self) -> bool:
         """Whether it changes a thing that has an ETag, so that If-Match can be asked of it."""
         return self.name in TAGGED
@@ -161,6 +166,9 @@ class Route:
 OF_TENANTS = {"schedules", "actions", "audit"}
 #: Verbs that ask with a body and change nothing.
 READING = {"schedules.preview", "schedules.what_if", "scripts.check", "scripts.dry_run"}
+
+#: Verbs that start walls of their own.
+LONG = {"scripts.check", "scripts.dry_run"}
 
 
 #: Verbs that change a thing which has an ETag.

@@ -18,7 +18,7 @@ import pytest
 import trustme
 from tests.api.house import House, body_of, house, received
 
-from lodger.engine.api import bodies, wire
+from lodger.engine.api import wire
 
 HEAD = b"Host: a\r\nConnection: close\r\n"
 
@@ -196,18 +196,22 @@ def _resident() -> int:
 
 
 def test_all_bodies_together_are_bounded(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "TOGETHER", 100_000)
-    sent = head(lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 90000")
+    """What is above its share is refused while it is held; a small body always has room."""
+    monkeypatch.setattr(lodge.api.room, "most", 300_000)
+    sent = head(lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 150000")
+    put = {"headers": {"content-type": "application/json"}}
     with connected(lodge) as one:
-        one.sendall(sent + b"x" * 80_000)
-        for _ in range(100):
-            answer = lodge.ask(
-                "PUT", "/tenants/acme/scripts/y", content=b"x" * 80_000, headers={"content-type": "application/json"}
-            )
-            if answer.status_code == 503:
-                break
-        assert answer.json()["code"] == "server_busy"
+        one.sendall(sent + b"x" * 140_000)
+        while lodge.api.room.held < 140_000:
+            quick(lodge)
+        answer = lodge.ask("PUT", "/tenants/acme/scripts/y", content=b"x" * 80_000, **put)
+        assert (answer.status_code, answer.json()["code"]) == (503, "server_busy")
+        assert (
+            lodge.ask("PUT", "/tenants/acme/scripts/y", content=b"x" * 40_000, **put).json()["code"] == "json_not_json"
+        )
     assert quick(lodge) < 30
+    while lodge.api.room.held:
+        quick(lodge)
 
 
 def test_connections_are_bounded_and_those_that_idle_keep_nobody_out(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from lodger.sandbox.prescan import JsonRefused, check, depth, parse, scan
+from lodger.sandbox import prescan
+from lodger.sandbox.prescan import JsonRefused, check, demand, depth, parse, scan
 
 values = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | some.text(),
@@ -176,3 +177,63 @@ def test_bombs_are_linear(bomb: bytes) -> None:
     except JsonRefused:
         pass
     assert time.process_time() - started < 2, "a megabyte takes some 30 ms"
+
+
+def count(value: Any) -> int:
+    """Give how many values stand in it, keys included."""
+    if isinstance(value, dict):
+        return 1 + sum(1 + count(each) for each in value.values())
+    return 1 + sum(map(count, value)) if isinstance(value, list) else 1
+
+
+def holds(text: bytes, **most: int) -> bool:
+    try:
+        demand(text, **{"max_depth": 1 << 20, **most})
+    except JsonRefused as refused:
+        return refused.code != ("too_many_values" if "max_values" in most else "too_deep")
+    return True
+
+
+@given(values, some.sampled_from([1, 3, 7, 1 << 20]))
+def test_pieces_see_what_the_whole_shows(value: Any, piece: int) -> None:
+    """Wherever a piece ends, within a string, behind a backslash or between brackets, the sums are those of the whole."""
+    text = json.dumps(value).encode()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(prescan, "_PIECE", piece)
+        deep = nesting(value)
+        assert holds(text, max_depth=deep)
+        assert deep == 0 or not holds(text, max_depth=deep - 1)
+        # Containers are no values of their own here, and an empty one that stands alone counts as one.
+        assert holds(text, max_values=2 * count(value) + 1)
+        if isinstance(value, list) and len(value) > 1:
+            assert not holds(text, max_values=len(value) - 1)
+
+
+@given(some.text('"[]{},:\\x', max_size=60), some.sampled_from([1, 3, 7, 1 << 20]))
+def test_pieces_see_the_depth_of_any_text(text: str, piece: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(prescan, "_PIECE", piece)
+        deep = max(0, depth(text.encode()))
+        assert holds(text.encode(), max_depth=deep)
+        assert deep == 0 or not holds(text.encode(), max_depth=deep - 1)
+
+
+@pytest.mark.parametrize("text", [b"[", b'"', b"1,", b'"a":', b"{"])
+def test_no_more_is_looked_at_than_refuses(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is hostile costs a few pieces, not its length."""
+    looked = 0
+
+    class Counted:
+        def subn(self, by: bytes, piece: bytes) -> tuple[bytes, int]:
+            nonlocal looked
+            looked += len(piece)
+            return string.subn(by, piece)
+
+        def match(self, data: bytes, at: int) -> Any:
+            return string.match(data, at)
+
+    string = prescan._STRING
+    monkeypatch.setattr(prescan, "_STRING", Counted())
+    with pytest.raises(JsonRefused):
+        demand(text * 2_000_000, max_depth=64, max_values=10_000)
+    assert 0 < looked <= 200_000

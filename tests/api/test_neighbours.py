@@ -1,0 +1,173 @@
+"""What a crowd asks keeps nobody else waiting: each of these holds a crowd's requests in the middle of their work, for as long as a
+neighbour's takes. Nothing is measured: a neighbour who waited for the crowd would wait for ever.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.api.house import House, house
+
+from lodger.engine.api import app
+from lodger.engine.ledger import schedules, scripts, tokens
+from lodger.engine.ledger.records import Checked
+from lodger.engine.verbs.rehearsals import Rehearsals
+
+
+class Door:
+    """Work that stays where it is until the door is opened."""
+
+    def __init__(self) -> None:
+        self.inside = 0
+        self._open = threading.Event()
+        self._moved = threading.Condition()
+
+    def through(self) -> None:
+        with self._moved:
+            self.inside += 1
+            self._moved.notify_all()
+        assert self._open.wait(120)
+
+    def wait_for(self, count: int) -> None:
+        with self._moved:
+            assert self._moved.wait_for(lambda: self.inside >= count, 120)
+
+    def open(self) -> None:
+        self._open.set()
+
+
+@contextmanager
+def crowd(asks: list[Callable[[int], int]], door: Door) -> Iterator[list[int]]:
+    """Let each ask at once in the background for the block; then let them through. Gives what they were answered, at the end."""
+    said: list[int] = []
+    with ThreadPoolExecutor(len(asks)) as threads:
+        asked = [threads.submit(ask, number) for number, ask in enumerate(asks)]
+        try:
+            yield said
+        finally:
+            door.open()
+        said += [each.result() for each in asked]
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[House]:
+    """A house of three tenants, each with its token, whose owners are known."""
+    with house(f"sqlite:///{tmp_path / 'l.db'}") as lodge:
+        for tenant_id in ("acme", "bolt", "calm"):
+            lodge.furnish(tenant_id)
+            assert lodge.ask("GET", "/me", role="editor", tenant=tenant_id).status_code == 200
+        yield lodge
+
+
+def served(lodge: House) -> None:
+    """Ask as the neighbour."""
+    answer = lodge.ask("GET", "/tenants/calm/schedules", role="editor", tenant="calm")
+    assert answer.status_code == 200
+
+
+def of(lodge: House, tenant_id: str, method: str, path: str, body: Any = None) -> Callable[[int], int]:
+    def ask(_number: int) -> int:
+        return lodge.ask(
+            method, f"/tenants/{tenant_id}{path}", body, role="editor", tenant=tenant_id, timeout=120
+        ).status_code
+
+    return ask
+
+
+def test_one_tokens_crowd_has_its_share_of_the_threads(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    door, get = Door(), schedules.get
+
+    def held(connection: Any, tenant_id: str, *given: Any, **more: Any) -> Any:
+        if tenant_id == "acme":
+            door.through()
+        return get(connection, tenant_id, *given, **more)
+
+    monkeypatch.setattr(schedules, "get", held)
+    with crowd([of(full, "acme", "GET", "/schedules/s")] * 30, door) as said:
+        door.wait_for(app.LOCAL // 2)
+        served(full)
+        assert door.inside == app.LOCAL // 2
+    assert said == [200] * 30
+
+
+def test_those_who_wait_for_the_writer_leave_threads_to_readers(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    door, put = Door(), scripts.put
+
+    def held(*given: Any, **more: Any) -> Any:
+        door.through()
+        return put(*given, **more)
+
+    monkeypatch.setattr(scripts, "put", held)
+    script = {"source": "export default () => 2"}
+    asks = [of(full, tenant_id, "PUT", "/scripts/job", script) for tenant_id in ("acme", "bolt")]
+    with crowd(asks * 10, door) as said:
+        door.wait_for(1)
+        for _ in range(5):
+            served(full)
+    assert said == [200] * 20
+
+
+def test_runs_that_take_seconds_leave_threads_to_everybody(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door()
+
+    def held(*_given: Any, **_more: Any) -> Checked:
+        door.through()
+        return Checked(ok=True, problems=())
+
+    monkeypatch.setattr(Rehearsals, "check", held)
+    asks = [of(full, tenant_id, "POST", "/check-script", {"source": "1"}) for tenant_id in ("acme", "bolt")]
+    with crowd(asks * 8, door) as said:
+        door.wait_for(2)
+        for _ in range(5):
+            served(full)
+        assert door.inside == 2, "one of each name"
+    assert said == [200] * 16
+
+
+def test_tokens_that_nobody_knows_wait_among_themselves(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question whose a token is costs a thread, too; who was here before goes before all who were not."""
+    door, caller, known = Door(), tokens.caller, set(full.tokens.values())
+
+    def held(connection: Any, text: str, now_us: int) -> Any:
+        if text not in known:
+            door.through()
+        return caller(connection, text, now_us)
+
+    monkeypatch.setattr(tokens, "caller", held)
+
+    def guess(number: int) -> int:
+        with httpx2.Client(transport=httpx2.HTTPTransport(local_address=f"127.0.0.{2 + number % 8}")) as http:
+            shown = {"authorization": f"Bearer lodger_{number:054d}"}
+            return http.get(f"{full.url}/api/v1/me", headers=shown, timeout=120).status_code
+
+    with crowd([guess] * 24, door) as said:
+        door.wait_for(1)
+        for _ in range(5):
+            served(full)
+    assert set(said) == {401}
+
+
+def test_a_crowd_behind_one_address_is_known_by_its_tokens(full: House) -> None:
+    """One that had a wrong token is remembered as nobody, and one that was revoked opens nothing at once."""
+    line = full.api.line
+    before = len(full.tokens)
+
+    def remembers(number: int) -> bool:
+        # What is noted once the answer is out.
+        return any(len(line) == number or not full.http.get(f"{full.url}/healthz").content for _ in range(2000))
+
+    assert remembers(before)
+    assert full.http.get(f"{full.url}/api/v1/me", headers={"authorization": "Bearer lodger_x"}).status_code == 401
+    assert remembers(before)
+    made = full.engine.tokens.create("short", "viewer", "acme")
+    shown = {"authorization": f"Bearer {made.text}"}
+    assert full.http.get(f"{full.url}/api/v1/me", headers=shown).status_code == 200
+    assert remembers(before + 1)
+    full.engine.tokens.revoke(made.token.id)
+    assert full.http.get(f"{full.url}/api/v1/me", headers=shown).status_code == 401
+    assert remembers(before)
