@@ -305,7 +305,19 @@ def upcoming(connection: Connection, until_us: int, most: int = 1000) -> list[in
 _peek = (
     select(_clock.next_at).where(_clock.next_at <= bindparam("until")).order_by(_clock.next_at).limit(bindparam("most"))
 )
+_soon = (
+    select(_clock.tenant_id, _clock.schedule_id, _clock.revision)
+    .where(_clock.next_at > bindparam("after"), _clock.next_at <= bindparam("until"))
+    .order_by(_clock.next_at)
+    .limit(bindparam("most"))
+)
 _wakes = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
+
+
+def approaching(connection: Connection, after_us: int, until_us: int, most: int) -> list[tuple[str, str, int]]:
+    """Give whose clocks come due after one instant and up to another: (tenant, schedule, revision), the soonest first."""
+    rows = connection.execute(_soon, {"after": after_us, "until": until_us, "most": most})
+    return [(row.tenant_id, row.schedule_id, row.revision) for row in rows]
 
 
 def of(connection: Connection, tenant_id: str, schedule_ids: Iterable[str] | None = None) -> Sequence[Any]:

@@ -108,6 +108,11 @@ class Rulebook:
             found |= self._read(connection, absent)
         return found
 
+    def unread(self, wanted: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+        """Give those of these revisions (tenant, schedule, number) that are not kept."""
+        with self._keeping:
+            return [each for each in wanted if each[1:] not in self._kept]
+
     def revision(self, connection: Connection, tenant: str, schedule: str, number: int) -> Revision:
         """Give one revision."""
         return self.revisions(connection, [(tenant, schedule, number)])[schedule]

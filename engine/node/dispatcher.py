@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Later than anything is due.
 FOREVER_US = 2**62
+#: While more slots are due than one tick takes, naming them goes first: a claim comes no sooner than so long after the last one,
+#: and starts so many at most; but after so long it claims as ever, whatever is due. Seconds, attempts, seconds.
+GIVES_WAY_S, GIVES_WAY_MOST, PATIENCE_S = 0.1, 64, 2.0
 
 
 class Dispatcher(Service):
@@ -32,6 +36,7 @@ class Dispatcher(Service):
         self.running: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._claims: dict[tuple[str, int], Claim] = {}
         self._vain = 0
+        self._claimed_s = float("-inf")
         #: Whether a claim is under way, and whether one may have been written whose answer never came.
         self.claiming = self.in_doubt = False
         self._empty = asyncio.Event()
@@ -44,6 +49,9 @@ class Dispatcher(Service):
         lease = node.lease
         if free <= 0 or lease is None:
             return node.settings.poll_s
+        behind = self._gives_way()
+        if behind and (wait := self._claimed_s + GIVES_WAY_S - self.clock.elapsed_s()) > 0:
+            return wait
         # The answer stands until somebody commits: it names the next instant, however far away that is.
         ask = partial(turns.next_startable, until_us=FOREVER_US, labels=lease.labels)
         upcoming = await node.pen.standing(("startable", lease.labels), ask)
@@ -52,9 +60,10 @@ class Dispatcher(Service):
             return node.settings.poll_s
         if upcoming > now:
             return min(node.settings.poll_s, (upcoming - now) / 1_000_000)
-        self.claiming = True
+        self.claiming, self._claimed_s = True, self.clock.elapsed_s()
+        room = self.room()
         try:
-            claimed = await node.claim(lease, self.room())
+            claimed = await node.claim(lease, replace(room, slots=min(room.slots, GIVES_WAY_MOST)) if behind else room)
         except Exception:
             self.in_doubt = True
             raise
@@ -65,6 +74,11 @@ class Dispatcher(Service):
         # Something is due that this node may not start: another node has it, or a budget or the node's memory.
         self._vain = 0 if claimed else min(self._vain + 1, 10)
         return min(node.settings.poll_s, 0.005 * 2**self._vain) if self._vain else 0.0
+
+    def _gives_way(self) -> bool:
+        """Whether the ticker is in the midst of more slots than it could name at once."""
+        since = self._node.ticker.behind_s
+        return since is not None and self.clock.elapsed_s() - since < PATIENCE_S
 
     def room(self) -> Room:
         """Give what of this node is free."""

@@ -28,6 +28,7 @@ from lodger.engine.node.dispatcher import Dispatcher
 from lodger.engine.node.executor import Claim, Executor, Finished
 from lodger.engine.node.feeder import Feeder
 from lodger.engine.node.finisher import Finisher
+from lodger.engine.node.forerunner import Forerunner
 from lodger.engine.node.host_executor import HostExecutor
 from lodger.engine.node.host_side import HostSide
 from lodger.engine.node.kinds import Kinds
@@ -128,7 +129,7 @@ class Node:
         self.finisher, self.remains, self.monitor = Finisher(self), Remains(self), Monitor(self)
         self._services: list[Service] = [
             self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.finisher, self.remains,
-            self.monitor, Feeder(self), self.dispatcher, self.ticker,
+            self.monitor, Feeder(self), Forerunner(self), self.dispatcher, self.ticker,
         ]  # fmt: skip
         if self.books.database.dialect != "sqlite" and self.settings.listen_url != OFF:
             self._services.append(Listener(self))

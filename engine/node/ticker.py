@@ -28,6 +28,8 @@ class Ticker(Service):
         self._horizon = Horizon()
         self._looked_us = 0
         self._version: int | None = None
+        #: Since when more is due than one tick takes, elapsed seconds; None while it keeps up.
+        self.behind_s: float | None = None
 
     def nudge(self) -> None:
         """Look at once: a schedule has changed."""
@@ -53,10 +55,15 @@ class Ticker(Service):
         if horizon.due(now):
             self._version = None  # whatever becomes of it: look again
             ticked = await node.pen.write(partial(clocks.tick, node.books, now_us=now))
+            full = len(ticked) >= node.settings.tick_batch
+            if not full:
+                self.behind_s = None
+            elif self.behind_s is None:
+                self.behind_s = self.clock.elapsed_s()
             node.told_ticks(ticked)
             for each in ticked:
                 horizon.add(each.next_us)
-            if len(ticked) >= node.settings.tick_batch:
+            if full:
                 self._looked_us = 0
                 return 0.0
             if node.books.database.dialect != "sqlite":

@@ -1,0 +1,67 @@
+"""Reads what the schedules say that come due soon, before they do: at its instant a slot only has to be named."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, ClassVar
+
+from lodger.engine.ledger import clocks
+from lodger.engine.ledger.rulebook import KEPT
+from lodger.engine.node.service import Service
+
+if TYPE_CHECKING:
+    from lodger.engine.node.node import Node
+
+#: How far it looks ahead, and how often, seconds: what is made ready is ready for at least the difference.
+AHEAD_S, LOOK_S = 10.0, 2.5
+#: Revisions read at once, and the rest after it, seconds: what runs meanwhile is not held up.
+FEW, REST_S = 100, 0.02
+
+
+class Forerunner(Service):
+    """Fills the rulebook; nothing depends on it, a tick reads by itself what it finds unread."""
+
+    name: ClassVar[str] = "forerunner"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.clock, node.failed)
+        self._node = node
+        self._ready_us = 0
+        self._look_s = float("-inf")
+        self._unread: deque[tuple[str, str, int]] = deque()
+
+    def nudge(self) -> None:
+        """Changes are no reason to look: what is changed is read when it is due."""
+
+    async def round(self) -> float:
+        """Look ahead, or read a few."""
+        if self._unread:
+            few = [self._unread.popleft() for _ in range(min(FEW, len(self._unread)))]
+            await asyncio.to_thread(self._read, few)
+            return REST_S
+        now_s = self.clock.elapsed_s()
+        if now_s >= self._look_s:
+            self._look_s = now_s + LOOK_S
+            now_us = self.clock.now_us()
+            until_us = now_us + int(AHEAD_S * 1_000_000)
+            # A clock that was set back shows what it has shown before.
+            after_us = self._ready_us if now_us <= self._ready_us <= until_us else now_us
+            self._unread.extend(await asyncio.to_thread(self._approaching, after_us, until_us))
+            self._ready_us = until_us
+            if self._unread:
+                return 0.0
+        return max(0.0, self._look_s - now_s)
+
+    # In threads of their own: the node's reader has more urgent things to do.
+
+    def _approaching(self, after_us: int, until_us: int) -> list[tuple[str, str, int]]:
+        books = self._node.books
+        with books.database.read() as connection:
+            found = clocks.approaching(connection, after_us, until_us, KEPT // 2)
+        return books.rulebook.unread(found)
+
+    def _read(self, few: list[tuple[str, str, int]]) -> None:
+        books = self._node.books
+        with books.database.read() as connection:
+            books.rulebook.revisions(connection, few)
