@@ -85,10 +85,7 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[st
     """Count the unfinished actions of these schedules, by schedule and node key; a line without any is absent."""
     if not schedule_ids:
         return {}
-    key = (actions.c.schedule_id, actions.c.node_key, actions.c.state, actions.c.held, actions.c.origin)
-    rows = connection.execute(
-        select(*key, func.count()).where(actions.c.schedule_id.in_(schedule_ids), is_open).group_by(*key)
-    )
+    rows = connection.execute(_unfinished, {"schedules": schedule_ids})
     found: dict[tuple[str, str], Unfinished] = {}
     for schedule, node_key, state, held, origin, count in rows:
         before = found.get((schedule, node_key), NOTHING)
@@ -103,6 +100,14 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[st
             standing = Standing(standing.busy + count, standing.waiting)
         found[schedule, node_key] = Unfinished(standing, retrying, backfilling)
     return found
+
+
+_key = (actions.c.schedule_id, actions.c.node_key, actions.c.state, actions.c.held, actions.c.origin)
+_unfinished = (
+    select(*_key, func.count())
+    .where(actions.c.schedule_id.in_(bindparam("schedules", expanding=True)), is_open)
+    .group_by(*_key)
+)
 
 
 def busy(connection: Connection, schedule_id: str, node_key: str = "") -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FOREVER_US = 2**62
 #: While more slots are due than one tick takes, naming them goes first: a claim comes no sooner than so long after the last one,
 #: and starts so many at most; but after so long it claims as ever, whatever is due. Seconds, attempts, seconds.
-GIVES_WAY_S, GIVES_WAY_MOST, PATIENCE_S = 0.1, 64, 2.0
+GIVES_WAY_S, GIVES_WAY_MOST, PATIENCE_S = 0.05, 16, 2.0
 
 
 class Dispatcher(Service):

@@ -20,6 +20,10 @@ class Horizon:
         if instant is not None and instant <= self.until:
             heapq.heappush(self._heap, instant)
 
+    def more(self, now: int) -> None:
+        """Remember that more has come than was taken."""
+        heapq.heappush(self._heap, now)
+
     def due(self, now: int) -> bool:
         """Whether an instant has come; those that have are forgotten."""
         found = False

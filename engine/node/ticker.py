@@ -64,7 +64,7 @@ class Ticker(Service):
             for each in ticked:
                 horizon.add(each.next_us)
             if full:
-                self._looked_us = 0
+                horizon.more(now)
                 return 0.0
             if node.books.database.dialect != "sqlite":
                 # Clocks whose tenant another transaction holds were passed by: see soon whether any is left.
