@@ -19,6 +19,7 @@ from lodger.engine.data.stored import SQLITE
 from lodger.engine.effects import commit
 from lodger.engine.effects.docket import Docket
 from lodger.engine.effects.errors import NotApplied
+from lodger.engine.effects.overthrow import Overthrown
 from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -59,6 +60,8 @@ def apply(database: ForeignDatabase, docket: Docket, attempt: int, *, now_us: in
                 return known or Receipt(Outcome.OK)
         except NotApplied as refused:
             verdict = Receipt(refused.outcome, refused.as_error())
+        except Overthrown as gone:
+            verdict = Receipt(gone.refused.outcome, gone.refused.as_error())
         except CallRefused as refused:
             verdict = Receipt(Outcome.EFFECT_REFUSED, ScriptError("EffectRefused", refused.message))
         except DBAPIError as error:

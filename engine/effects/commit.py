@@ -22,7 +22,7 @@ from lodger.engine.data.reader import Reader
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
 from lodger.engine.data.stored import SQLITE
-from lodger.engine.effects import cursors, holds, kv_store
+from lodger.engine.effects import cursors, holds, kv_store, overthrow
 from lodger.engine.effects.docket import ROW_EFFECTS, Docket, Standing
 from lodger.engine.effects.effect import (
     Consumed,
@@ -41,7 +41,15 @@ from lodger.engine.effects.effect import (
 )
 from lodger.engine.effects.errors import ConflictFound, EffectRefused, NotYet
 from lodger.engine.effects.journal import Journal
-from lodger.engine.effects.refusals import HELD, OF_THE_WHOLE, TOO_LONG, TOO_SLOW, of_the_tables
+from lodger.engine.effects.refusals import (
+    HELD,
+    NO_WRITES,
+    OF_THE_WHOLE,
+    TOO_LONG,
+    TOO_SLOW,
+    of_the_tables,
+    takes_no_writes,
+)
 from lodger.engine.ledger import outbox, webhooks
 
 
@@ -61,6 +69,7 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
         EffectRefused: a constraint or a reference; nothing is applied.
         ConflictFound: a written row changed since it was read; nothing is applied.
         NotYet: a sealed attempt, or a transaction of the platform's, holds what is written; nothing is applied.
+        Overthrown: the caller's transaction is gone, with everything in it.
     """
     if not asked:
         return {}
@@ -73,6 +82,8 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
         ):
             return _Commit(connection, docket, now_us).run(verify=verify)
     except DBAPIError as error:
+        if overthrow.over(connection):
+            raise overthrow.behind(error) from None
         if docket.home is None and state_of(error) in HELD:
             raise NotYet("rows that this run writes are being written by somebody else") from error
         if docket.home is None and state_of(error) == TOO_LONG:
@@ -193,6 +204,12 @@ class _Commit:
         try:
             self._apply(index, effect)
         except DBAPIError as error:
+            if of_the_tables(error) and overthrow.over(self.connection):
+                raise overthrow.refused(_name(effect), index=index, place=effect.line) from error
+            if takes_no_writes(error):
+                raise EffectRefused(
+                    "read_only", f"{_name(effect)}: {NO_WRITES}", index=index, place=effect.line
+                ) from None
             if state_of(error) == TOO_LONG and self.docket.home is None:
                 raise EffectRefused("too_slow", TOO_SLOW, index=index, place=effect.line) from None
             if not of_the_tables(error):

@@ -7,6 +7,7 @@ from lodger.engine.data.foreign import state_of
 #: Of rules that a database looks at only when a transaction ends: no call of the script's is the one that broke it.
 OF_THE_WHOLE = "a rule of the table forbids what this run wrote"
 TOO_SLOW = "the platform's table took too long to take what this run wrote; write less at once"
+NO_WRITES = "what the platform shows here is a view that takes no writes; let it give the view INSTEAD OF triggers, or expose it to be read"
 #: SQLSTATEs of a lock that somebody has: not given in time, deadlock, serialization.
 HELD = frozenset({"55P03", "40P01", "40001"})
 #: SQLSTATE of a statement that its time limit ended.
@@ -23,3 +24,9 @@ def of_the_tables(error: DBAPIError) -> bool:
     """Whether the tables' own rules refuse what was written, as against a server that is busy, gone or otherwise unable."""
     state = state_of(error)
     return state[:2] not in _OTHERS if state else isinstance(error, IntegrityError | DataError)
+
+
+def takes_no_writes(error: DBAPIError) -> bool:
+    """Whether what was to be written is a view that nobody can write."""
+    # PostgreSQL says it as: object not in prerequisite state. SQLite has words only.
+    return state_of(error) == "55000" or "because it is a view" in str(error.orig)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import DBAPIError
 
+from lodger.engine.effects import overthrow
 from lodger.engine.effects.effect import lags
 from lodger.engine.effects.errors import NotApplied, NotYet
 from lodger.engine.effects.journal import Journal
+from lodger.engine.effects.overthrow import Overthrown
 from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
 from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import fetches, seals, turns, wakes
@@ -70,6 +72,9 @@ def commit(
 
     Args:
         tired: ids of actions that have waited long enough for what somebody holds: they are in conflict now.
+
+    Raises:
+        Overthrown: one of them has ended the transaction; nothing is stored.
 
     The fence: the action still runs, under this node and epoch, and it is this very attempt. Whoever takes an action
     away (rescue, cancellation, suspension) changes one of the three in its own transaction.
@@ -159,6 +164,11 @@ def _written(
     except NotYet:
         raise
     except Exception as error:
+        if overthrow.over(connection):
+            problem = overthrow.behind(error)
+            if isinstance(problem, Overthrown):
+                problem.action_id = claim.action_id
+            raise problem from None
         if _about_the_host(connection, error):
             raise
         # A table that the platform has dropped, a column type that raises: never a reason to hold up the neighbours.
@@ -183,6 +193,8 @@ def _ending(row: AnyRow, finished: Finished) -> Ending:
 
 def our_fault(finished: Finished, error: Exception) -> Finished:
     """Give the end of an attempt whose end cannot be written as it is: nothing of it is kept, the fault is ours."""
+    if isinstance(error, Overthrown):
+        return Finished(error.refused.outcome, error=error.refused.as_error(), usage=finished.usage, drew=finished.drew)
     if _late_rule(finished, error):
         return Finished(Outcome.EFFECT_REFUSED, error=ScriptError("EffectRefused", OF_THE_WHOLE), usage=finished.usage)
     said = f"the end of this run could not be written: {type(error).__name__}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.effects.overthrow import Overthrown
 from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import commits
 from lodger.engine.ledger.claims import Lease
@@ -18,7 +20,7 @@ from lodger.sandbox.outcome import Outcome
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node
 
-
+_log = logging.getLogger("lodger.node")
 #: How long an attempt waits for what somebody else holds before it is in conflict, and how long between two looks, seconds.
 PATIENCE_S = 5.0
 LOOK_S = 0.05
@@ -80,6 +82,11 @@ class Committer(Service):
                 committed = await self._node.pen.write(partial(self._commit, lease=lease, batch=batch))
             except Unavailable:
                 raise
+            except Overthrown as gone:
+                # All of them again, without what that one wrote: nobody waits longer for a trigger of the platform's.
+                _log.warning("a run's effects were refused, and its group is written again: %s", gone)
+                self._refuse(gone)
+                return
             except Exception as error:
                 if len(batch) > 1:
                     self._alone = len(batch)
@@ -90,6 +97,12 @@ class Committer(Service):
                         self._waiting[place] = (claim, commits.our_fault(finished, error))
                 raise
         self._written(batch, committed)
+
+    def _refuse(self, gone: Overthrown) -> None:
+        """Let one that waits end as refused."""
+        for place, (claim, finished) in enumerate(self._waiting):
+            if claim.action_id == gone.action_id:
+                self._waiting[place] = (claim, commits.our_fault(finished, gone))
 
     def _written(self, batch: list[tuple[Claim, Finished]], committed: Committed) -> None:
         held_up = {_key(claim) for claim in committed.waiting}

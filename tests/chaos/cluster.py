@@ -51,7 +51,7 @@ class Node:
     @property
     def young(self) -> bool:
         """Whether it may not have been up yet."""
-        return self._clock.elapsed_s() - self._began_s < 30
+        return self._clock.elapsed_s() - self._began_s < 60
 
     def ended(self) -> str | None:
         """Give its last words when it ended by itself, which no node ever does."""

@@ -77,7 +77,8 @@ def seen(connection: Connection, claim: Claim, finished: Finished) -> None:
 
 async def main(path: str, mode: str) -> None:
     ended = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    if mode != "relief":
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     settings = SETTINGS.model_copy(update=OTHERWISE.get(mode, {}))
     worker = Worker(mode)
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, worker.let_go.set)

@@ -1,4 +1,4 @@
-"""Nodes on a PostgreSQL that are killed, frozen and started again, and so is the database, until time is up.
+"""Nodes on a PostgreSQL that are killed, frozen, cut off and started again, and so is the database, until time is up.
 
 ``python -m tests.chaos.havoc --minutes 5 --schedules 3000`` does it for as long as you like and prints what it found.
 """
@@ -20,6 +20,7 @@ from sqlalchemy import Connection
 from tests.chaos import town
 from tests.chaos.cluster import Node, slay
 from tests.chaos.reckoning import Planned, Reckoning, left_open, reckon
+from tests.databases.relay import Relay
 from tests.databases.server import Server, own
 
 from lodger.engine.acting import Act
@@ -33,13 +34,21 @@ from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
 
 #: What is done, and how often in comparison.
-DEEDS = {"worker": 12, "node": 6, "zygote": 2, "freeze": 2, "database": 1, "backend": 1}
+DEEDS = {
+    "worker": 12, "node": 6, "zygote": 2, "freeze": 2, "database": 1, "backend": 1, "cut": 1, "silence": 2, "answer": 3, "slow": 1,
+}  # fmt: skip
+#: Which way nothing passes, and what becomes of connections that were silent.
+WAYS = ((), (), ("up",), ("down",))
+OLD = ("pass", "reset", "forget")
+#: What only the transaction says that writes how attempts ended.
+ENDS = b"INSERT INTO lodger_attempts"
 PERIODS_S = (5, 7, 10, 15, 20)
 CASTS = (("plain",), ("twice",), ("slow",), ("throws",), ("counts",), ("plain", "slow"))
 #: A node that is stopped for so long has lost its lease of three seconds.
 LONG_S = 5.0
 #: A budget of the day that nobody reaches, so that every question is drawn from it and given back.
 LIMITS = {"concurrent_runs": 8, "queries_per_day": 1_000_000}
+BEGAN_IN_VAIN = ("database_unreachable", "zygote_failed")
 SETTINGS = {"LODGER_LEASE_S": "3", "LODGER_SLOTS": "8"}
 
 
@@ -68,8 +77,13 @@ class Havoc:
     def __post_init__(self) -> None:
         self._chance = random.Random(self.seed)
         self._clock = SystemClock()
-        self._url = self.server.url(self.server.database())
-        self.nodes = [Node(f"n{number}", self._url, self.folder, **SETTINGS) for number in range(self.node_count)]
+        name = self.server.database()
+        self._url = self.server.url(name)
+        # Each node has a network of its own to the server, so that one can be cut off and the others not.
+        self._relays = [Relay(self.server) for _ in range(self.node_count)]
+        self.nodes = [
+            Node(f"n{number}", relay.url(name), self.folder, **SETTINGS) for number, relay in enumerate(self._relays)
+        ]
         self._later: list[tuple[float, Callable[[], None]]] = []
 
     def run(self, say: Callable[[str], None] = lambda _said: None) -> Reckoning:
@@ -96,6 +110,8 @@ class Havoc:
         finally:
             for node in self.nodes:
                 node.kill()
+            for relay in self._relays:
+                relay.close()
 
     def _tenants(self) -> int:
         return max(2, self.schedules // 50)
@@ -164,9 +180,10 @@ class Havoc:
                 ended = node.ended()
                 if ended is None:
                     continue
-                # One that begins while there is no database says so and ends; whoever supervises it starts it again.
+                # One that begins while there is no database for long, or whose first zygote is killed, says so and ends;
+                # whoever supervises it starts it again.
                 assert node.young, ended
-                assert "database_unreachable" in ended, ended
+                assert any(code in ended for code in BEGAN_IN_VAIN), ended
                 self.deeds["began in vain"] += 1
                 node.kill()
                 self._after(1.0, node.start)
@@ -225,6 +242,36 @@ class Havoc:
         """Kill one of the server's processes: it ends all the others and recovers."""
         return self.server.slay_one(self._chance)
 
+    def _network(self) -> Relay:
+        return self._chance.choice(self._relays)
+
+    def _cut(self) -> bool:
+        """Reset what one node has with the server, and refuse it for a while."""
+        relay = self._network()
+        relay.cut()
+        self._after(self._chance.choice((0.1, 1.0, LONG_S)), relay.heal)
+        return True
+
+    def _silence(self) -> bool:
+        """Let nothing pass between one node and the server, in one direction or both; some connections never speak again."""
+        relay, old = self._network(), self._chance.choice(OLD)
+        relay.silence(*self._chance.choice(WAYS))
+        self._after(self._chance.choice((0.3, LONG_S, LONG_S)), lambda: relay.heal(old))
+        return True
+
+    def _answer(self) -> bool:
+        """Part the next end of attempts that a node writes from its answer, or lose it before it arrives."""
+        relay = self._network()
+        self._chance.choice((relay.lose_answer, relay.lose_commit))(ENDS)
+        return True
+
+    def _slow(self) -> bool:
+        """Let everything between one node and the server take its time."""
+        relay = self._network()
+        relay.slow(0.02)
+        self._after(self._chance.uniform(0.5, 3.0), lambda: relay.slow(0.0))
+        return True
+
     # ---- and then
 
     def _rest(self, engine: Engine) -> None:
@@ -233,7 +280,9 @@ class Havoc:
         for node in self.nodes:
             if node.frozen:
                 node.thaw()
-        patience_s = self._clock.elapsed_s() + 90 + self.seconds
+        for relay in self._relays:
+            relay.heal("reset")
+        patience_s = self._clock.elapsed_s() + 90 + 3 * self.seconds
         left = -1
         while left:
             with suppress(Unavailable):
@@ -245,8 +294,8 @@ class Havoc:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=2.0)
-    parser.add_argument("--schedules", type=int, default=2000)
-    parser.add_argument("--spread", type=int, default=6, help="periods are so many times as long as in the suite")
+    parser.add_argument("--schedules", type=int, default=3000)
+    parser.add_argument("--spread", type=int, default=10, help="periods are so many times as long as in the suite")
     parser.add_argument("--pause", type=float, default=1.0, help="seconds between two deeds")
     parser.add_argument("--seed", type=int, default=1)
     told = parser.parse_args()

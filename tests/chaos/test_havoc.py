@@ -29,7 +29,7 @@ def server() -> Iterator[Server]:
 
 def test_nothing_is_lost_and_nothing_happens_twice(server: Server, tmp_path: Path) -> None:
     if MINUTES:
-        havoc = Havoc(server, tmp_path, schedules=2000, seconds=60 * MINUTES, pause_s=1.0, spread=6)
+        havoc = Havoc(server, tmp_path, schedules=3000, seconds=60 * MINUTES, pause_s=1.0, spread=10)
     else:
         havoc = Havoc(server, tmp_path, schedules=40, seconds=10.0, pause_s=0.5)
     found = havoc.run()
