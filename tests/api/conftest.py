@@ -16,3 +16,14 @@ def lodge(tmp_path: Path) -> Iterator[House]:
     with house(f"sqlite:///{tmp_path / 'ledger.db'}") as made:
         made.furnish()
         yield made
+
+
+@pytest.fixture(scope="module")
+def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """One house for all tests of a module that ask for what is refused: each finds it as it was."""
+    with house(f"sqlite:///{tmp_path_factory.mktemp('steady') / 'ledger.db'}") as made:
+        made.furnish()
+        made.token("admin")
+        made.token("viewer", "acme")
+        made.ask("GET", "/me")  # the connection that stays open is no test's
+        yield made

@@ -76,8 +76,8 @@ def test_who_and_why_of_a_request_stand_in_the_audit_log(lodge: House) -> None:
         (b'{"source": "a", "why": "\\u001b[2J"}', 422, "why_invalid"),
     ],
 )  # fmt: skip
-def test_a_body_that_is_not_taken(lodge: House, body: bytes, status: int, code: str) -> None:
-    answer = lodge.ask(
+def test_a_body_that_is_not_taken(steady: House, body: bytes, status: int, code: str) -> None:
+    answer = steady.ask(
         "PUT", "/tenants/acme/scripts/x", content=body, headers={"content-type": "application/json; charset=utf-8"}
     )
     assert (answer.status_code, answer.json()["code"]) == (status, code)
@@ -86,6 +86,7 @@ def test_a_body_that_is_not_taken(lodge: House, body: bytes, status: int, code: 
     assert told["status"] == status
     assert told["detail"]
     assert len(answer.content) < 4000
+    assert [script.name for script in steady.engine.scripts.list("acme")] == ["job"]
 
 
 def test_a_body_of_another_kind(lodge: House) -> None:
@@ -102,8 +103,8 @@ def test_a_body_of_another_kind(lodge: House) -> None:
     "query", ["limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "limti=5", "cursor=x", "state=x", "since=yesterday",
               "since=5", "since=2026-01-01T00:00:00", "before=%00", "state=%00", "script=%ed%a0%80"],
 )  # fmt: skip
-def test_a_query_that_is_not_taken(lodge: House, query: str) -> None:
-    answer = lodge.ask("GET", f"/tenants/acme/actions?{query}")
+def test_a_query_that_is_not_taken(steady: House, query: str) -> None:
+    answer = steady.ask("GET", f"/tenants/acme/actions?{query}")
     if answer.status_code == 200:
         assert answer.json()["items"] == []
         assert query == "before=%00"

@@ -1,24 +1,28 @@
 """The noun verbs over one ledger, and places that are no ledger."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import Said, lodger
+from tests.e2e.command import Said, inside, lodger
 
 RULE = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"
 
 
 class Ledger:
-    def __init__(self, place: Path) -> None:
+    """A place and how commands are given: in a process of their own, or in this one where there are many."""
+
+    def __init__(self, place: Path, how: Callable[..., Said] = lodger) -> None:
         self.place = place
+        self.how = how
 
     def __call__(self, *arguments: str | Path) -> Said:
-        return lodger(*arguments, "--db", self.place, "--json")
+        return self.how(*arguments, "--db", self.place, "--json")
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    made = Ledger(tmp_path / "ledger.db")
+    made = Ledger(tmp_path / "ledger.db", inside)
     script = tmp_path / "hello.js"
     script.write_text("export default () => 'hello';")
     assert made("tenant", "create", "acme").code == 0
@@ -27,6 +31,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def test_a_schedule_from_creation_to_deletion(ledger: Ledger) -> None:
+    ledger.how = lodger
     made = ledger(
         "schedule", "create", "acme", "daily", "--script", "hello", "--rule", RULE, "--tz", "Europe/Berlin"
     ).json
