@@ -1,5 +1,15 @@
 """Chaos on every database."""
 
+from pathlib import Path
+
+import pytest
 from tests.databases.fixtures import kind, url
 
 __all__ = ["kind", "url"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What waits for other processes on a busy machine may wait for long."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(1200))

@@ -79,10 +79,10 @@ def states(engine: Engine) -> dict[str, int]:
 
 
 def until(condition: Callable[[], bool], seconds: float) -> None:
-    """Wait for the ledger to say so; other processes can be heard in no other way."""
+    """Wait for the ledger to say so; other processes can be heard in no other way. A busy machine is given five times as long."""
     clock = SystemClock()
-    end = clock.elapsed_s() + seconds
-    pause = subprocess.Popen(["sleep", str(seconds)])
+    end = clock.elapsed_s() + 5 * seconds
+    pause = subprocess.Popen(["sleep", str(5 * seconds)])
     try:
         while not condition():
             assert clock.elapsed_s() < end, "the ledger never got there"
@@ -154,13 +154,12 @@ def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease
 def test_processes_are_killed_at_random_and_started_again(engine: Engine, start: Start) -> None:
     chance = random.Random(7)
     living = [start("a"), start("b")]
-    fill(engine, 6000)
-    for number in range(2):
-        left = 6000 - (number + 1) * 1500
-        until(lambda left=left: states(engine).get("done", 0) >= 6000 - left, 60)  # type: ignore[misc]  # bound now
+    fill(engine, 4000)
+    for number in (1, 2):
+        until(lambda number=number: states(engine).get("done", 0) >= 1000 * number, 60)  # type: ignore[misc]  # bound now
         victim = living.pop(chance.randrange(len(living)))
         victim.kill()
         victim.wait()
         living.append(start(f"again-{number}"))
-    until(lambda: states(engine) == {"done": 6000}, 60)
-    audit(engine, 6000)
+    until(lambda: states(engine) == {"done": 4000}, 60)
+    audit(engine, 4000)

@@ -35,7 +35,7 @@ def lodger(*arguments: str | Path, stdin: str | bytes = b"", cwd: Path | None = 
         capture_output=True,
         cwd=cwd,
         env=bare | {"PYTHONPATH": str(ROOT / ".dev"), "PYTHONWARNINGS": "error", "COLUMNS": "120"} | env,
-        timeout=100,
+        timeout=250,
         check=False,
     )
     return Said(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -6,44 +6,62 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.e2e.command import ROOT, Said, lodger
+
+Lines = dict[tuple[str, str], dict[str, Any]]
+TOLD = [
+    "The engine was off for 100 days",
+    "missed  bluebird/cart-reminders: slots from",
+    "missed while the engine was off; one row in the ledger",
+    "ran     bluebird/monthly-sales (missed",
+    "ran     bluebird/weekly-figure (missed",
+    "mail    to mara@bluebird.example: Sales of the week",
+    "cases without an answer for a day",
+    "You left something behind",
+    "failed  bluebird/broken-report",
+    "  return { report: total.padLeft(12) };",
+    "stopped harbor/endless",
+    "stopped by the cpu limit",
+    "rows of the other shop found 0",
+    "ran     bluebird/winter_sale",
+    "ran     harbor/confirm-orders",
+    "due     harbor/unanswered-tickets: ",
+    "The ledger after",
+]
+#: How long it is given, one after the other: a machine that has much else to do needs more for the same story.
+LENGTHS = ("10s", "30s", "90s")
 
 
 @pytest.fixture(scope="module")
 def shown() -> Said:
     """Ten seconds of it, as plain lines."""
-    return lodger("demo", "--for", "10s")
+    for length in LENGTHS:
+        said = lodger("demo", "--for", length)
+        if all(line in said.out for line in TOLD):
+            break
+    return said
+
+
+def kept(folder: Path, length: str, enough: Callable[[dict[str, Any], Lines], bool]) -> tuple[dict[str, Any], Lines]:
+    """Let it go on with its ledger until there is enough of it; give what it said last, and its lines by tenant and name."""
+    for time in (length, *LENGTHS):
+        said = lodger("demo", "--for", time, "--keep", "--json", cwd=folder).json
+        lines = {(line["tenant"], line["name"]): line for line in said["lines"]}
+        if enough(said, lines):
+            break
+    return said, lines
 
 
 def test_it_ends_by_itself_and_well(shown: Said) -> None:
     assert (shown.code, shown.err) == (0, "")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "The engine was off for 100 days",
-        "missed  bluebird/cart-reminders: slots from",
-        "missed while the engine was off; one row in the ledger",
-        "ran     bluebird/monthly-sales (missed",
-        "ran     bluebird/weekly-figure (missed",
-        "mail    to mara@bluebird.example: Sales of the week",
-        "cases without an answer for a day",
-        "You left something behind",
-        "failed  bluebird/broken-report",
-        "  return { report: total.padLeft(12) };",
-        "stopped harbor/endless",
-        "stopped by the cpu limit",
-        "rows of the other shop found 0",
-        "ran     bluebird/winter_sale",
-        "ran     harbor/confirm-orders",
-        "due     harbor/unanswered-tickets: ",
-        "The ledger after",
-    ],
-)
+@pytest.mark.parametrize("line", TOLD)
 def test_a_viewer_is_told(shown: Said, line: str) -> None:
     assert line in shown.out
 
@@ -63,15 +81,23 @@ def test_nothing_is_left_on_disk(tmp_path: Path) -> None:
 
 
 def test_programs_get_one_object_and_the_kept_ledger_goes_on(tmp_path: Path) -> None:
-    first = lodger("demo", "--for", "4s", "--keep", "--json", cwd=tmp_path).json
-    lines = {(line["tenant"], line["name"]): line for line in first["lines"]}
+    mails = 0
+
+    def whole(said: dict[str, Any], lines: Lines) -> bool:
+        nonlocal mails
+        mails += said["mails"]["sent"]
+        ended = lines["bluebird", "broken-report"]["last"] and lines["harbor", "endless"]["last"]
+        months = lines["bluebird", "monthly-sales"]
+        return bool(ended) and months["ran"] >= 3 and not months["waiting"] and mails >= 3
+
+    _, lines = kept(tmp_path, "4s", whole)
     assert lines["bluebird", "broken-report"]["last"] == "script_error"
     assert lines["harbor", "endless"]["last"] == "cpu_limit"
     assert lines["bluebird", "monthly-sales"]["ran"] >= 3
-    assert lines["bluebird", "cart-reminders"]["gaps"] == 1
-    assert first["mails"]["sent"] >= 3
-    second = lodger("demo", "--for", "3s", "--keep", "--json", cwd=tmp_path).json
-    again = {(line["tenant"], line["name"]): line for line in second["lines"]}
+    assert lines["bluebird", "cart-reminders"]["gaps"] >= 1
+    assert mails >= 3
+    busy = "harbor", "confirm-orders"
+    _, again = kept(tmp_path, "3s", lambda _said, now: now[busy]["ran"] > lines[busy]["ran"])
     assert again["bluebird", "monthly-sales"]["ran"] == lines["bluebird", "monthly-sales"]["ran"], "a month ran twice"
     assert again["harbor", "confirm-orders"]["ran"] > lines["harbor", "confirm-orders"]["ran"]
     listed = lodger("action", "list", "bluebird", "--db", "lodger-demo/ledger.db", "--json", cwd=tmp_path)
@@ -128,8 +154,15 @@ def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
     told = lodger("demo", "--for", "10s", "--keep", cwd=tmp_path)
     assert "Going on with the ledger" in told.out
     assert "internal" not in told.err
-    said = lodger("demo", "--for", "1s", "--keep", "--json", cwd=tmp_path).json
-    lines = {(line["tenant"], line["name"]): line for line in said["lines"]}
+    said, lines = kept(
+        tmp_path,
+        "1s",
+        lambda said, lines: (
+            lines["harbor", "endless"]["failed"] >= 1
+            and lines["bluebird", "monthly-sales"]["ran"] >= 3
+            and said["states"].get("running", 0) <= 1
+        ),
+    )
     assert lines["harbor", "endless"]["failed"] == 1
     assert lines["bluebird", "monthly-sales"]["ran"] in (3, 4)
     assert said["states"].get("running", 0) <= 1
