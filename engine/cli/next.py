@@ -115,7 +115,11 @@ def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str], tz:
         before = "and that" if nth else "Before that"
         say(f"{before}: {there}{slot.astimezone(UTC):%a %Y-%m-%d %H:%M:%SZ}, {_away(slot, _now())}{mark}")
     gap, year = body["smallest_gap_s"], body["next_year"]
-    often = f"At most {body['most_per_day']} a day"
+    often = (
+        f"At most {body['most_per_day']} a day"
+        if body["exact"]
+        else f"Not more than {body['most_per_day']} a day, counted roughly"
+    )
     if gap is not None:
         often += f", at least {gap:g} s apart"
     say(f"{often}; {'more than 10000' if year is None else year} in the next 366 days.")

@@ -86,10 +86,11 @@ class Rulebook:
         return self._compile(rules, now=anchor)
 
     def smallest_gap_s(self, rules: ScheduleRules, anchor: datetime) -> float | None:
-        """Least distance of two slots of the union, seconds; None when there is but one. Costs milliseconds: no transaction
-        should wait for it.
+        """Least distance of two slots of the schedule from the anchor on, seconds; None when there is but one.
+
+        Costs milliseconds: no transaction should wait for it.
         """
-        return self.compiled(rules, anchor).density().smallest_gap_s
+        return self.compiled(rules, anchor).density(since=anchor).smallest_gap_s
 
     def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
         """Give the revisions (tenant, schedule, number) by schedule id, reading and compiling what is not kept."""

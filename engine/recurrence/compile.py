@@ -49,13 +49,19 @@ def compile_firing(rules: ScheduleRules, *, now: datetime | None = None) -> Unio
     return schedule
 
 
-def demand_density(schedule: Union, *, smallest_gap_s: float | None = None, most_per_day: int | None = None) -> Density:
-    """Hold a schedule against a minimum interval and a budget of slots per UTC day; give its density.
+def demand_density(
+    schedule: Union,
+    *,
+    smallest_gap_s: float | None = None,
+    most_per_day: int | None = None,
+    since: datetime | None = None,
+) -> Density:
+    """Hold a schedule, from an instant on, against a minimum interval and a budget of slots per UTC day; give its density.
 
     Raises:
         RuleInvalid: ``schedule_too_dense``; ``details`` has ``smallest_gap_s`` and ``most_per_day`` as they are.
     """
-    density = schedule.density()
+    density = schedule.density(since)
     gap = density.smallest_gap_s
     if smallest_gap_s is not None and gap is not None and gap < smallest_gap_s:
         what = f"two of its slots can be {gap:g} s apart, and {smallest_gap_s:g} s is the least allowed"
@@ -66,7 +72,9 @@ def demand_density(schedule: Union, *, smallest_gap_s: float | None = None, most
     raise RuleInvalid(
         "schedule_too_dense",
         what,
-        why="the bound is proved over all its rules and over changes of clocks; exclusions are not counted on",
+        why="that is counted, with its exclusions and the changes of clocks"
+        if density.exact
+        else "that is a bound, proved over its rules and changes of clocks; to count what its exclusions leave is too much work",
         fix="let it fire less often, or ask for a larger allowance",
         smallest_gap_s=gap,
         most_per_day=density.most_per_day,

@@ -95,7 +95,12 @@ def _counts(rule: Recurrence, after: datetime) -> dict[str, Any]:
     until = min(after, _END - timedelta(days=366)) + timedelta(days=366)
     counted = sum(1 for _ in islice(rule.between(after, until), MOST_COUNTED + 1))
     year = counted if counted <= MOST_COUNTED else None
-    return {"most_per_day": density.most_per_day, "smallest_gap_s": density.smallest_gap_s, "next_year": year}
+    return {
+        "most_per_day": density.most_per_day,
+        "smallest_gap_s": density.smallest_gap_s,
+        "exact": density.exact,
+        "next_year": year,
+    }
 
 
 def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any]:
@@ -135,7 +140,9 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
         answer["previous"] = shown
     if request.get("counts"):
         answer |= (
-            _counts(rule, after) if reason is None else {"most_per_day": 0, "smallest_gap_s": None, "next_year": 0}
+            _counts(rule, after)
+            if reason is None
+            else {"most_per_day": 0, "smallest_gap_s": None, "exact": True, "next_year": 0}
         )
     ignored = [str(name)[:40] for name in request if name not in _KNOWN]
     if spec.dtstart is not None and answer["kind"] not in ANCHORED:
@@ -158,7 +165,8 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
         ``{"kind", "text", "next", "never", "reason", "shifted", "ends", "last"}`` or ``{"error"}``, with the
         ``id`` when there is one. ``next`` holds the slots nearest first; with ``previous`` these are the ones
         before ``after``, and are also there under ``previous``. ``last`` is the final slot of a rule that ends.
-        With ``counts`` also ``most_per_day``, ``smallest_gap_s`` (both proved) and ``next_year``.
+        With ``counts`` also ``most_per_day``, ``smallest_gap_s`` (both proved; ``exact`` when they
+        are the truth and no bound) and ``next_year``.
         Parts of the question that changed nothing are named under ``ignored``.
     """
     if not isinstance(request, Mapping):

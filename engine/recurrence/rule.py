@@ -85,10 +85,12 @@ class Density:
     Attributes:
         smallest_gap_s: least distance between two neighbouring slots, seconds; None with fewer than two slots.
         most_per_day: most slots in any UTC day.
+        exact: whether both are the truth; otherwise they are bounds, never laxer than it.
     """
 
     smallest_gap_s: float | None
     most_per_day: int
+    exact: bool = False
 
 
 @runtime_checkable
@@ -131,8 +133,8 @@ class Recurrence(Protocol):
 class Measured(Recurrence, Protocol):
     """A whole schedule's recurrence, which also knows how often it fires."""
 
-    def density(self) -> Density:
-        """How often it fires at most. Costs milliseconds: it looks at hundreds of slots."""
+    def density(self, since: datetime | None = None) -> Density:
+        """How often it fires at most from an instant on (None: 1970). Costs milliseconds: it looks at hundreds of slots."""
         ...
 
 

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Protocol
 
@@ -15,6 +16,9 @@ LAST = datetime.max.replace(tzinfo=UTC)
 
 #: Schedules that end within so many slots are measured slot by slot.
 _WALKED = 400
+#: Slots among which those are looked for that reach a bound.
+_WITNESSES = 3000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Asked(Protocol):
@@ -126,25 +130,48 @@ class Union:
         naming = [rule for rule in self.rules if rule.next_after(slot, inclusive=True) == slot]
         return bool(naming) and all(rule.shifted(slot) for rule in naming)
 
-    def density(self) -> Density:
-        """How often it fires at most: no two slots from 1970 on are closer, and no UTC day has more.
+    def density(self, since: datetime | None = None) -> Density:
+        """How often it fires at most from an instant on (None: 1970): no two slots are closer, and no UTC day has more.
 
-        A schedule with few slots is measured; any other is bounded by :mod:`lodger.engine.recurrence.density`.
+        A schedule with few slots is measured. Any other is bounded by :mod:`lodger.engine.recurrence.density`, and where no
+        slots are found that reach the bound it is counted (:mod:`lodger.engine.recurrence.census`), if that is bounded work.
         """
         from lodger.engine.recurrence.density import Load
 
+        since = _EPOCH if since is None else max(since, _EPOCH)
         walked: list[datetime] = []
-        slot = self.next_after(FIRST, inclusive=True)
+        slot = self.next_after(since, inclusive=True)
         while slot is not None and len(walked) < _WALKED:
             walked.append(slot)
             slot = self.next_after(slot)
         if slot is None:
             per_day = Counter(each.date() for each in walked)
             gaps = [(b - a).total_seconds() for a, b in pairwise(walked)]
-            return Density(min(gaps, default=None), max(per_day.values(), default=0))
+            return Density(min(gaps, default=None), max(per_day.values(), default=0), exact=True)
+        from lodger.engine.recurrence.census import counted, reached
+
         load = Load()
         load.add(self)
-        return load.density(self)
+        bound = load.density(self)
+        if self._reaches(bound, since) if bound.most_per_day <= _WITNESSES else reached(self, bound, since):
+            return replace(bound, exact=True)
+        return counted(self, since) or bound
+
+    def _reaches(self, bound: Density, since: datetime) -> bool:
+        """Whether slots from an instant on are as close, and a day of them as full, as a bound says."""
+        close = full = False
+        per_day = Counter[date]()
+        before, slot = None, self.next_after(since, inclusive=True)
+        for _ in range(_WITNESSES):
+            if slot is None:
+                return False
+            per_day[slot.date()] += 1
+            close = close or (before is not None and (slot - before).total_seconds() == bound.smallest_gap_s)
+            full = full or per_day[slot.date()] == bound.most_per_day
+            if close and full:
+                return True
+            before, slot = slot, self.next_after(slot)
+        return False
 
 
 def _instant(instant: datetime) -> str:

@@ -59,6 +59,11 @@ class Zoned:
         """Whether every member is a slot: no instants are left out, and none is the last."""
         return not self._without and self._ends_at is None
 
+    @property
+    def single(self) -> tuple[int, ...]:
+        """UTC seconds that it leaves out, or after which it has no slot."""
+        return tuple(self._without) if self._ends_at is None else (*self._without, self._ends_at)
+
     def with_members(self, local: LocalSequence) -> "Zoned":
         """The same zone, policy and bounds over other members."""
         policy = DstPolicy(self.gap, self.fold)

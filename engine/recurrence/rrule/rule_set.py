@@ -37,6 +37,8 @@ class SetSequence:
         self._entries, self._taken = entries, tuple(taken)
         self.included = tuple(_sequence(entry) for entry in (rules.rules if entries is None else entries))
         excepted = [_sequence(entry) for entry in rules.exrules]
+        #: All of its EXRULEs.
+        self.exceptions = tuple(excepted)
         few = [each for each in excepted if _is_few(each)]
         #: EXRULEs with more than a few members.
         self.excepted = tuple(each for each in excepted if each not in few)
