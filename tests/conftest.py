@@ -9,9 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.databases.template import copied_ledgers
 from tests.longest_first import LONGEST_FIRST
 
+# The gate asks the same questions each time, and no clock decides; LODGER_FUZZ=whole draws new ones, and tells how to draw them again.
+settings.register_profile(
+    "gate",
+    deadline=None,
+    derandomize=os.environ.get("LODGER_FUZZ") != "whole",
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("gate")
 #: What a test has told to end may still be ending: the kernel and other threads need their turn on a busy machine.
 PATIENCE_S = 10
 

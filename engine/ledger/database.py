@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.ledger import patience, postgres
@@ -60,7 +61,9 @@ class Database:
         sqlite = self.url.get_backend_name() == "sqlite"
         self._writer: AbstractContextManager[object] = threading.Lock() if sqlite else nullcontext()
         self._reading: dict[str, Any] = _READ if sqlite else postgres.READ
+        self._closed = False
         self.engine = self._opened() if sqlite else postgres.opened(self.url, patience_s)
+        event.listen(self.engine, "checkin", self._returned)
         try:
             with self.write() as connection:
                 if not sqlite:
@@ -120,8 +123,14 @@ class Database:
         return Witness(str(self.url.database)) if self.dialect == "sqlite" else None
 
     def close(self) -> None:
-        """Let go of every connection; safe to call twice."""
+        """Let go of every connection, of one that a thread still uses when it is done with it; safe to call twice."""
+        self._closed = True
         self.engine.dispose()
+
+    def _returned(self, _raw: object, entry: ConnectionPoolEntry) -> None:
+        # The pool that is disposed of knows nothing of a connection that is out, and would keep it when it comes back.
+        if self._closed:
+            entry.close()
 
 
 def _begin(connection: Connection) -> None:

@@ -12,4 +12,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What waits for other processes on a busy machine may wait for long."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.timeout(1200))
+            own = item.get_closest_marker("timeout")
+            item.add_marker(pytest.mark.timeout(max(1200, own.args[0] if own else 0)), append=False)

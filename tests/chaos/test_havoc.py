@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.havoc import Havoc, durable
+from tests.chaos.reckoning import Reckoning
 from tests.databases.fixtures import absent
 from tests.databases.server import Server
 
@@ -32,9 +33,18 @@ def test_nothing_is_lost_and_nothing_happens_twice(server: Server, tmp_path: Pat
         havoc = Havoc(server, tmp_path, schedules=3000, seconds=60 * MINUTES, pause_s=1.0, spread=10)
     else:
         havoc = Havoc(server, tmp_path, schedules=40, seconds=10.0, pause_s=0.5)
+    found = unbroken(havoc)
+    if found.traces <= 20:  # a machine with much else to do gets little done in so short a chaos
+        (tmp_path / "again").mkdir()
+        havoc = Havoc(server, tmp_path / "again", schedules=40, seconds=60.0, pause_s=2.0)
+        found = unbroken(havoc)
+    assert found.traces > 20, "a chaos in which nothing is done proves nothing"
+
+
+def unbroken(havoc: Havoc) -> Reckoning:
     found = havoc.run()
     assert not found.lost, str(found)
     assert not found.doubled, str(found)
     assert havoc.deeds["worker"] + havoc.deeds["node"] >= 3, havoc.deeds
-    assert found.traces > 20, "a chaos in which nothing is done proves nothing"
     assert found.slots == found.run + found.in_gaps
+    return found

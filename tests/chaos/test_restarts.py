@@ -12,7 +12,7 @@ from lodger.engine.sync import Engine
 
 engine, start = processes.engine, processes.start
 #: Whoever had to wait for a lease would be a minute late.
-LATE_S = 20.0
+LATE_S = 45.0
 
 
 def test_nodes_are_restarted_one_after_the_other_and_no_slot_is_late(engine: Engine, start: Start) -> None:
@@ -49,7 +49,13 @@ def test_a_process_that_was_suspended_beyond_its_lease_commits_nothing(engine: E
     asked = engine.run_in("acme", "job", 0)
     frozen = start("frozen", "hold")
     assert frozen.stdout is not None
-    assert frozen.stdout.readline().split() == ["holding", asked.id]
+    held = frozen.stdout.readline()
+    while held.strip() in {
+        "lost",
+        "lease_lost",
+    }:  # a machine that stalls for a second takes its lease of a second: it takes another
+        held = frozen.stdout.readline()
+    assert held.split() == ["holding", asked.id]
     frozen.send_signal(signal.SIGSTOP)
     start("rescues")
     until(lambda: states(engine) == {"done": 1}, 60)

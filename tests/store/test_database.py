@@ -188,3 +188,21 @@ def test_what_is_not_about_the_host_is_not_dressed_up(tmp_path: Path) -> None:
     with pytest.raises(OperationalError), database.read() as connection:
         connection.exec_driver_sql("SELECT nothing FROM nowhere")
     database.close()
+
+
+def test_what_is_in_use_when_it_is_closed_is_let_go_when_it_comes_back(url: str) -> None:
+    """A thread that is still at work when an engine closes leaves no connection behind."""
+    database = Database(url)
+    with database.read() as connection:
+        used = connection.connection.dbapi_connection
+        assert used is not None
+        database.close()
+        assert connection.exec_driver_sql("SELECT 1").scalar() == 1, "it may end what it has begun"
+    with pytest.raises(Exception, match="closed"):
+        used.cursor().execute("SELECT 1")
+    with database.read() as connection:
+        late = connection.connection.dbapi_connection
+        assert connection.exec_driver_sql("SELECT 1").scalar() == 1
+    assert late is not None
+    with pytest.raises(Exception, match="closed"):
+        late.cursor().execute("SELECT 1")
