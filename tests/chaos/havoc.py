@@ -282,7 +282,7 @@ class Havoc:
                 node.thaw()
         for relay in self._relays:
             relay.heal("reset")
-        patience_s = self._clock.elapsed_s() + 90 + 3 * self.seconds
+        patience_s = self._clock.elapsed_s() + 400 + 3 * self.seconds
         left = -1
         while left:
             with suppress(Unavailable):
