@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from lodger.engine.ledger import actions, tenants
 from lodger.engine.ledger.following import Following
 from lodger.engine.ledger.records import Action
+from lodger.engine.ledger.running_lines import Hearing
 from lodger.engine.ledger.schema.scheduling import OPEN
 from lodger.sandbox.job import LogLine
 
@@ -65,15 +66,14 @@ def _actions(
 def _action(
     tenant_id: str, action_id: str, read: "Read[tuple[Action, list[LogLine]]]", waited: Callable[[], None]
 ) -> Iterator[Action | LogLine]:
-    told, mark = 0, None
+    mark, hearing = None, Hearing(tenant_id, action_id)
 
     def look(connection: Connection) -> tuple[Action, list[LogLine]]:
-        return actions.get(connection, action_id, tenant_id), actions.logs(connection, action_id, tenant_id)
+        return actions.get(connection, action_id, tenant_id), hearing.look(connection)
 
     while True:
         found, lines = read(look)
-        yield from lines[told:]
-        told = max(told, len(lines))
+        yield from lines
         if (found.state, found.attempt, found.step) != mark:
             mark = (found.state, found.attempt, found.step)
             yield found

@@ -310,7 +310,8 @@ class Engine:
     def live(self, tenant_id: str, action_id: str | None = None) -> "Iterator[Action | LogLine]":
         """Give each of a tenant's actions as it is made or moves on; or one action with its log lines, until it is over.
 
-        Lines come when their attempt ends. What any process changes is seen within half a second.
+        Lines of an attempt that runs are written twice a second, by whichever node runs it. What any process changes is seen within
+        half a second.
 
         Raises:
             NotFound: tenant_unknown, action_unknown.

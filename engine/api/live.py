@@ -25,11 +25,13 @@ from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import actions, sessions, tenants, tokens
 from lodger.engine.ledger.following import Following
 from lodger.engine.ledger.records import Action
+from lodger.engine.ledger.running_lines import Hearing
 from lodger.engine.ledger.schema.scheduling import OPEN
 from lodger.engine.roles import Role
 from lodger.engine.routes.route import ROOT
 from lodger.engine.shapes import shaped
 from lodger.engine.sync import Engine
+from lodger.sandbox.job import LogLine
 
 #: Seconds between two looks at the ledger; what this process itself changes is looked at at once.
 LOOK_S = 0.5
@@ -118,11 +120,18 @@ class Live:
                 self._channels.pop(tenant_id, None)
 
     async def action(self, stands: Stands, tenant_id: str, action_id: str) -> AsyncGenerator[str]:
-        """Give an action with its log lines, as each attempt's are stored, until it is over."""
-        told, mark, quiet = 0, None, 0.0
+        """Give an action with its log lines, as they are written while an attempt runs, until it is over.
+
+        What was not read yet stands in the ledger: nothing is kept for a reader who takes his time, and nothing is lost to him.
+        """
+        told, mark, quiet, hearing = 0, None, 0.0, Hearing(tenant_id, action_id)
+
+        def look(connection: Connection) -> tuple[Action, list[LogLine]]:
+            return actions.get(connection, action_id, tenant_id), hearing.look(connection)
+
         while True:
-            found, lines = await self._calls.run(lambda: self._one(tenant_id, action_id))
-            for line in lines[told:]:
+            found, lines = await self._read(look)
+            for line in lines:
                 told += 1
                 yield _event("log", f"{action_id}.{told}", shaped(line))
             now = (found.state, found.attempt, found.step)
@@ -138,10 +147,6 @@ class Live:
                 if not await self._read(stands):
                     return
                 yield ": still here\n\n"
-
-    def _one(self, tenant_id: str, action_id: str) -> tuple[Action, list[Any]]:
-        with self._books.database.read() as connection:
-            return actions.get(connection, action_id, tenant_id), actions.logs(connection, action_id, tenant_id)
 
     async def _look(self, tenant_id: str, channel: _Channel, begun: "asyncio.Future[None]") -> None:
         following = Following(tenant_id)
@@ -268,7 +273,7 @@ def add(made: APIRouter, engine: Engine, calls: Calls) -> None:
         tenant_id: Annotated[str, Path(max_length=200)],
         action_id: Annotated[str, Path(max_length=200)],
     ) -> StreamingResponse:
-        """Tell, as server-sent events, of one action and its log lines, until it is over; lines come when their attempt ends."""
+        """Tell, as server-sent events, of one action and its log lines, until it is over; lines come while their attempt runs."""
         _no_query(request)
         await calls.run(lambda: engine.actions.get(action_id, tenant_id))
         events = live.action(live.stands(request), tenant_id, action_id)

@@ -1,7 +1,7 @@
 """Actions by request (once, run now), cancelling them, and reading what happened."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, false, insert, select
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import is_id
-from lodger.engine.ledger import pages, pins, schedules, serial, tenants, turns
+from lodger.engine.ledger import pages, pins, running_lines, schedules, serial, tenants, turns
 from lodger.engine.ledger.bindings import bind
 from lodger.engine.ledger.books import Books, input_text, loaded
 from lodger.engine.ledger.pages import Cut
@@ -337,13 +337,13 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
 
 
 def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[LogLine]:
-    """Give what the action's attempts logged, in order."""
+    """Give what the action's attempts logged, in order; of one that runs what is known of it yet."""
     action = get(connection, action_id, tenant_id)
-    lines = _lines(connection, action.tenant_id, action_id)
+    lines = running_lines.of(connection, action.tenant_id, action_id) | _lines(connection, action.tenant_id, action_id)
     return [line for key in sorted(lines) for line in lines[key]]
 
 
-def _lines(connection: Connection, tenant_id: str, action_id: str) -> Mapping[tuple[int, int], tuple[LogLine, ...]]:
+def _lines(connection: Connection, tenant_id: str, action_id: str) -> dict[tuple[int, int], tuple[LogLine, ...]]:
     t = tables.attempt_logs.c
     rows = connection.execute(select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id))
     return {

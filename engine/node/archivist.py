@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from lodger.engine.ledger import node_rows, retention, storage
+from lodger.engine.ledger import node_rows, retention, running_lines, storage
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.node.service import Service
 
@@ -54,6 +54,7 @@ class Archivist(Service):
             if not self._waiting:
                 self._last = ""
                 await node.pen.write(partial(node_rows.forget, node.books, now_us=self.clock.now_us()))
+                await node.pen.write(partial(running_lines.sweep, now_us=self.clock.now_us()))
                 self._round_at = elapsed_s + ROUND_S
                 return min(LOOK_S, ROUND_S)
         done, rest_s = await self._forget(self._waiting[0])

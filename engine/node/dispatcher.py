@@ -116,6 +116,7 @@ class Dispatcher(Service):
         """Free the slot of an attempt that is over."""
         self.running.pop((claim.action_id, claim.attempt), None)
         self._claims.pop((claim.action_id, claim.attempt), None)
+        self._node.scribe.over(claim)
         if not self.running:
             self._empty.set()
         self.nudge()

@@ -77,6 +77,17 @@ class HostSide:
         """Make the one that an engine's node uses by itself: its own threads for reads, what was exposed."""
         return cls(**parts(engine))
 
+    def hear(self, listener: Callable[[Claim, LogLine], None]) -> None:
+        """Tell somebody else too of each line of an attempt that begins from now on."""
+        before = self._on_log
+
+        def both(claim: Claim, line: LogLine) -> None:
+            if before is not None:
+                before(claim, line)
+            listener(claim, line)
+
+        self._on_log = both
+
     async def close(self) -> None:
         """Let go of what it holds; safe to call twice."""
         if self._way_out is not None:

@@ -39,6 +39,7 @@ from lodger.engine.node.ping_executor import PingExecutor
 from lodger.engine.node.remains import Remains
 from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
 from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
+from lodger.engine.node.scribe import Scribe
 from lodger.engine.node.server_clock import ServerClock
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.ticker import Ticker
@@ -97,6 +98,7 @@ class Node:
         self.settings = engine.books.settings
         scripts = executor or SandboxExecutor.of(engine)
         side = scripts.side if isinstance(scripts, SandboxExecutor) else None
+        self._side = side
         self.executor: Executor = Kinds({
             "script": scripts,
             "ping": PingExecutor(side or HostSide.of(engine), owned=side is None),
@@ -133,6 +135,10 @@ class Node:
         ]  # fmt: skip
         if self.books.database.dialect != "sqlite" and self.settings.listen_url != OFF:
             self._services.append(Listener(self))
+        self.scribe = Scribe(self)
+        if self._side is not None:  # who else executes says nothing before the end
+            self._services.append(self.scribe)
+            self._side.hear(self.scribe.hear)
         self._loop = asyncio.get_running_loop()
         self._forget = self.engine.watch(self._changed)
         await self.executor.start()

@@ -4,7 +4,9 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    ForeignKeyConstraint,
     Index,
+    Integer,
     LargeBinary,
     SmallInteger,
     String,
@@ -98,4 +100,21 @@ keys = Table(
     metadata,
     Column("name", String(32), primary_key=True),
     Column("secret", LargeBinary(64), nullable=False),
+)
+
+#: What attempts said while they run, in batches: no record, see :mod:`lodger.engine.ledger.running_lines`.
+running_lines = Table(
+    "lodger_running_lines",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("step", SmallInteger, primary_key=True),
+    Column("n", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    # A JSON list of [level, text, us].
+    Column("lines", Text, nullable=False),
+    Column("written_us", Us, nullable=False),
+    ForeignKeyConstraint(
+        ["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"], ondelete="CASCADE"
+    ),
 )
