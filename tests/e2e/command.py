@@ -41,7 +41,7 @@ def lodger(*arguments: str | Path, stdin: str | bytes = b"", cwd: Path | None = 
     return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def inside(*arguments: str | Path, stdin: str = "", **env: str) -> Said:
+def inside(*arguments: str | Path, stdin: str | bytes = b"", **env: str) -> Said:
     """Carry out a command line as :func:`lodger` does, in this process: for tests that need many of them."""
     from lodger.engine.cli.entry import run
 
@@ -50,7 +50,7 @@ def inside(*arguments: str | Path, stdin: str = "", **env: str) -> Said:
     out, err = io.StringIO(), io.StringIO()
     os.environ.clear()
     os.environ.update(bare | {"COLUMNS": "120"} | env)
-    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin))
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = run([str(each) for each in arguments])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import lodger
+from tests.e2e.command import inside, lodger
 
 GOOD = """\
 export default async function ({ db, mail, kv, action, now }) {
@@ -45,12 +45,12 @@ def test_people_see_a_diff(script: Path) -> None:
 
 def test_nothing_is_kept_between_runs(script: Path) -> None:
     script.write_text("export default async ({ db }) => { await db.a.insert({ x: 1 }); return db.a.count({}); }")
-    assert [lodger("exec", script, "--json").json["result"] for _ in range(2)] == [1, 1]
+    assert [inside("exec", script, "--json").json["result"] for _ in range(2)] == [1, 1]
 
 
 def test_an_error_shows_the_authors_line(script: Path) -> None:
     script.write_text("export default function () {\n  const total = 3;\n  return total.padLeft(12);\n}\n")
-    said = lodger("exec", script)
+    said = inside("exec", script)
     assert said.code == 1
     assert "script_error" in said.out
     assert f"{script}:3: TypeError" in said.out
@@ -62,7 +62,7 @@ def test_an_error_shows_the_authors_line(script: Path) -> None:
 
 def test_a_failed_run_changes_nothing(script: Path) -> None:
     script.write_text('export default async ({ db }) => { await db.a.insert({ x: 1 }); throw new Error("no"); }')
-    body = lodger("exec", script, "--json").json
+    body = inside("exec", script, "--json").json
     assert body["outcome"] == "script_error"
     assert body["error"]["message"] == "no"
 
@@ -81,14 +81,14 @@ def test_a_failed_run_changes_nothing(script: Path) -> None:
 )
 def test_a_limit_says_which_it_was(script: Path, source: str, option: tuple[str, str], outcome: str) -> None:
     script.write_text(source)
-    said = lodger("exec", script, *option, "--json")
+    said = inside("exec", script, *option, "--json")
     assert said.code == 1
     assert said.json["outcome"] == outcome
 
 
 def test_syntax_error_names_the_line(script: Path) -> None:
     script.write_text("let a = 1;\nlet b = ;\n")
-    said = lodger("exec", script, "--json")
+    said = inside("exec", script, "--json")
     assert (said.code, said.json["outcome"], said.json["error"]["line"]) == (1, "compile_error", 2)
 
 
@@ -105,24 +105,24 @@ def test_syntax_error_names_the_line(script: Path) -> None:
 )
 def test_what_is_no_script_is_refused_in_words(script: Path, content: bytes, outcome: str, word: str) -> None:
     script.write_bytes(content)
-    said = lodger("exec", script, "--json")
+    said = inside("exec", script, "--json")
     assert (said.code, said.json["outcome"]) == (1, outcome)
     assert word in said.json["error"]["message"]
     assert set(said.json) >= {"result", "logs", "effects", "usage", "walls"}
-    assert word in lodger("exec", script).out
+    assert word in inside("exec", script).out
 
 
 def test_a_byte_order_mark_is_no_mistake(script: Path) -> None:
     script.write_bytes(b"\xef\xbb\xbfreturn 7;")
-    assert lodger("exec", script, "--json").json["result"] == 7
+    assert inside("exec", script, "--json").json["result"] == 7
 
 
 def test_text_that_a_terminal_cannot_take_is_made_visible() -> None:
     script = r"console.log('a\u0000\u001b[2J\u202eb'); return { half: '\ud800', turned: '\u202e', sound: 'é😀' };"
-    said = lodger("exec", "-", "--json", stdin=script)
+    said = inside("exec", "-", "--json", stdin=script)
     assert said.json["result"] == {"half": "\ud800", "turned": "\u202e", "sound": "é😀"}
     assert said.json["logs"][0]["text"] == "a\x00\x1b[2J\u202eb"
-    said = lodger("exec", "-", stdin=script)
+    said = inside("exec", "-", stdin=script)
     assert said.code == 0
     assert "a��[2J�b" in said.out
     assert "é😀" in said.out
@@ -146,6 +146,6 @@ def test_stdin_is_a_script() -> None:
     ],
 )
 def test_wrong_usage_ends_with_two(arguments: tuple[str, ...], code: str) -> None:
-    said = lodger("exec", *arguments, "--json", stdin="return 1;")
+    said = inside("exec", *arguments, "--json", stdin="return 1;")
     assert said.code == 2
     assert said.json["error"]["code"] == code

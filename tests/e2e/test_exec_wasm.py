@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import Said, lodger
+from tests.e2e.command import Said, inside, lodger
 from tests.escape.commands import HELLO, LOOP, command
 
 
@@ -25,7 +25,7 @@ def test_a_module_is_known_by_its_first_bytes(module: Path) -> None:
 
 def test_people_see_the_trap(module: Path) -> None:
     module.write_bytes(command("unreachable"))
-    said = lodger("exec", module, "--runtime", "wasm")
+    said = inside("exec", module, "--runtime", "wasm")
     assert said.code == 1
     assert "Trap: unreachable in start (#" in said.out
 
@@ -36,19 +36,19 @@ def test_stdin_is_a_module() -> None:
 
 def test_limits_are_told(module: Path) -> None:
     module.write_bytes(LOOP)
-    assert lodger("exec", module, "--cpu-ms", "50", "--json").json["outcome"] == "cpu_limit"
+    assert inside("exec", module, "--cpu-ms", "50", "--json").json["outcome"] == "cpu_limit"
 
 
 def test_a_script_is_no_module(module: Path) -> None:
     module.write_text("export default () => 1;")
-    said = lodger("exec", module, "--runtime", "wasm", "--json")
+    said = inside("exec", module, "--runtime", "wasm", "--json")
     assert (said.code, said.json["outcome"]) == (1, "compile_error")
     assert "no WebAssembly" in said.json["error"]["message"]
 
 
 def test_a_module_is_no_script(module: Path) -> None:
     module.write_bytes(HELLO)
-    said = lodger("exec", module, "--runtime", "quickjs", "--json")
+    said = inside("exec", module, "--runtime", "quickjs", "--json")
     assert (said.code, said.json["outcome"]) == (1, "compile_error")
 
 
@@ -56,7 +56,7 @@ def test_a_module_is_stored_tried_and_refused(tmp_path: Path, module: Path) -> N
     place = {"--db": tmp_path / "ledger.db"}
 
     def ask(*arguments: str | Path) -> Said:
-        return lodger(*arguments, *next(iter(place.items())), XDG_CACHE_HOME=str(tmp_path / "cache"))
+        return inside(*arguments, *next(iter(place.items())), XDG_CACHE_HOME=str(tmp_path / "cache"))
 
     module.write_bytes(HELLO)
     assert ask("tenant", "create", "acme", "--json").code == 0

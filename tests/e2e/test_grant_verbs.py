@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.e2e.command import lodger
+from tests.e2e.command import inside, lodger
 
 from lodger.engine.policy.grants import GRANTS
 
@@ -18,9 +18,9 @@ def test_give_take_and_reset(tmp_path: Path) -> None:
     ledger = str(tmp_path / "l.db")
 
     def held(*words: str) -> list[str]:
-        return list(lodger(*words, "--db", ledger, "--json").json["grants"])
+        return list(inside(*words, "--db", ledger, "--json").json["grants"])
 
-    lodger("tenant", "create", "acme", "--people", "ann@acme.example", "--db", ledger)
+    inside("tenant", "create", "acme", "--people", "ann@acme.example", "--db", ledger)
     default = ["collections", "sets:read", "kv", "mail", "events"]
     assert held("grant", "list", "acme") == default
     given = held("grant", "give", "acme", "sets:write:orders", "fetch:api.example.com")
@@ -29,16 +29,16 @@ def test_give_take_and_reset(tmp_path: Path) -> None:
     assert held("grant", "take", "acme", "mail", "fetch:https://api.example.com:443") == [
         each for each in given if each not in ("mail", "fetch:api.example.com")
     ]
-    people = lodger("grant", "people", "acme", "bob@acme.example", "*@acme.example", "--db", ledger, "--json")
+    people = inside("grant", "people", "acme", "bob@acme.example", "*@acme.example", "--db", ledger, "--json")
     assert people.json["people"] == ["*@acme.example", "bob@acme.example"]
     assert held("grant", "reset", "acme") == default
-    assert "write and remove documents" in " ".join(lodger("grant", "list", "acme", "--db", ledger).out.split())
+    assert "write and remove documents" in " ".join(inside("grant", "list", "acme", "--db", ledger).out.split())
 
 
 def test_what_is_no_grant_exits_with_words(tmp_path: Path) -> None:
     ledger = str(tmp_path / "l.db")
-    lodger("tenant", "create", "acme", "--db", ledger)
-    refused = lodger("grant", "give", "acme", "everything", "--db", ledger, "--json")
+    inside("tenant", "create", "acme", "--db", ledger)
+    refused = inside("grant", "give", "acme", "everything", "--db", ledger, "--json")
     assert refused.code == 1
     error = refused.json["error"]
     assert error["code"] == "grant_unknown"

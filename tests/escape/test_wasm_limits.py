@@ -154,7 +154,7 @@ def test_wall_time_of_a_sleeper(wasm: Commands) -> None:
     )
     report = wasm(command(sleep), wall_ms=100)
     assert report.outcome is Outcome.WALL_LIMIT
-    assert 100 <= report.usage.wall_ms < 2000
+    assert 100 <= report.usage.wall_ms < 20_000
 
 
 def test_fuel_is_a_deterministic_ceiling(wasm: Commands) -> None:
