@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.e2e.command import ROOT, lodger
+from tests.e2e.command import ROOT, inside, lodger
 
 GUIDE = ROOT / "docs" / "escape-suite.md"
 #: What the guide's attack looks like when it gets what it wants.
@@ -85,18 +85,18 @@ def test_an_attack_of_ones_own_that_escapes_is_told(tmp_path: Path) -> None:
 def test_a_file_of_ones_own_that_is_wrong(tmp_path: Path, text: str, code: str) -> None:
     own = tmp_path / "my_attacks.py"
     own.write_text(text)
-    said = lodger("escape", "--with", own, "--json")
+    said = inside("escape", "--with", own, "--json")
     assert (said.code, said.json["error"]["code"]) == (2, code), said
     assert said.json["error"]["fix"]
 
 
 def test_filters_narrow_each_other() -> None:
     def listed(*filters: str) -> set[str]:
-        return {case["id"] for case in lodger("escape", "--list", "--json", *filters).json["cases"]}
+        return {case["id"] for case in inside("escape", "--list", "--json", *filters).json["cases"]}
 
     everything = listed()
     assert len(everything) > 1000
-    assert lodger("escape", "--list", "--class", "B16", "--runtime", "wasm").code == 2, "nothing is left"
+    assert inside("escape", "--list", "--class", "B16", "--runtime", "wasm").code == 2, "nothing is left"
     assert listed("--class", "I") == {name for name in everything if name.startswith("I")}
     assert listed("--class", "b16") == listed("--class", "16") == {n for n in everything if n.startswith("B16-")}
     assert listed("--class", "B16", "--class", "A3") == listed("--class", "B16") | listed("--class", "A3")
@@ -106,19 +106,19 @@ def test_filters_narrow_each_other() -> None:
 
 def test_a_report_without_a_place_is_told_before_the_attacks(tmp_path: Path) -> None:
     for option in ("--html", "--junit"):
-        said = lodger("escape", "--case", "A3-", option, tmp_path / "nowhere" / "r", "--json")
+        said = inside("escape", "--case", "A3-", option, tmp_path / "nowhere" / "r", "--json")
         assert (said.code, said.json["error"]["code"]) == (2, "not_writable"), said
 
 
 def test_wrong_usage() -> None:
     for arguments in (("--case", "Z9"), ("--runtime", "v8"), ("--with", "nowhere.py")):
-        said = lodger("escape", *arguments, "--json")
+        said = inside("escape", *arguments, "--json")
         assert said.code == 2, said
         assert said.json["error"]["fix"]
 
 
 def test_the_list_names_every_wall() -> None:
-    said = lodger("escape", "--list", "--json")
+    said = inside("escape", "--list", "--json")
     cases = said.json["cases"]
     assert len(cases) >= 1000
     assert all(case["runtimes"] for case in cases)
