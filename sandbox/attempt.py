@@ -25,6 +25,8 @@ _FRAMES_A_TURN = 256
 #: Answers that a worker does not take lie here, each as large as a frame: more of them, with the copies that are made on the way, would
 #: let one attempt grow this process past its promise of 8 MiB.
 _CALLS_IN_FLIGHT = 5
+#: Values, keys counted, that the arguments of one call may hold: a megabyte of brackets or quotes is not looked at to its end.
+_CALL_VALUES = 250_000
 #: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
 _LOG_PATIENCE = 1000
 _REAP_S = 5.0
@@ -67,7 +69,8 @@ class Attempt:
         self._outgoing = bytearray()
         self._longest = self._longest_frames()
         self._reading = self._writing = self._armed = False
-        self._backlog = self._turn_due = False  # whole frames lie in the buffer; a turn for them is scheduled
+        self._backlog = self._turn_due = False  # frames lie in the buffer; a turn for them is scheduled
+        self._call_waits = False  # the first of them is a call for which there is no room
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._made_effects = 0
         self._made_calls = 0
@@ -90,6 +93,7 @@ class Attempt:
             )
             if self._job.stop is not None:
                 self._job.stop.add_done_callback(self._stopped)
+            self._worker.on_end = self._read_on
             self._read_on()
             # The tenant's bytes follow the numbers at once and wait in the worker's socket: it reads them when it is armed, not before.
             header, bundle = said.header(self._job), self._payload()
@@ -128,6 +132,7 @@ class Attempt:
 
     def _end(self) -> None:
         self._watch.stop()
+        self._worker.on_end = None
         if self._job.stop is not None:
             self._job.stop.remove_done_callback(self._stopped)
         self._worker.kill()
@@ -197,14 +202,19 @@ class Attempt:
     # in
 
     def _read_on(self) -> None:
-        """Read as long as there is room for what comes of it; a worker that does not take its replies is not read."""
+        """Read as long as there is room for what comes of it; a worker that does not take its replies is not read.
+
+        One whose calls are many is read up to its next call: that it is done, or gone, is seen whoever keeps it waiting.
+        """
         if self._decided.done():
             return
-        room = self._room()
-        if room and self._backlog and not self._turn_due:
+        taken = len(self._outgoing) <= self._limits.frame_bytes
+        if taken and self._backlog and not self._turn_due and (self._room() or not self._call_waits):
             self._turn_due = True
             self._loop.call_soon(self._turn)
-        wanted = room and not self._backlog
+        wanted = taken and not self._backlog
+        if not wanted and not self._turn_due and self._worker.over:
+            self._decide(None)  # nothing that it still asks for can help it
         if wanted != self._reading:
             self._reading = wanted
             if wanted:
@@ -213,6 +223,7 @@ class Attempt:
                 self._loop.remove_reader(self._socket.fileno())
 
     def _room(self) -> bool:
+        """Whether one more call may begin."""
         return len(self._calls) < _CALLS_IN_FLIGHT and len(self._outgoing) <= self._limits.frame_bytes
 
     def _readable(self) -> None:
@@ -230,7 +241,7 @@ class Attempt:
 
     def _turn(self) -> None:
         """Look at a bounded number of whole frames."""
-        self._turn_due = self._backlog = False
+        self._turn_due = self._backlog = self._call_waits = False
         incoming, head = self._incoming, frames.HEAD
         start = looked = 0
         while not self._decided.done() and len(incoming) - start >= head.size:
@@ -240,11 +251,14 @@ class Attempt:
                     self._decide(verdict.output_limit(self._limits, length))
                 else:
                     self._decide(verdict.protocol_error("a frame larger than its kind may be"))
-            end = start + head.size + length
-            if self._decided.done() or len(incoming) < end:
+            if self._decided.done():
                 break
-            if looked == _FRAMES_A_TURN or not self._room():
+            self._call_waits = kind == frames.CALL and not self._room()  # the rest of it is not read either
+            end = start + head.size + length
+            if self._call_waits or (looked == _FRAMES_A_TURN and len(incoming) >= end):
                 self._backlog = True
+                break
+            if len(incoming) < end:
                 break
             looked += 1
             payload = bytes(memoryview(incoming)[start + head.size : end])
@@ -338,7 +352,10 @@ class Attempt:
         self._made_calls += not effect
         try:
             arguments = prescan.scan(
-                asked.arguments, max_bytes=self._limits.frame_bytes, max_depth=self._limits.json_depth
+                asked.arguments,
+                max_bytes=self._limits.frame_bytes,
+                max_depth=self._limits.json_depth,
+                max_values=_CALL_VALUES,
             )
         except prescan.JsonRefused as refused:
             self._reply(asked.number, Reply(False, json.dumps({"code": "bad_request", "message": str(refused)})))

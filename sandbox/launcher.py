@@ -67,7 +67,7 @@ class Death:
 class WorkerEnd:
     """The parent's hold on one worker: socket, pidfd, and its death when known."""
 
-    __slots__ = ("_died", "_killed", "death", "inner_pid", "lost", "pid", "pidfd", "socket")
+    __slots__ = ("_died", "_killed", "death", "inner_pid", "lost", "on_end", "pid", "pidfd", "socket")
 
     def __init__(self, inner_pid: int, end: socket.socket, pidfd: int) -> None:
         self.inner_pid = inner_pid
@@ -76,6 +76,8 @@ class WorkerEnd:
         self.pid = _pid_of(pidfd)
         self.death: Death | None = None
         self.lost = False
+        #: Called when its death is known.
+        self.on_end: Callable[[], None] | None = None
         self._killed = False
         self._died: asyncio.Future[None] | None = None
 
@@ -109,10 +111,17 @@ class WorkerEnd:
         self.lost = death is None
         if self._died is not None and not self._died.done():
             self._died.set_result(None)
+        if self.on_end is not None:
+            self.on_end()
+
+    @property
+    def over(self) -> bool:
+        """Whether its death is known, or nobody will ever know."""
+        return self.death is not None or self.lost
 
     async def gone(self, most_s: float) -> bool:
         """Wait for the reaper's word, and say whether it came."""
-        if self.death is None and not self.lost:
+        if not self.over:
             loop = asyncio.get_running_loop()
             died = self._died = loop.create_future()
             patience = loop.call_later(most_s, _settle_once, died)
@@ -120,7 +129,7 @@ class WorkerEnd:
                 await died
             finally:
                 patience.cancel()
-        return self.death is not None or self.lost
+        return self.over
 
 
 def _pid_of(pidfd: int) -> int:

@@ -40,6 +40,9 @@ def demand(data: bytes, *, max_depth: int, max_values: int | None = None) -> Non
     In pieces, and no further than needed: a megabyte of brackets or quotes is a long time in one call, in which no other thread of
     the process runs. Keys are values, and so are strings wherever they stand. Raises JsonRefused: too_many_values, too_deep.
     """
+    # Each string is a value or a key. A quote behind a backslash is perhaps none.
+    if max_values is not None and (data.count(b'"') - data.count(b'\\"')) // 2 > max_values:
+        raise JsonRefused("too_many_values", f"the JSON value holds more than {max_values} values")
     found, level, at = 1, 0, 0
     while at < len(data):
         # To the end of the last string that is whole within the piece; of a longer one all, to its end.
@@ -49,7 +52,7 @@ def demand(data: bytes, *, max_depth: int, max_values: int | None = None) -> Non
             longer = _STRING.match(data, at)
             end = longer.end() if longer else at + 1
         bare, strings = _STRING.subn(b"", data[at:end])
-        found += max(strings, bare.count(b",") + bare.count(b":"))
+        found += max(strings, bare.count(b",") + bare.count(b":"), bare.count(b"[") + bare.count(b"{"))
         if max_values is not None and found > max_values:
             raise JsonRefused("too_many_values", f"the JSON value holds more than {max_values} values")
         steps = bare.translate(_STEP, _OTHER)

@@ -2,6 +2,8 @@
 
 import datetime as dt
 import json
+import time
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -120,3 +122,53 @@ def test_parsing_is_bounded_before_it_recurses() -> None:
         with pytest.raises(CallRefused):
             wire.parse(text)
     assert wire.parse(json.dumps(["[" * 70])) == ["[" * 70], "brackets inside text are text"
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        '"' * 1_000_001,
+        '"' + r"\"" * 500_000,
+        "[]" * 500_000,
+        ("[" * 50 + "]" * 50) * 10_000,
+        "[" + "{}," * 300_000 + "1]",
+        "[" + "[[[]]]," * 90_000 + "1]",
+        '["' + "e999" * 250_000 + '"]',
+        '["' + "1" * 1_000_000 + '"]',
+        "{" + ",".join(f'"{n}":{n}' for n in range(90_000)) + "}",
+    ],
+    ids=["quotes", "escapes", "pairs", "trees", "empty objects", "nests", "exponents", "digits", "keys"],
+)
+def test_a_megabyte_of_anything_is_answered_soon(bomb: str) -> None:
+    started = time.process_time()
+    with suppress(CallRefused):
+        wire.parse(bomb)
+    assert time.process_time() - started < 2, "a megabyte takes 3 to 50 ms of the loop that serves all tenants"
+
+
+def test_what_is_many_is_values_and_containers_and_not_what_stands_in_texts() -> None:
+    for text in ('{"a": "' + '[{,\\"' * 50 + '"}', "[" + ",".join("1" * 11) + "]", "[" + ",".join(["[]"] * 9) + "]"):
+        assert wire.parse(text, nodes=10) == json.loads(text)
+    for text in (
+        "[" + ",".join("1" * 12) + "]",
+        "[" + "[[1]]," * 5 + "1]",
+        "{" + "".join(f'"{n}":1,' for n in range(11)) + '"a":1}',
+    ):
+        with pytest.raises(CallRefused, match="more than 10 values"):
+            wire.parse(text, nodes=10)
+
+
+@pytest.mark.parametrize(
+    "number", ["1e999", "-1E+309", "9" * 309, "-" + "9" * 400, "1e0309", "0." + "0" * 50 + "1e400"]
+)
+def test_a_number_beyond_a_double_is_refused(number: str) -> None:
+    with pytest.raises(CallRefused, match="too large"):
+        wire.parse(f'{{"n": {number}}}')
+
+
+@given(st.integers(-(10**45), 10**45) | st.floats(allow_nan=False, allow_infinity=False))
+def test_any_number_is_read_and_one_of_more_than_forty_digits_as_a_double(number: float) -> None:
+    text = json.dumps(number)
+    read = wire.parse(text)
+    assert read == (float(number) if len(text) > 40 else number)
+    assert isinstance(read, float if isinstance(number, float) or len(text) > 40 else int)

@@ -203,7 +203,7 @@ def test_pieces_see_what_the_whole_shows(value: Any, piece: int) -> None:
         deep = nesting(value)
         assert holds(text, max_depth=deep)
         assert deep == 0 or not holds(text, max_depth=deep - 1)
-        # Containers are no values of their own here, and an empty one that stands alone counts as one.
+        # In each piece what there is most of is counted: keys and texts, what follows a comma, or containers.
         assert holds(text, max_values=2 * count(value) + 1)
         if isinstance(value, list) and len(value) > 1:
             assert not holds(text, max_values=len(value) - 1)

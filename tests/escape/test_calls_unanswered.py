@@ -1,0 +1,96 @@
+"""A worker whose calls never answer is still watched: its floods meet their limits, its end is seen, and its memory is its own.
+
+As many calls as may run at once are under way, and the host answers none of them.
+"""
+
+import asyncio
+
+import pytest
+from tests.escape.probing import Echo, probe
+
+from lodger.sandbox import Outcome
+from lodger.sandbox.attempt import _CALLS_IN_FLIGHT as MOST
+from lodger.sandbox.job import Reply
+
+#: Nobody waits for these on purpose: an attempt that is not watched would end by them.
+LONG = {"wall_ms": 60_000, "cpu_ms": 10_000}
+
+
+class Never(Echo):
+    """Answers nothing, and counts who was let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = 0
+
+    async def call(self, name: str, arguments: str) -> Reply:
+        self.asked.append((name, arguments))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.let_go += 1
+        raise AssertionError
+
+
+def asking(number: int, then: str) -> str:
+    return f'for i in range({number}): ask(i, "a", "[]")\n{then}'
+
+
+@pytest.mark.parametrize("number", [1, MOST - 1, MOST])
+def test_a_flood_of_lines_meets_its_limit(number: int) -> None:
+    host = Never()
+    report = probe(asking(number, 'while True: log("x" * 100)'), host=host, **LONG)
+    assert report.outcome is Outcome.PROTOCOL_ERROR
+    assert len(report.logs) == 1001
+    assert len(host.asked) == host.let_go == number
+
+
+def test_a_flood_of_calls_and_lines_behind_them_meets_the_wall() -> None:
+    """What comes after a call that has to wait waits with it, in the worker's own memory."""
+    host = Never()
+    flood = 'n = 99\nwhile True:\n    n += 1; ask(n, "b", chr(34) + "x" * 100_000 + chr(34)); log("y")'
+    report = probe(asking(MOST, flood), host=host, wall_ms=300, cpu_ms=10_000)
+    assert report.outcome is Outcome.WALL_LIMIT
+    assert len(host.asked) == host.let_go == MOST
+    assert not report.logs
+
+
+@pytest.mark.parametrize("number", [MOST, MOST + 3])
+def test_an_end_is_seen_at_once(number: int) -> None:
+    """Of ``MOST + 3`` calls three lie in the socket before the end."""
+    host = Never()
+    report = probe(asking(number, "os._exit(3)"), host=host, **LONG)
+    assert report.outcome is Outcome.CRASHED
+    assert report.error is not None
+    assert "exit code 3" in report.error.message
+    assert len(host.asked) == host.let_go <= MOST, "none begins for who is gone already"
+
+
+def test_a_result_is_taken_though_nobody_answers() -> None:
+    report = probe(asking(MOST, 'done("7"); hear()'), host=Never(), **LONG)
+    assert (report.outcome, report.result) == (Outcome.OK, "7")
+
+
+@pytest.mark.parametrize("wrong", [b"\xff" * 100, b"\xff\xff\xff\xff\x05"], ids=["garbage", "a frame without end"])
+def test_what_is_no_protocol_is_seen(wrong: bytes) -> None:
+    report = probe(asking(MOST, f"os.write(channel._descriptor, {wrong!r})\nhear()"), host=Never(), **LONG)
+    assert report.outcome is Outcome.PROTOCOL_ERROR
+
+
+def test_calls_that_had_to_wait_are_answered_in_their_turn() -> None:
+    class Late(Echo):
+        def __init__(self) -> None:
+            super().__init__()
+            self.full = asyncio.Event()
+
+        async def call(self, name: str, arguments: str) -> Reply:
+            reply = await super().call(name, arguments)
+            if len(self.asked) == MOST:
+                self.full.set()
+            await self.full.wait()
+            return reply
+
+    code = "for i in range(40): ask(i, 'a', '[]'); log('l')\ndone(str(sorted(hear()[0] for _ in range(40)) == [*range(40)]).lower())"
+    report = probe(code, host=Late(), **LONG)
+    assert (report.outcome, report.result) == (Outcome.OK, "true")
+    assert len(report.logs) == 40
