@@ -14,6 +14,8 @@ from lodger.engine.ledger.usage import DAY_US
 
 #: Rows that one transaction deletes at most: a tenant's backlog never holds the writer for long.
 MOST = 500
+#: Actions that are weighed at once, oldest first: to weigh one SQLite reads all of it, and one can be of megabytes.
+WEIGHED = 16
 #: Days for which usage is kept, whatever the tenant's retention: bills are made from it.
 USAGE_DAYS = 400
 
@@ -100,13 +102,15 @@ def _too_much(connection: Connection, tenant_id: str, most_bytes: int) -> list[A
     if over <= 0:
         return []
     rows = connection.execute(_first, {"tenant": tenant_id}).all()
-    sizes = storage.of_actions(connection, tenant_id, [row.id for row in rows], messages=True)
     found: list[AnyRow] = []
-    for row in rows:
-        if over <= 0:
-            break
-        found.append(row)
-        over -= sizes[row.id]
+    while rows[len(found) :] and over > 0:
+        portion = rows[len(found) : len(found) + WEIGHED]
+        sizes = storage.of_actions(connection, tenant_id, [row.id for row in portion], messages=True)
+        for row in portion:
+            if over <= 0:
+                break
+            found.append(row)
+            over -= sizes[row.id]
     return found
 
 

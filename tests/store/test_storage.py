@@ -1,7 +1,8 @@
 """How many bytes a tenant takes: counted by the database itself, exact, refused beyond the limit; the oldest history goes first."""
 
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -190,6 +191,48 @@ def test_the_oldest_history_goes_before_what_scripts_keep(spender: Spender) -> N
     bench.engine.tenants.edit("acme", limits={"storage_bytes": 0})
     assert forget(bench) == 4, "the last one that was done tells the next what it returned"
     assert stored(bench).kept == weighed(bench).kept > 0
+
+
+def test_no_more_is_weighed_than_may_go(spender: Spender, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = spender.bench
+    spender.tenant()
+    monkeypatch.setattr(retention, "WEIGHED", 2)
+    for number in range(7):
+        (claim,) = spender.asked()
+        spender.end((claim, spender.run(claim, setting(str(number), 100))))
+    weighed_of: list[int] = []
+    whole = storage.of_actions
+
+    def counted(connection: Connection, tenant: str, ids: Sequence[str], **more: bool) -> Counter[str]:
+        weighed_of.append(len(ids))
+        return whole(connection, tenant, ids, **more)
+
+    monkeypatch.setattr(storage, "of_actions", counted)
+    bench.engine.tenants.edit("acme", limits={"storage_bytes": stored(bench).total - 1})
+    assert forget(bench) == 1
+    assert weighed_of == [2, 1], "those that may go, and then the one that goes"
+
+
+def test_a_tenant_whose_every_run_has_large_effects_stays_within_its_storage(spender: Spender) -> None:
+    """A day of them: what was applied is kept with its attempt only as long as the tenant's bytes allow."""
+    bench, most, size, looks = spender.bench, 300_000, 20_000, 4
+    spender.tenant(storage_bytes=most)
+    pages: list[int] = []
+    for number in range(32):
+        bench.clock.advance(2700)
+        (claim,) = spender.asked()
+        spender.through(claim, setting("same", size))
+        there = stored(bench)
+        assert 2 * size < there.kept < 2.1 * size, "it is one key"
+        assert there.total <= most + looks * 2.1 * size, "no more than comes between two looks"
+        if number % looks == looks - 1:
+            forget(bench)
+            assert stored(bench).total <= most
+            assert stored(bench) == weighed(bench)
+            if bench.engine.books.database.dialect == "sqlite":
+                pages.append(bench.scalar("SELECT page_count FROM pragma_page_count()"))
+    assert 0 < len(bench.actions()) < 10
+    assert not pages or pages[-1] <= pages[2] * 1.2, "the file takes what was forgotten"
 
 
 def test_a_ledger_that_is_upgraded_knows_what_was_there(spender: Spender) -> None:
