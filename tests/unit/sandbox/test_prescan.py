@@ -237,4 +237,4 @@ def test_no_more_is_looked_at_than_refuses(text: bytes, monkeypatch: pytest.Monk
     with pytest.raises(JsonRefused):
         demand(text * 2_000_000, max_depth=64, max_values=10_000)
     assert looked <= 200_000
-    assert (looked == 0) is (text == b'"'), "quotes are counted first"
+    assert (looked == 0) is (b'"' in text), "quotes are counted first"
