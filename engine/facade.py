@@ -3,14 +3,16 @@
 import asyncio
 import contextvars
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from sqlalchemy import Connection
 
 from lodger.engine import holding, sync
 from lodger.engine.clock import Clock
@@ -40,10 +42,12 @@ if TYPE_CHECKING:
     from lodger.engine.hooks import Hook
     from lodger.engine.ledger.commits import ApplyEffects
     from lodger.engine.ledger.locks import Lock
-    from lodger.engine.ledger.records import Json
-    from lodger.engine.node.executor import Executor, Finished
+    from lodger.engine.ledger.records import Action
+    from lodger.engine.node.executor import Executor
     from lodger.engine.node.node import Node
+    from lodger.sandbox.job import LogLine
 
+T = TypeVar("T")
 #: Threads for the verbs; writes queue on the database's one writer lock, reads go side by side.
 THREADS = 4
 #: Values that a stream hands over at once.
@@ -78,6 +82,15 @@ class Threads:
                     yield each
         finally:
             await loop.run_in_executor(self.pool, given.close)
+
+    async def read(self, look: Callable[[Connection], T]) -> T:
+        """Do what only reads, on one snapshot of the ledger."""
+
+        def work() -> T:
+            with self._inner.books.database.read() as connection:
+                return look(connection)
+
+        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
 
 
 AsyncHook = Callable[[Event], Coroutine[Any, Any, object]]
@@ -204,6 +217,12 @@ class Engine(Shell[sync.Engine]):
         finally:
             forget()
 
+    def live(self, tenant_id: str, action_id: str | None = None) -> "AsyncGenerator[Action | LogLine]":
+        """Give what happens to a tenant's actions, or one action with its log; see :meth:`lodger.engine.sync.Engine.live`."""
+        from lodger.engine.following import alive
+
+        return alive(self.inner, tenant_id, action_id, self.threads.read)
+
     def lock(
         self,
         name: str,
@@ -214,14 +233,6 @@ class Engine(Shell[sync.Engine]):
     ) -> "AbstractAsyncContextManager[Lock | None]":
         """Hold a named lock for a block, renewed while it lasts: ``async with engine.lock("rebuild") as held: if held: …``."""
         return holding.aheld(self.locks, name, lease, slot, holder)
-
-    async def dry_run(
-        self, tenant_id: str, script: str, params: "Json" = None, *, version: int | None = None, fetches: bool = False
-    ) -> "Finished":
-        """Run a script once without storing anything; see :meth:`lodger.engine.sync.Engine.dry_run`."""
-        from lodger.engine.node.rehearsal import rehearse
-
-        return await rehearse(self.inner, tenant_id, script, params, version, fetches=fetches)
 
     @asynccontextmanager
     async def node(

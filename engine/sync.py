@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from lodger.engine.ledger.commits import ApplyEffects
     from lodger.engine.ledger.locks import Lock
-    from lodger.engine.node.executor import Executor, Finished
+    from lodger.engine.node.executor import Executor
     from lodger.engine.node.node import Node
     from lodger.sandbox.job import LogLine
 
@@ -134,23 +134,6 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def dry_run(
-        self, tenant_id: str, script: str, params: Json = None, *, version: int | None = None, fetches: bool = False
-    ) -> "Finished":
-        """Run a script once in real walls against the data of now; give its end and the effects it would have had.
-
-        Nothing is stored: no action, no effect, no mail. Of its requests (``fetch``) those leave that only read, GET and HEAD; the
-        others are shown. With ``fetches`` all of them leave.
-
-        Raises:
-            NotFound: no such tenant, script or version.
-        """
-        import asyncio
-
-        from lodger.engine.node.rehearsal import rehearse
-
-        return asyncio.run(rehearse(self, tenant_id, script, params, version, fetches=fetches))
 
     def run_at(
         self,

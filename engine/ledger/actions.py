@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Select, false, insert, select
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import is_id
-from lodger.engine.ledger import pages, pins, running_lines, schedules, serial, tenants, turns
+from lodger.engine.ledger import inputs, pages, pins, running_lines, schedules, serial, tenants, turns
 from lodger.engine.ledger.bindings import bind
-from lodger.engine.ledger.books import Books, input_text, loaded
+from lodger.engine.ledger.books import Books, loaded
 from lodger.engine.ledger.pages import Cut
 from lodger.engine.ledger.records import Action, AnyRow, Attempt, Json, Schedule
 from lodger.engine.ledger.rulebook import Revision
@@ -49,7 +49,7 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
     """Store a one-off; an instant in the past is due at once. The script version is the latest of this moment.
 
     Raises:
-        InputError: instant_out_of_range, params_invalid, request_key_invalid.
+        InputError: instant_out_of_range, params_invalid, params_too_large, params_too_deep, request_key_invalid.
         NotFound, Conflict: the tenant or the script.
     """
     tenants.demand_active(connection, tenant_id)
@@ -70,7 +70,7 @@ def once(books: Books, connection: Connection, tenant_id: str, request: Request,
             "due_at": request.at_us,
             "script_id": script.script_id,
             "script_version": script.version,
-            "params": input_text(request.params),
+            "params": inputs.given(books, connection, tenant_id, request.params),
             "request_key": request.request_key,
             "requires": script.requires,
         },
@@ -93,7 +93,7 @@ def run_now(
         node: the name of the node that shall run it; None for any that carries the schedule's labels.
 
     Raises:
-        InputError: params_invalid, request_key_invalid, label_invalid.
+        InputError: params_invalid, params_too_large, params_too_deep, request_key_invalid, label_invalid.
         NotFound, Conflict: schedule_unknown, tenant_suspended.
     """
     tenants.demand_active(connection, tenant_id)
@@ -121,7 +121,7 @@ def run_now(
             "script_id": script.script_id,
             "script_version": pins.first(revision.steps, script.version),
             "steps": pins.pinned(connection, tenant_id, revision.steps),
-            "params": input_text(params),
+            "params": inputs.given(books, connection, tenant_id, params, revision.limits_of(0)),
             "request_key": request_key,
             "node_key": key,
             "requires": requires,

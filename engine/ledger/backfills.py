@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert, select
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import is_id
-from lodger.engine.ledger import actions, clocks, schedules, serial, tenants, turns
+from lodger.engine.ledger import actions, clocks, inputs, schedules, serial, tenants, turns
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.pins import newest
 from lodger.engine.ledger.records import Action, AnyRow
@@ -146,7 +146,7 @@ def replay(
     Raises:
         NotFound: action_unknown.
         Conflict: action_open.
-        InputError: replay_gap.
+        InputError: replay_gap, params_too_large, params_too_deep.
     """
     tenants.demand_active(connection, tenant_id)
     before = actions.asked(connection, tenant_id, request_key)
@@ -164,6 +164,7 @@ def replay(
     if row.schedule_id is not None:
         revision = books.rulebook.revision(connection, tenant_id, row.schedule_id, row.revision)
     script_id, version, steps = _scripts(connection, row, revision, newer=newer)
+    inputs.fitting(books, connection, tenant_id, row.params, None if revision is None else revision.limits_of(0))
     busy = row.schedule_id is not None and serial.busy(connection, row.schedule_id, row.node_key)
     made: dict[str, Any] = {
         "tenant_id": tenant_id, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "replay",

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Select, insert, select
 from lodger.engine.acting import Act
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import InputError, NotFound
-from lodger.engine.ledger import followers, naming
+from lodger.engine.ledger import followers, inputs, naming
 from lodger.engine.ledger.bindings import bind
-from lodger.engine.ledger.books import Books, dumped, input_text, listed
+from lodger.engine.ledger.books import Books, dumped, listed
 from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.pages import Cut, read
 from lodger.engine.ledger.places import demand_placed
@@ -159,7 +159,7 @@ def revise(
             limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
             conduct=dumped(conduct.as_dict()) if wish.conduct else None,
             requires=written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
-            params=input_text(wish.params),
+            params=inputs.given(books, connection, tenant_id, wish.params, _wishes(steps[0], wish)),
             grants=encoded(wish.grants),
             anchor_us=to_us(anchor),
             created_us=now_us,
@@ -169,6 +169,11 @@ def revise(
     )
     followers.bind(connection, tenant_id, schedule_id, named(wish.rules), now_us)
     return to_us(first)
+
+
+def _wishes(step: Step, wish: Wish) -> str | None:
+    limits = step["limits"] or wish.limits
+    return json.dumps(dict(limits), sort_keys=True) if limits else None
 
 
 def _select(tenant_id: str, schedule_id: str) -> Select[Any]:

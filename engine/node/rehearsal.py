@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from lodger.engine.errors import InputError
-from lodger.engine.ledger import scripts, tenants
+from lodger.engine.ledger import scripts
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.records import Json, ScriptVersion, Tenant
@@ -16,33 +16,6 @@ from lodger.engine.node.sandbox_executor import SandboxExecutor
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
-
-
-async def rehearse(
-    engine: "Engine",
-    tenant_id: str,
-    script: str,
-    params: Json = None,
-    version: int | None = None,
-    *,
-    fetches: bool = False,
-) -> Finished:
-    """Run a script once; give its end with the effects it asked for. Nothing is stored, no mail is sent.
-
-    Of its requests those leave that only read; with ``fetches`` all of them.
-
-    Raises:
-        NotFound: no such tenant, script or version.
-        InputError: not_rehearsable, it is not code behind walls.
-        SandboxError: the host cannot raise the walls.
-    """
-    books = engine.books
-    with books.database.read() as connection:
-        tenant = tenants.get(connection, tenant_id)
-        found, content = chosen(connection, tenant_id, script, version)
-    return await carry_out(
-        engine, claim(books, tenant, found.name, found.version, content, params, found.grants, fetches=fetches)
-    )
 
 
 def chosen(connection: Connection, tenant_id: str, script: str, version: int | None) -> tuple[ScriptVersion, Content]:

@@ -99,6 +99,3 @@ def test_a_handler_is_not_rehearsed(engine: Engine) -> None:
     with pytest.raises(InputError) as refused:
         engine.scripts.dry_run("@platform", "rebuild")
     assert refused.value.code == "not_rehearsable"
-    with pytest.raises(InputError) as refused:
-        engine.dry_run("@platform", "rebuild")
-    assert refused.value.code == "not_rehearsable"

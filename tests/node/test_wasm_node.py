@@ -148,8 +148,8 @@ def test_one_tenants_code_serves_no_other_and_a_dry_run_leaves_nothing(url: str,
                 await world.engine.scripts.put(tenant, "m", HELLO)
             folders = [path for path in (tmp_path / "modules").iterdir() if path.is_dir()]
             assert len(folders) == 2
-            ended = await world.engine.dry_run("zeta", "m", [3])
-            assert (ended.outcome, ended.result) == (Outcome.OK, "[3]")
+            ended = await world.engine.scripts.dry_run("zeta", "m", [3])
+            assert (ended.outcome, ended.result) == (Outcome.OK, [3])
             assert await world.engine.actions.list("zeta") == []
             assert (await world.run("m", [4], "zeta")).result == [4]
 
