@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from math import log10
+from pathlib import Path
 from random import Random
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lodger.engine.cli.answer import AsJson, say, write_json
 
@@ -30,11 +33,27 @@ RULES = (
     ("schyntax", "min(*%5) hours(8..17) days(mon..fri)"),
     ("every", "every 90s"),
 )  # fmt: skip
+#: Rules that take the others seconds for a single answer, or for ever: they are not asked.
+HOSTILE = (
+    ("rrule", "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"),
+    ("rrule", "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO;BYHOUR=3;BYMINUTE=4;BYSECOND=5"),
+    ("rrule", "FREQ=SECONDLY;INTERVAL=86399;BYHOUR=3;BYMINUTE=4;BYSECOND=5"),
+    ("rrule", "FREQ=YEARLY;BYHOUR=0,6,12,18;BYMINUTE=0,15,30,45;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-366,-1,1,366"),
+    ("cron", "0 0 30 2 *"),
+)  # fmt: skip
 
 
-def rules(as_json: AsJson = False) -> None:
+def rules(
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the figures into a picture.")] = None,
+    as_json: AsJson = False,
+) -> None:
     """Time the next slot of typical and hostile rules; other libraries where they are installed."""
     rows = [_measured(kind, text) for kind, text in RULES]
+    rows += [_measured(kind, text, beside=False) for kind, text in HOSTILE]
+    if svg is not None:
+        from lodger.engine.bench.rule_picture import picture
+
+        svg.write_text(picture(rows), encoding="utf-8")
     if as_json:
         write_json({"unit": "us", "rules": rows})
         return
@@ -47,7 +66,7 @@ def rules(as_json: AsJson = False) -> None:
                 say(f"{title:{width}}  {name:8}  {us:>12,.1f}  {'█' * max(1, round(log10(max(us, 1)) * 5 + 1))}")
 
 
-def _measured(kind: str, text: str) -> dict[str, Any]:
+def _measured(kind: str, text: str, *, beside: bool = True) -> dict[str, Any]:
     from lodger.engine.recurrence.parse import parse_rule
     from lodger.engine.recurrence.rule import RuleSpec
 
@@ -57,8 +76,8 @@ def _measured(kind: str, text: str) -> dict[str, Any]:
     Random(1).shuffle(instants)  # noqa: S311 - an order of questions, no secret
     took = [_timed(rule.next_after, instant) for instant in instants]
     row: dict[str, Any] = {"rule": text, "lodger": round(median(took), 1), "lodger_worst": round(max(took), 1)}
-    row["dateutil"] = _others(_dateutil(text), instants) if kind == "rrule" else None
-    row["cronsim"] = _others(_cronsim(text), instants) if kind == "cron" else None
+    row["dateutil"] = _others(_dateutil(text), instants) if kind == "rrule" and beside else None
+    row["cronsim"] = _others(_cronsim(text), instants) if kind == "cron" and beside else None
     return row
 
 

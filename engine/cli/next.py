@@ -118,7 +118,7 @@ def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str], tz:
     often = (
         f"At most {body['most_per_day']} a day"
         if body["exact"]
-        else f"Not more than {body['most_per_day']} a day, counted roughly"
+        else f"At most {body['most_per_day']} a day (a bound, not a count)"
     )
     if gap is not None:
         often += f", at least {gap:g} s apart"

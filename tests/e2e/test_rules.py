@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from time import perf_counter
+from xml.etree import ElementTree
 
 NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
 
@@ -41,8 +43,13 @@ def test_what_next_says_for_people() -> None:
     assert "the last is 2030-01-03T00:00:00Z" in told
 
 
-def test_the_bench_has_the_others_beside_it() -> None:
-    rows = json.loads(ran("bench", "rules", "--json")[0])["rules"]
+def test_the_bench_has_the_others_beside_it(tmp_path: Path) -> None:
+    drawn = tmp_path / "rules.svg"
+    rows = json.loads(ran("bench", "rules", "--json", "--svg", str(drawn))[0])["rules"]
+    picture = ElementTree.parse(drawn).getroot()
+    dots = [each.get("class") for each in picture.iter("{http://www.w3.org/2000/svg}circle") if each.get("class")]
+    for name in ("lodger", "dateutil", "cronsim"):
+        assert dots.count(name) == sum(row[name] is not None for row in rows)
     for other in ("dateutil", "cronsim"):
         beside = [row for row in rows if row[other] is not None]
         assert beside
