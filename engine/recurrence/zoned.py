@@ -255,7 +255,8 @@ class Zoned:
         if jump > 0:
             if found is not None and found < here.start:
                 found = None
-            if self.gap is not Gap.SKIP:
+            # Images lie within the first hour or so of the stretch.
+            if self.gap is not Gap.SKIP and (found is None or found < here.start + jump):
                 image = self._last_image(here, utc, jump)
                 if image is not None and (found is None or image > found):
                     found = image

@@ -4,7 +4,7 @@ Exceptions whose steps drift against the rule's own are asked for each slot: her
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import gcd
 
 from lodger.engine.recurrence import civil, timeset
@@ -31,11 +31,59 @@ class Piece:
         source: its members.
         times: bits of the seconds of a day at which it can have members.
         step: when not every of its days has all the times.
+        low, high: no member comes before, or after, local seconds that are members themselves once it is :func:`within` bounds.
     """
 
     source: UnitTimes
     times: int
     step: Step | None
+    low: int = civil.MIN_LOCAL
+    high: int = civil.MAX_LOCAL
+    #: Two members and two seconds before, and after, them without a member between: one question asks many times over.
+    _kept: list[tuple[int, int]] = field(default_factory=lambda: [(1, 0), (0, 1)], compare=False)
+
+    def next(self, local: int) -> int | None:
+        """First member from this second on."""
+        if local > self.high:
+            return None
+        if local <= self.low > civil.MIN_LOCAL:
+            return self.low
+        asked, member = self._kept[0]
+        if asked <= local <= member:
+            return member
+        found = self.source.next(local)
+        if found is not None:
+            self._kept[0] = (local, found)
+        return found
+
+    def previous(self, local: int) -> int | None:
+        """Last member up to this second."""
+        if local < self.low:
+            return None
+        if local >= self.high < civil.MAX_LOCAL:
+            return self.high
+        asked, member = self._kept[1]
+        if member <= local <= asked:
+            return member
+        found = self.source.previous(local)
+        if found is not None:
+            self._kept[1] = (local, found)
+        return found
+
+
+def within(pieces: Iterable[Piece], first: int, last: int) -> tuple[Piece, ...]:
+    """Those that have members between two local seconds, both inside, each with the first and last of them.
+
+    A question then never looks for a piece's members beyond these, where there may be none for thousands of years.
+    """
+    found = []
+    for piece in pieces:
+        low = piece.source.next(first)
+        if low is not None and low <= last:
+            high = piece.source.previous(last)
+            assert high is not None
+            found.append(Piece(piece.source, piece.times, piece.step, low, high))
+    return tuple(found)
 
 
 def covered(local: int, rules: Iterable[RuleSequence]) -> bool:

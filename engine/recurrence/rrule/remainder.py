@@ -15,7 +15,7 @@ from typing import Protocol
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.blocks import Block, Step
 from lodger.engine.recurrence.rrule.leftover import TooMany, left_of
-from lodger.engine.recurrence.rrule.pieces import Piece, covered, demand_few_in_a_row, pieces_of
+from lodger.engine.recurrence.rrule.pieces import Piece, covered, demand_few_in_a_row, pieces_of, within
 from lodger.engine.recurrence.rrule.relative import Taken, as_days, normal
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 
@@ -67,7 +67,7 @@ class Stretch:
             return self.whole.next(local)
         found = None
         for piece in self.pieces:
-            each = piece.source.next(local)
+            each = piece.next(local)
             if each is not None and (found is None or each < found):
                 found = each
         return found
@@ -89,7 +89,7 @@ class Stretch:
             return self.whole.previous(local)
         found = None
         for piece in self.pieces:
-            each = piece.source.previous(local)
+            each = piece.previous(local)
             if each is not None and (found is None or each > found):
                 found = each
         return found
@@ -117,6 +117,8 @@ class Remainder:
         cuts = {first}
         for each in taken:
             cuts |= {max(each.first, first), max(each.last + 1, first)}
+        # What was asked last, and the member found: rules are asked many times over when others have nearer members.
+        self._ahead, self._behind = (1, 0), (0, 1)
         self._begins = sorted(cut for cut in cuts if cut <= last)
         drift = 0
         for begin, after in zip(self._begins, [*self._begins[1:], last + 1], strict=False):
@@ -130,18 +132,26 @@ class Remainder:
     def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """First member after (or at) the local second."""
         local += not inclusive
+        asked, member = self._ahead
+        if asked <= local <= member:
+            return member
         for stretch in self.stretches[max(0, bisect_right(self._begins, local) - 1) :]:
             found = stretch.next(local)
             if found is not None:
+                self._ahead = (local, found)
                 return found
         return None
 
     def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
         """Last member before (or at) the local second."""
         local -= not inclusive
+        asked, member = self._behind
+        if member <= local <= asked:
+            return member
         for stretch in reversed(self.stretches[: bisect_right(self._begins, local)]):
             found = stretch.previous(local)
             if found is not None:
+                self._behind = (local, found)
                 return found
         return None
 
@@ -162,7 +172,7 @@ def _stretch(mine: Sequence[Block] | None, whole: Source, taken: Sequence[Taken]
         made, asked = _first_way(block, taken, first, last)
         pieces += made
         loose |= {id(each): each for each in asked}
-    return Stretch(first, last, None, tuple(pieces), tuple(loose.values()))
+    return Stretch(first, last, None, within(pieces, first, last), tuple(loose.values()))
 
 
 def _first_way(block: Block, taken: Sequence[Taken], first: int, last: int) -> tuple[list[Piece], list[RuleSequence]]:
