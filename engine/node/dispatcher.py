@@ -69,6 +69,9 @@ class Dispatcher(Service):
             raise
         finally:
             self.claiming = False
+        if node.lease is None or node.lease.epoch != lease.epoch:
+            # Lost while they were claimed: they are another's, or this node's again when it is registered anew.
+            return 0.0
         for claim in claimed:
             self.begin(claim)
         # Something is due that this node may not start: another node has it, or a budget or the node's memory.

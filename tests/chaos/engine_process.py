@@ -33,8 +33,10 @@ SETTINGS = Settings(
 #: In a race no lease is to be lost: a disk that stalls for a second would turn it into a test of something else.
 OTHERWISE: dict[str, dict[str, float]] = {
     "race": {"lease_s": 60.0},
-    "keep": {"database_patience_s": 1.0},
-    "hold": {"database_patience_s": 600.0},
+    # Long enough that a busy machine loses no lease by itself, short enough to wait for its end.
+    "keep": {"database_patience_s": 1.0, "lease_s": 3.0},
+    "relief": {"lease_s": 60.0},
+    "hold": {"database_patience_s": 600.0, "lease_s": 3.0},
 }
 
 

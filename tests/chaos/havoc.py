@@ -305,13 +305,18 @@ def main() -> None:
             havoc = Havoc(
                 server, Path(folder), told.schedules, told.minutes * 60, told.pause, 4, told.seed, told.spread
             )
-            found = havoc.run(lambda said: sys.stdout.write(f"{said}\n"))
+            found = havoc.run(_say)
     finally:
         server.remove()
     sys.stdout.write(f"{found}\n")
     for each in (*found.lost, *found.doubled)[:50]:
         sys.stdout.write(f"  {each}\n")
     sys.exit(bool(found.lost or found.doubled))
+
+
+def _say(said: str) -> None:
+    sys.stdout.write(f"{said}\n")
+    sys.stdout.flush()
 
 
 def durable() -> Server:
