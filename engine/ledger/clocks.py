@@ -305,6 +305,29 @@ def upcoming(connection: Connection, until_us: int, most: int = 1000) -> list[in
 _peek = (
     select(_clock.next_at).where(_clock.next_at <= bindparam("until")).order_by(_clock.next_at).limit(bindparam("most"))
 )
+
+
+def ahead(connection: Connection, until_us: int, *, far: bool, most: int = 1000) -> tuple[list[int], int]:
+    """Give the instants of :func:`upcoming` and up to which instant there are no others.
+
+    Args:
+        far: look as far as nothing is, when nothing is up to ``until_us``.
+    """
+    soon = list(connection.scalars(_peek, {"until": until_us, "most": most}))
+    if len(soon) == most:
+        until_us = soon[-1]
+    soon += connection.scalars(_wakes, {"until": until_us})
+    if far and not soon:
+        until_us = min((each for each in connection.execute(_firsts).one() if each is not None), default=2**62) - 1
+    return soon, until_us
+
+
+_firsts = select(
+    *(
+        select(each).where(each.is_not(None)).order_by(each).limit(1).scalar_subquery()
+        for each in (_clock.next_at, _clock.wake_at)
+    )
+)
 _soon = (
     select(_clock.tenant_id, _clock.schedule_id, _clock.revision)
     .where(_clock.next_at > bindparam("after"), _clock.next_at <= bindparam("until"))

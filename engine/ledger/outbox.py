@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, select, tuple_, update
 
 from lodger.engine.clock import from_us
 from lodger.engine.ledger.schema.data import outbox
@@ -70,6 +70,15 @@ def due_lanes(connection: Connection, kind: str, now_us: int, busy: Collection[L
         found = found.where(tuple_(_c.tenant_id, _c.target).not_in(list(busy)))
     rows = connection.execute(found.order_by(func.min(_c.next_at_us), _c.tenant_id, _c.target).limit(most))
     return [(row.tenant_id, row.target) for row in rows]
+
+
+def next_due(connection: Connection, kind: str) -> int | None:
+    """Give the earliest instant at which something of a kind is due; None when nothing waits."""
+    found: int | None = connection.scalar(_next_due, {"kind": kind})
+    return found
+
+
+_next_due = select(func.min(_c.next_at_us)).where(_c.kind == bindparam("kind"), _c.state.in_(["queued", "sending"]))
 
 
 def take(connection: Connection, kind: str, lanes: Iterable[Lane], now_us: int, each: int) -> list[Row[Any]]:

@@ -1,7 +1,7 @@
 """Empties the outbox of one kind: takes what is due, one receiver beside another, and writes what became of it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -17,6 +17,10 @@ T = TypeVar("T")
 
 #: Told of a row and the state it has now, after each try.
 Told = Callable[[Row[Any], str, Failure | None], None]
+
+
+#: Gives the earliest instant at which something of a kind is due, microseconds.
+NextDue = Callable[[str], Awaitable[int | None]]
 
 
 class Writable(Protocol):
@@ -41,6 +45,7 @@ class Courier:
         on_round: told how many rows a round has taken.
         on_mark: told what became of each.
         on_fault: told of a round that failed; it is tried again after ``poll_s``.
+        next_due: tells cheaply when something is due; None where only the outbox can tell.
     """
 
     #: Of the rows; receivers served at once; rows taken of one receiver at once.
@@ -58,8 +63,10 @@ class Courier:
         on_round: Callable[[int], None] | None = None,
         on_mark: Told | None = None,
         on_fault: Callable[[str, Exception], None] | None = None,
+        next_due: NextDue | None = None,
     ) -> None:
         self._database = database
+        self._next_due = next_due
         self._clock = clock
         self._poll_s = poll_s
         self._on_round = on_round
@@ -130,7 +137,7 @@ class Courier:
     async def _begin(self) -> int:
         """Take what is due of receivers that are not being served, and begin with it."""
         free = self.lanes - len(self._busy)
-        if free <= 0:
+        if free <= 0 or await self._nothing_due():
             return 0
         rows = await asyncio.to_thread(self._take, free, list(self._busy))
         by_lane: dict[Lane, list[Row[Any]]] = {}
@@ -140,6 +147,12 @@ class Courier:
             task = self._busy[lane] = asyncio.create_task(self.deliver(some), name=f"courier-{self.kind}-{lane[0]}")
             task.add_done_callback(partial(self._over, lane))
         return len(rows)
+
+    async def _nothing_due(self) -> bool:
+        if self._next_due is None:
+            return False
+        due_us = await self._next_due(self.kind)
+        return due_us is None or due_us > self._clock.now_us()
 
     def _over(self, lane: Lane, task: asyncio.Task[None]) -> None:
         self._busy.pop(lane, None)

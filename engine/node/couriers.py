@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import Row
 
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.errors import Unavailable
+from lodger.engine.ledger import outbox
 from lodger.engine.ledger.outbox import Failure
 from lodger.engine.node.courier import Courier
 from lodger.engine.node.hooks import Hooks
@@ -39,11 +41,19 @@ class Couriers:
                 poll_s=1.0,
                 on_mark=self._told,
                 on_fault=node.failed,
+                next_due=self._next_due,
             )
         ]
         if settings.mail_host:
             self._all.append(
-                Mailer(books.database, server_of(settings), books.clock, on_mark=self._told, on_fault=node.failed)
+                Mailer(
+                    books.database,
+                    server_of(settings),
+                    books.clock,
+                    on_mark=self._told,
+                    on_fault=node.failed,
+                    next_due=self._next_due,
+                )
             )
 
     async def start(self) -> None:
@@ -65,6 +75,12 @@ class Couriers:
         for courier in self._all:
             if courier.kind in wanted:
                 courier.poke()
+
+    async def _next_due(self, kind: str) -> int | None:
+        pen = self._node.pen
+        if not pen.sees:
+            return 0  # asking twice would be no cheaper
+        return await pen.standing(("outbox", kind), partial(outbox.next_due, kind=kind))
 
     def _told(self, row: Row[Any], state: str, failure: Failure | None) -> None:
         if state in ("sent", "failed"):

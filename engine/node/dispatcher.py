@@ -47,8 +47,10 @@ class Dispatcher(Service):
         node = self._node
         free = node.settings.slots - len(self.running)
         lease = node.lease
-        if free <= 0 or lease is None:
+        if lease is None:
             return node.settings.poll_s
+        if free <= 0:
+            return node.patience_s
         behind = self._gives_way()
         if behind and (wait := self._claimed_s + GIVES_WAY_S - self.clock.elapsed_s()) > 0:
             return wait
@@ -57,9 +59,9 @@ class Dispatcher(Service):
         upcoming = await node.pen.standing(("startable", lease.labels), ask)
         now = self.clock.now_us()
         if upcoming is None:
-            return node.settings.poll_s
+            return node.patience_s
         if upcoming > now:
-            return min(node.settings.poll_s, (upcoming - now) / 1_000_000)
+            return min(node.patience_s, (upcoming - now) / 1_000_000)
         self.claiming, self._claimed_s = True, self.clock.elapsed_s()
         room = self.room()
         try:
@@ -128,7 +130,8 @@ class Dispatcher(Service):
         """Kill the workers of these attempts (action id, attempt number), or of all."""
         for key in list(self.running) if keys is None else keys:
             task = self.running.get(key)
-            if task is not None:
+            # Once: a second time it would not live to tell what it leaves.
+            if task is not None and not task.cancelling():
                 task.cancel()
 
     async def drained(self) -> None:

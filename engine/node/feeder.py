@@ -59,7 +59,7 @@ class Feeder(Service):
             self._watched_s = now
             await self._watch()
         if not await node.pen.standing("followers", followers.any_there):
-            return node.settings.poll_s
+            return min(node.patience_s, HORIZON_S)
         if now - self._whole_s >= WHOLE_S:
             self._whole_s = now
             await self._look_at_all()

@@ -48,7 +48,7 @@ class Finisher(Service):
     async def round(self) -> float:
         """Begin what is free to be begun; look for what others have left."""
         node = self._node
-        room = AT_ONCE - len(self._tasks)
+        room, due = AT_ONCE - len(self._tasks), None
         if room > len(self._queue):
             now = self.clock.now_us()
             due = await node.pen.standing("sealed", seals.next_due)
@@ -60,7 +60,7 @@ class Finisher(Service):
             self._tasks.add(task)
             task.add_done_callback(self._over)
         del self._queue[:room]
-        return node.settings.poll_s
+        return node.settings.poll_s if self._queue or self._tasks or due is not None else node.patience_s
 
     def _over(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

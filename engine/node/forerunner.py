@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from lodger.engine.ledger import clocks
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 #: How far it looks ahead, and how often, seconds: what is made ready is ready for at least the difference.
 AHEAD_S, LOOK_S = 10.0, 2.5
-#: Revisions read at once, and the rest after it, seconds: what runs meanwhile is not held up.
-FEW, REST_S = 100, 0.02
+#: Revisions read at once, and the rest after it, seconds: whoever else reads does not wait for long.
+FEW, REST_S = 50, 0.01
 
 
 class Forerunner(Service):
@@ -36,9 +36,10 @@ class Forerunner(Service):
 
     async def round(self) -> float:
         """Look ahead, or read a few."""
+        node = self._node
         if self._unread:
             few = [self._unread.popleft() for _ in range(min(FEW, len(self._unread)))]
-            await asyncio.to_thread(self._read, few)
+            await node.pen.read(partial(node.books.rulebook.revisions, wanted=few))
             return REST_S
         now_s = self.clock.elapsed_s()
         if now_s >= self._look_s:
@@ -47,21 +48,9 @@ class Forerunner(Service):
             until_us = now_us + int(AHEAD_S * 1_000_000)
             # A clock that was set back shows what it has shown before.
             after_us = self._ready_us if now_us <= self._ready_us <= until_us else now_us
-            self._unread.extend(await asyncio.to_thread(self._approaching, after_us, until_us))
+            ahead = partial(clocks.approaching, after_us=after_us, until_us=until_us, most=KEPT // 2)
+            self._unread.extend(node.books.rulebook.unread(await node.pen.read(ahead)))
             self._ready_us = until_us
             if self._unread:
                 return 0.0
         return max(0.0, self._look_s - now_s)
-
-    # In threads of their own: the node's reader has more urgent things to do.
-
-    def _approaching(self, after_us: int, until_us: int) -> list[tuple[str, str, int]]:
-        books = self._node.books
-        with books.database.read() as connection:
-            found = clocks.approaching(connection, after_us, until_us, KEPT // 2)
-        return books.rulebook.unread(found)
-
-    def _read(self, few: list[tuple[str, str, int]]) -> None:
-        books = self._node.books
-        with books.database.read() as connection:
-            books.rulebook.revisions(connection, few)

@@ -16,7 +16,7 @@ from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import webhooks
 from lodger.engine.ledger.outbox import Failure, Patience
 from lodger.engine.ledger.webhooks import Route
-from lodger.engine.node.courier import Courier, Told, Writable
+from lodger.engine.node.courier import Courier, NextDue, Told, Writable
 from lodger.engine.policy.origin import Origin
 from lodger.engine.vault.vault import Vault
 
@@ -49,8 +49,11 @@ class Hooks(Courier):
         on_round: Callable[[int], None] | None = None,
         on_mark: Told | None = None,
         on_fault: Callable[[str, Exception], None] | None = None,
+        next_due: NextDue | None = None,
     ) -> None:
-        super().__init__(database, clock, poll_s=poll_s, on_round=on_round, on_mark=on_mark, on_fault=on_fault)
+        super().__init__(
+            database, clock, poll_s=poll_s, on_round=on_round, on_mark=on_mark, on_fault=on_fault, next_due=next_due
+        )
         self._vault = vault
         self._send = send
 

@@ -18,7 +18,7 @@ from sqlalchemy import Row
 
 from lodger.engine.clock import Clock, from_us
 from lodger.engine.ledger.outbox import Failure, Patience
-from lodger.engine.node.courier import Courier, Told, Writable
+from lodger.engine.node.courier import Courier, NextDue, Told, Writable
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 #: What a mail's head holds, and what else it may hold: whatever a text makes of itself there, the mail fails.
@@ -75,8 +75,11 @@ class Mailer(Courier):
         on_round: Callable[[int], None] | None = None,
         on_mark: Told | None = None,
         on_fault: Callable[[str, Exception], None] | None = None,
+        next_due: NextDue | None = None,
     ) -> None:
-        super().__init__(database, clock, poll_s=poll_s, on_round=on_round, on_mark=on_mark, on_fault=on_fault)
+        super().__init__(
+            database, clock, poll_s=poll_s, on_round=on_round, on_mark=on_mark, on_fault=on_fault, next_due=next_due
+        )
         self._server = server
         self.patience = Patience(server.tries, server.pause_s, server.longest_pause_s)
 

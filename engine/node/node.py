@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import re
 import socket
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.errors import InputError, Unavailable
+from lodger.engine.errors import Unavailable
 from lodger.engine.events import Event
 from lodger.engine.ledger import claims, leases, places, retiming
 from lodger.engine.ledger.books import database_us
@@ -33,7 +32,9 @@ from lodger.engine.node.host_executor import HostExecutor
 from lodger.engine.node.host_side import HostSide
 from lodger.engine.node.kinds import Kinds
 from lodger.engine.node.listener import OFF, Listener
+from lodger.engine.node.lookout import FAR_S, Lookout
 from lodger.engine.node.monitor import Monitor
+from lodger.engine.node.node_name import named
 from lodger.engine.node.pen import Pen
 from lodger.engine.node.ping_executor import PingExecutor
 from lodger.engine.node.remains import Remains
@@ -49,25 +50,7 @@ from lodger.engine.policy.placement import Room
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
 
-#: Most letters of a node's name.
-NAME_LENGTH = 200
 _log = logging.getLogger("lodger.node")
-
-
-def named(name: str) -> str:
-    """Check a node's name, which is a label too.
-
-    Raises:
-        InputError: node_name_invalid.
-    """
-    if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable() or re.search(r"[\s,]", name):
-        raise InputError(
-            "node_name_invalid",
-            f"{name!r} cannot name a node",
-            why=f"a name has 1 to {NAME_LENGTH} printable characters, no space and no comma",
-            fix="such as the host's name",
-        )
-    return name
 
 
 class Node:
@@ -129,9 +112,10 @@ class Node:
         self.pen = Pen(self.books.database, self.settings.database_patience_s)
         self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
         self.finisher, self.remains, self.monitor = Finisher(self), Remains(self), Monitor(self)
+        self.feeder, self.watch = Feeder(self), Watch(self)
         self._services: list[Service] = [
-            self.committer, Heartbeat(self), Warden(self), Rescuer(self), Watch(self), Archivist(self), self.finisher, self.remains,
-            self.monitor, Feeder(self), Forerunner(self), self.dispatcher, self.ticker,
+            self.committer, Heartbeat(self), Warden(self), Rescuer(self), self.watch, Archivist(self), self.finisher, self.remains,
+            self.monitor, self.feeder, Forerunner(self), self.dispatcher, self.ticker, Lookout(self),
         ]  # fmt: skip
         if self.books.database.dialect != "sqlite" and self.settings.listen_url != OFF:
             self._services.append(Listener(self))
@@ -387,6 +371,16 @@ class Node:
         """Look now; called from any thread."""
         with suppress(RuntimeError):  # the loop has closed
             self._loop.call_soon_threadsafe(self.look)
+
+    @property
+    def patience_s(self) -> float:
+        """How long who waits for a commit may sleep: until it is woken where commits are seen, else until its next look."""
+        return FAR_S if self.pen.sees else self.settings.poll_s
+
+    def look_again(self) -> None:
+        """Look whether what somebody has committed is for this node; called in the node's loop."""
+        for service in (self.ticker, self.dispatcher, self.finisher, self.feeder, self.watch):
+            service.nudge()
 
     def look(self) -> None:
         """Look now; called in the node's loop."""

@@ -26,7 +26,7 @@ class Pen:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer", initializer=self.line.adopt)
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=self.line.adopt)
         self._witness = database.witness()
-        self._stood: dict[object, tuple[int, object]] = {}
+        self._stood: dict[object, tuple[int, object, Callable[[Connection], object]]] = {}
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Do the work in one transaction of the writer thread. Cancelling the wait does not undo the work."""
@@ -46,6 +46,11 @@ class Pen:
 
         return await asyncio.get_running_loop().run_in_executor(self._reader, transaction)
 
+    @property
+    def sees(self) -> bool:
+        """Whether :meth:`version` tells of commits."""
+        return self._witness is not None
+
     def version(self) -> int | None:
         """Give a number that changes with every commit of anybody; None when the database has no such thing."""
         return None if self._witness is None else self._witness.version()
@@ -62,8 +67,18 @@ class Pen:
             return cast("T", stood[1])
         answer = await self.read(work)
         if version is not None:
-            self._stood[key] = version, answer
+            self._stood[key] = version, answer, work
         return answer
+
+    async def refresh(self) -> None:
+        """Ask every question of :meth:`standing` again whose answer stands no more, all in one transaction."""
+        version = self.version()
+        stale = {key: work for key, (stood, _answer, work) in self._stood.items() if stood != version}
+        if version is None or not stale:
+            return
+        answers = await self.read(lambda connection: {key: work(connection) for key, work in stale.items()})
+        for key, answer in answers.items():
+            self._stood[key] = version, answer, stale[key]
 
     def close(self) -> None:
         """End both threads after what they hold; safe to call twice."""

@@ -122,4 +122,5 @@ class Watch(Service):
             if absent and not dispatcher.in_doubt:
                 await node.pen.write(partial(leases.hand_back, lease=lease, attempts=absent))
                 dispatcher.nudge()
-        return node.settings.poll_s
+        # The lookout wakes it as long as anything runs here.
+        return node.patience_s

@@ -68,7 +68,19 @@ class Service:
 
     async def wait(self, seconds: float) -> None:
         """Wait that long on the clock, or until nudged."""
-        await either(self._nudged.wait(), self.clock.sleep(seconds))
+        nap = asyncio.ensure_future(self.clock.sleep(seconds))
+        nap.add_done_callback(self._rung)
+        try:
+            await self._nudged.wait()
+        finally:
+            if not nap.done():
+                nap.cancel()
+                await asyncio.gather(nap, return_exceptions=True)
+
+    def _rung(self, nap: asyncio.Future[None]) -> None:
+        if not nap.cancelled():
+            nap.exception()  # a clock that cannot wait is no reason to stop
+            self._nudged.set()
 
 
 async def either(*waits: Awaitable[object]) -> None:

@@ -18,7 +18,7 @@ PASSED_BY_S = 0.01
 
 
 class Ticker(Service):
-    """Reads the clocks of the next ``peek_s`` into a heap, looks again every ``poll_s`` for what others changed."""
+    """Reads the clocks of the next ``peek_s`` into a heap; again when somebody has committed, or ``poll_s`` later where nobody can tell."""
 
     name: ClassVar[str] = "ticker"
 
@@ -26,35 +26,28 @@ class Ticker(Service):
         super().__init__(node.clock, node.failed)
         self._node = node
         self._horizon = Horizon()
-        self._looked_us = 0
+        #: What was read stands from one instant to another.
+        self._read_us = self._again_us = 0
         self._version: int | None = None
+        self._woken = False
         #: Since when more is due than one tick takes, elapsed seconds; None while it keeps up.
         self.behind_s: float | None = None
 
     def nudge(self) -> None:
-        """Look at once: a schedule has changed."""
-        self._looked_us = 0
+        """Look at once: something may have changed."""
+        self._woken = True
         super().nudge()
-
-    def _known(self, until_us: int) -> bool:
-        """Whether nobody has committed anything since it was looked so far ahead."""
-        return (
-            self._horizon.until >= until_us and self._version is not None and self._version == self._node.pen.version()
-        )
 
     async def round(self) -> float:
         """Look ahead when it is time, tick when something is due."""
-        node, horizon, now = self._node, self._horizon, self.clock.now_us()
-        poll_us = int(node.settings.poll_s * 1_000_000)
-        if not self._looked_us <= now < self._looked_us + poll_us:
-            self._looked_us = now
-            if not self._known(now + 2 * poll_us):
-                until, self._version = now + int(node.settings.peek_s * 1_000_000), node.pen.version()
-                horizon.read(await node.pen.read(partial(clocks.upcoming, until_us=until)), until)
-                now = self.clock.now_us()
+        node, horizon = self._node, self._horizon
+        await self._look()
+        now = self.clock.now_us()
         if horizon.due(now):
-            self._version = None  # whatever becomes of it: look again
+            # Whatever becomes of it, look again: at once if it fails, after the commit if it does not.
+            self._version, again_us, self._again_us = None, self._again_us, 0
             ticked = await node.pen.write(partial(clocks.tick, node.books, now_us=now))
+            self._again_us = again_us
             full = len(ticked) >= node.settings.tick_batch
             if not full:
                 self.behind_s = None
@@ -68,9 +61,23 @@ class Ticker(Service):
                 return 0.0
             if node.books.database.dialect != "sqlite":
                 # Clocks whose tenant another transaction holds were passed by: see soon whether any is left.
-                self._looked_us = 0
+                self._again_us = 0
                 return PASSED_BY_S
-        upcoming = horizon.next
-        now = self.clock.now_us()
-        wait_us = self._looked_us + poll_us - now
-        return min(wait_us, wait_us if upcoming is None else upcoming - now) / 1_000_000
+        upcoming, now = horizon.next, self.clock.now_us()
+        until = self._again_us if upcoming is None else min(upcoming, self._again_us)
+        return min(node.patience_s, (until - now) / 1_000_000)
+
+    async def _look(self) -> None:
+        """Read what comes due, unless what was read still stands."""
+        node, horizon, now = self._node, self._horizon, self.clock.now_us()
+        woken, self._woken = self._woken, False
+        version = node.pen.version()
+        changed = woken and (version is None or version != self._version)
+        if not changed and self._read_us <= now < self._again_us:
+            return
+        poll_us, until = int(node.settings.poll_s * 1_000_000), now + int(node.settings.peek_s * 1_000_000)
+        instants, until = await node.pen.read(partial(clocks.ahead, until_us=until, far=version is not None))
+        horizon.read(instants, until)
+        self._read_us, self._version = now, version
+        # Where nobody can tell of commits somebody may have made one.
+        self._again_us = now + poll_us if version is None else max(now + poll_us, until - 2 * poll_us)

@@ -21,7 +21,7 @@ def _usage(engine: Engine) -> tuple[int, int]:
     return (0, 0) if row is None else (row[0], row[1])
 
 
-@pytest.mark.parametrize("by", ["cancel", "suspend"])
+@pytest.mark.parametrize("by", ["cancel", "suspend", "cancel, seen twice"])
 def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
     async def scenario() -> None:
         async with Engine.open(str(tmp_path / "ledger.db"), settings=SETTINGS) as engine:
@@ -37,8 +37,11 @@ def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
             async with engine.node(executor, "n1") as node:
                 asked = await engine.run_in("acme", "job", 0)
                 await asyncio.wait_for(said.wait(), 120)
-                if by == "cancel":
+                if by != "suspend":
                     await engine.actions.cancel(asked.id)
+                    for _ in range(3 if by.endswith("twice") else 0):
+                        node.dispatcher.kill()
+                        await asyncio.sleep(0)
                 else:
                     await engine.tenants.suspend("acme")
                 await signals.wait("killed")
@@ -49,7 +52,7 @@ def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
                 assert attempt.usage.cpu_ms > 0
                 assert attempt.usage.wall_ms >= attempt.usage.cpu_ms * 0.5
                 state = (await engine.actions.get(asked.id)).state
-                assert state == ("cancelled" if by == "cancel" else "ready")
+                assert state == ("ready" if by == "suspend" else "cancelled")
                 assert _usage(engine) == (1, round(attempt.usage.cpu_ms * 1000))
 
     asyncio.run(scenario())

@@ -1,0 +1,98 @@
+"""Before a storm what comes due is read, in its midst naming slots goes first; between storms one look serves all services."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+from tests.node.harness import SETTINGS, Script, working
+
+from lodger.engine.ledger.claims import Lease
+from lodger.engine.ledger.schema.scheduling import schedule_clock
+from lodger.engine.node import dispatcher, forerunner
+from lodger.engine.node.executor import Claim
+from lodger.engine.policy.placement import Room
+from lodger.engine.sync import Engine
+
+
+def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forerunner, "AHEAD_S", 200_000.0)
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, node, signals):
+            made = [
+                await engine.schedules.create("acme", f"s{n}", script="job", rules="every 86400") for n in range(60)
+            ]
+            book, keys = engine.inner.books.rulebook, [("acme", each.id, each.revision) for each in made]
+            book._kept.clear()
+            assert len(book.unread(keys)) == 60, "nothing but a tick would read them, and none comes before midnight"
+            ahead = forerunner.Forerunner(node)
+            await ahead.start()
+
+            async def read() -> bool:
+                return not book.unread(keys)
+
+            await signals.until(read)
+            await ahead.stop()
+
+    asyncio.run(scenario())
+
+
+def test_claims_give_way_while_slots_are_named_but_not_for_ever(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        settings = SETTINGS.model_copy(update={"slots": 64, "concurrent_runs": 64})
+        async with working(tmp_path, Script(), settings) as (engine, node, signals):
+            rooms: list[int] = []
+            claim = node.claim
+
+            async def noted(lease: Lease, room: Room) -> list[Claim]:
+                rooms.append(room.slots)
+                return await claim(lease, room)
+
+            node.claim = noted  # type: ignore[method-assign]  # and does the same
+            # It has just begun to be behind, and the clock does not reach the end of that.
+            node.ticker.behind_s = node.clock.elapsed_s() + 1e6
+            for _ in range(40):
+                await engine.run_in("acme", "job", 0)
+            await signals.wait("finished", 40)
+            assert 1 <= max(rooms) <= dispatcher.GIVES_WAY_MOST
+            rooms.clear()
+            node.ticker.behind_s = node.clock.elapsed_s() - 1000
+            await engine.run_in("acme", "job", 0)
+            await signals.wait("finished", 41)
+            assert max(rooms) > dispatcher.GIVES_WAY_MOST
+
+    asyncio.run(scenario())
+
+
+def test_a_tick_that_came_back_full_says_that_more_is_due(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        settings = SETTINGS.model_copy(update={"tick_batch": 2})
+        async with working(tmp_path, Script(), settings) as (engine, node, _signals):
+            await node.ticker.stop()
+            for number in range(7):
+                await engine.schedules.create("acme", f"s{number}", script="job", rules="every 900")
+            with engine.books.database.write() as connection:
+                connection.execute(update(schedule_clock).values(next_at=node.clock.now_us()))
+            behind = []
+            for _ in range(4):
+                node.ticker.nudge()
+                await node.ticker.round()
+                behind.append(node.ticker.behind_s is not None)
+            assert behind == [True, True, True, False]
+
+    asyncio.run(scenario())
+
+
+def test_what_another_process_commits_is_seen_by_the_lookout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All other services sleep until they are woken."""
+    monkeypatch.setattr("lodger.engine.node.node.FAR_S", 1e6)
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (_engine, _node, signals):
+            with Engine.open(str(tmp_path / "ledger.db"), settings=SETTINGS) as other:
+                for number in range(1, 4):
+                    await asyncio.to_thread(other.run_in, "acme", "job", 0)
+                    await signals.wait("finished", number)
+
+    asyncio.run(scenario())

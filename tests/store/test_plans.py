@@ -1,0 +1,53 @@
+"""How SQLite answers what a node asks again and again: by the index that was made for it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+from tests.store.bench import Bench
+
+from lodger.engine.ledger import gauges
+
+
+def plans(bench: Bench, work: Callable[[], object]) -> list[str]:
+    """Give how SQLite answers each question of some work."""
+    database, asked = bench.engine.books.database, []
+
+    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_more: Any) -> None:
+        asked.append((statement, values))
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        work()
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
+    found = []
+    with database.read() as connection:
+        for statement, values in asked:
+            if statement.startswith("SELECT") and not isinstance(values, list):
+                rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+                found.append(statement + "\n" + "\n".join(row[3] for row in rows))
+    return found
+
+
+def test_sqlite_reads_by_the_right_index_whatever_it_was_told(bench: Bench) -> None:
+    """Statistics that were made while nothing waited tell it that an index holds nothing."""
+    if bench.engine.books.database.dialect != "sqlite":
+        pytest.skip("PostgreSQL keeps its statistics itself")
+    for number in range(50):
+        bench.schedule(tenant_id=bench.tenant(f"t{number}"))
+    with bench.engine.books.database.write() as connection:
+        connection.execute(text("ANALYZE"))
+    bench.clock.advance(60)
+
+    def late() -> None:
+        with bench.engine.books.database.read() as connection:
+            gauges.late(connection, bench.clock.us)
+
+    (clocks, *_turns) = plans(bench, late)
+    assert "ix_lodger_schedule_clock_next" in clocks
+    bench.tick()
+    (line,) = [plan for plan in plans(bench, lambda: bench.claim(5)) if "served_us, lodger_turns.tenant_id" in plan]
+    assert "ix_lodger_turns_line" in line
+    assert "TEMP B-TREE" not in line
