@@ -267,7 +267,12 @@ class Settings(BaseSettings):
     api_failures_per_minute: int = Field(
         default=20, ge=1, le=10_000, description="wrong tokens from one address in a minute, before it has to wait"
     )
-    api_connections: int = Field(default=2000, ge=1, le=100_000, description="connections that the API holds at once")
+    api_connections: int = Field(
+        default=2000,
+        ge=1,
+        le=100_000,
+        description="connections that the API holds at once, three quarters of them of one address that is no trusted proxy",
+    )
     api_body_bytes: int = Field(
         default=4 * 1024 * 1024, ge=1024, le=1024**3, description="longest JSON body that the API reads"
     )

@@ -175,8 +175,12 @@ def too_many_failures(wait_s: float) -> Refused:
 
 
 def client(request: Request) -> str:
-    """Give whom failures are counted for: an IPv4 address, or the network of an IPv6 one, of which anybody has many."""
-    host = request.client.host if request.client else "unknown"
+    """Give whom failures are counted for; see :func:`network`."""
+    return network(request.client.host if request.client else "unknown")
+
+
+def network(host: str) -> str:
+    """Give an IPv4 address, or the network of an IPv6 one, of which anybody has many."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

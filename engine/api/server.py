@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
-from collections.abc import Generator
+from collections import Counter
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 
 import uvicorn
@@ -66,16 +68,22 @@ class Server:
         settings = self._settings
         _check_tls(settings)
         proxies = settings.trusted_proxies.strip()
+        trusted = [each.strip() for each in proxies.split(",")] if proxies else None
+        mine = {
+            "most": settings.api_connections,
+            "held": Counter[str](),
+            "proxies": tuple(_networks(trusted or [])),
+        }
         config = uvicorn.Config(
             self._app,
-            http=type("Wire", (Wire,), {"most": settings.api_connections}),
+            http=type("Wire", (Wire,), mine),
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=bool(proxies),
-            forwarded_allow_ips=[each.strip() for each in proxies.split(",")] if proxies else None,
+            forwarded_allow_ips=trusted,
             timeout_keep_alive=15,
             timeout_graceful_shutdown=GRACE_S,
             h11_max_incomplete_event_size=HEADER_BYTES,
@@ -107,6 +115,14 @@ class Server:
         server.should_exit = True
         with suppress(asyncio.CancelledError):
             await task
+
+
+def _networks(trusted: list[str]) -> Iterator[IPv4Network | IPv6Network]:
+    for each in trusted:
+        if each == "*":
+            yield from (ip_network("0.0.0.0/0"), ip_network("::/0"))
+        with suppress(ValueError):  # a path of a socket, or a name, is no address
+            yield ip_network(each, strict=False)
 
 
 def _check_tls(settings: Settings) -> None:

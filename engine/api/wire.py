@@ -9,7 +9,9 @@ import asyncio
 import json
 import logging
 import re
-from typing import Any
+from collections import Counter
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Any, ClassVar
 
 import h11
 from uvicorn.config import Config
@@ -17,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from lodger.engine.api.envelope import ALWAYS
+from lodger.engine.api.gate import network
 from lodger.engine.api.problems import MEDIA
 
 #: Seconds for a request's line and headers to arrive, for a reader to take what was written, for an unwanted body to end.
@@ -58,8 +61,10 @@ class Words(h11.Connection):
 class Wire(H11Protocol):
     """One connection."""
 
-    #: Connections that are held at once; set by the server.
+    #: Connections that are held at once, three quarters of them of one address; set by the server, with whose are many people's.
     most = 2000
+    held: ClassVar[Counter[str]] = Counter()
+    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
 
     def __init__(
         self,
@@ -75,14 +80,27 @@ class Wire(H11Protocol):
         self._unread: asyncio.TimerHandle | None = None
         self._lingering: asyncio.TimerHandle | None = None
         self._unwanted = 0
+        self._from = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         """Begin, or turn away what is too much."""
         super().connection_made(transport)
+        self._from = network(self.client[0]) if self.client else ""
+        self.held[self._from] += 1
         if len(self.connections) > self.most:
             self._say(503, "server_busy", "too many connections are open", "try again in a moment")
             return
+        if self.held[self._from] > max(1, self.most * 3 // 4) and not self._of_many():
+            self._say(503, "server_busy", "too many connections of your address are open", "end some of them")
+            return
         self._late = self.loop.call_later(HEADERS_S, self._too_late)
+
+    def _of_many(self) -> bool:
+        try:
+            address = ip_address(self.client[0] if self.client else "")
+        except ValueError:
+            return True  # a socket of this host's, which has no address
+        return any(address in proxy for proxy in self.proxies)
 
     def data_received(self, data: bytes) -> None:
         """Take what came; while it is no whole request yet, the clock runs."""
@@ -126,6 +144,9 @@ class Wire(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End every wait."""
         _off(self._late, self._unread, self._lingering)
+        self.held[self._from] -= 1
+        if not self.held[self._from]:
+            del self.held[self._from]
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
 

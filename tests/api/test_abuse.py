@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -196,38 +197,60 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def test_all_bodies_together_are_bounded(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is above its share is refused while it is held; a small body always has room."""
-    monkeypatch.setattr(lodge.api.room, "most", 300_000)
-    sent = head(lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 150000")
-    put = {"headers": {"content-type": "application/json"}}
-    with connected(lodge) as one:
-        one.sendall(sent + b"x" * 140_000)
-        while lodge.api.room.held < 140_000:
-            quick(lodge)
-        answer = lodge.ask("PUT", "/tenants/acme/scripts/y", content=b"x" * 80_000, **put)
-        assert (answer.status_code, answer.json()["code"]) == (503, "server_busy")
-        assert (
-            lodge.ask("PUT", "/tenants/acme/scripts/y", content=b"x" * 40_000, **put).json()["code"] == "json_not_json"
-        )
-    assert quick(lodge) < 30
-    while lodge.api.room.held:
-        quick(lodge)
-
-
-def test_connections_are_bounded_and_those_that_idle_keep_nobody_out(tmp_path: Path) -> None:
-    with house(f"sqlite:///{tmp_path / 'l.db'}", api_connections=50) as lodge:
+    with house(f"sqlite:///{tmp_path / 'l.db'}", api_body_s=600) as lodge:
         lodge.furnish()
-        token = lodge.token("viewer", "acme")
-        idle = [socket.create_connection(("127.0.0.1", lodge.port), 20) for _ in range(49)]
+        monkeypatch.setattr(lodge.api.room, "most", 300_000)
+        sent = head(lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 150000")
+        put = {"headers": {"content-type": "application/json"}}
+        with connected(lodge) as one:
+            one.sendall(sent + b"x" * 140_000)
+            while lodge.api.room.held < 140_000:
+                quick(lodge)
+            answer = lodge.ask("PUT", "/tenants/acme/scripts/y", content=b"x" * 80_000, **put)
+            assert (answer.status_code, answer.json()["code"]) == (503, "server_busy")
+            assert (
+                lodge.ask("PUT", "/tenants/acme/scripts/y", content=b"x" * 40_000, **put).json()["code"]
+                == "json_not_json"
+            )
+        assert quick(lodge) < 30
+        while lodge.api.room.held:
+            quick(lodge)
+
+
+def _idle(lodge: House, address: str, number: int) -> list[socket.socket]:
+    return [socket.create_connection(("127.0.0.1", lodge.port), 120, (address, 0)) for _ in range(number)]
+
+
+def _turned_away(lodge: House, address: str) -> dict[str, Any]:
+    with socket.create_connection(("127.0.0.1", lodge.port), 120, (address, 0)) as connection:
+        answer = received(connection)
+    assert answer.startswith(b"HTTP/1.1 503")
+    return body_of(answer)
+
+
+@pytest.mark.parametrize("proxies", ["", "127.0.0.0/8"], ids=["", "behind a proxy"])
+def test_connections_are_bounded_and_those_that_idle_keep_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxies: str
+) -> None:
+    """One address holds three quarters at most, so that others come in; a proxy's connections are those of many."""
+    monkeypatch.setattr(wire, "HEADERS_S", 600)
+    with house(f"sqlite:///{tmp_path / 'l.db'}", api_connections=40, trusted_proxies=proxies) as lodge:
+        lodge.furnish()
+        shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}"}
+        idle = _idle(lodge, "127.0.0.2", 30)
         try:
-            with httpx2.Client(trust_env=False) as http:
-                shown = {"authorization": f"Bearer {token}"}
+            with httpx2.Client(trust_env=False, timeout=120) as http:
+                if proxies:
+                    idle += _idle(lodge, "127.0.0.2", 9)
+                else:
+                    said = _turned_away(lodge, "127.0.0.2")
+                    assert (said["code"], "of your address" in said["detail"]) == ("server_busy", True)
+                    idle += _idle(lodge, "127.0.0.3", 9)
                 assert http.get(f"{lodge.url}/api/v1/me", headers=shown).status_code == 200
-                with connected(lodge) as turned_away:
-                    answer = received(turned_away)
-                assert answer.startswith(b"HTTP/1.1 503")
-                assert body_of(answer)["code"] == "server_busy"
+                said = _turned_away(lodge, "127.0.0.4")
+                assert (said["code"], "of your address" in said["detail"]) == ("server_busy", False)
                 assert http.get(f"{lodge.url}/api/v1/me", headers=shown).status_code == 200
         finally:
             for each in idle:
