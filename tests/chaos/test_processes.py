@@ -112,8 +112,8 @@ def test_two_processes_race_over_thousands_of_actions_and_complete_each_exactly_
     start("two", "race")
     shares: dict[str, int] = {}
     for wave in range(1, 6):  # a disk that stalls can leave a whole wave to one of them: that was no race
-        number = wave * 4000
-        fill(engine, 4000)
+        number = wave * 2500
+        fill(engine, 2500)
         until(lambda number=number: states(engine) == {"done": number}, 60)
         audit(engine, number)
         shares = counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name")
