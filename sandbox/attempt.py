@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lodger.sandbox import error_place, frames, prescan, said, verdict
+from lodger.sandbox import error_place, frames, last_words, prescan, said, verdict
 from lodger.sandbox.attempt_watch import AttemptWatch
 from lodger.sandbox.job import Host, Job, Reply, Report, Usage
 from lodger.sandbox.launcher import CPU_GRACE_MS, WorkerEnd
@@ -213,14 +213,20 @@ class Attempt:
             self._turn_due = True
             self._loop.call_soon(self._turn)
         wanted = taken and not self._backlog
-        if not wanted and not self._turn_due and self._worker.over:
-            self._decide(None)  # nothing that it still asks for can help it
+        if self._backlog and not self._turn_due and self._worker.over:
+            self._hear_out()
         if wanted != self._reading:
             self._reading = wanted
             if wanted:
                 self._loop.add_reader(self._socket.fileno(), self._readable)
             else:
                 self._loop.remove_reader(self._socket.fileno())
+
+    def _hear_out(self) -> None:
+        if (left := last_words.behind(self._socket, self._incoming, self._longest)) is not None:
+            for kind, payload in left:
+                self._frame(kind, payload)
+            self._decide(None)
 
     def _room(self) -> bool:
         """Whether one more call may begin."""

@@ -94,3 +94,25 @@ def test_calls_that_had_to_wait_are_answered_in_their_turn() -> None:
     report = probe(code, host=Late(), **LONG)
     assert (report.outcome, report.result) == (Outcome.OK, "true")
     assert len(report.logs) == 40
+
+
+def test_a_failure_behind_calls_that_wait_is_taken_with_its_lines() -> None:
+    """A script that asks for much, waits for nothing and is stopped says so, and then it is gone."""
+    host = Never()
+    code = asking(MOST + 30, "log('one'); log('two'); fail('cpu_limit', '{}'); os._exit(0)")
+    report = probe(code, host=host, **LONG)
+    assert report.outcome is Outcome.CPU_LIMIT
+    assert [line.text for line in report.logs] == ["one", "two"]
+    assert len(host.asked) == host.let_go <= MOST
+
+
+def test_a_result_behind_calls_that_wait_is_worth_these_calls() -> None:
+    class Slow(Echo):
+        async def call(self, name: str, arguments: str) -> Reply:
+            await asyncio.sleep(0.01)
+            return await super().call(name, arguments)
+
+    host = Slow()
+    report = probe(asking(MOST + 30, "done('7'); os._exit(0)"), host=host, **LONG)
+    assert (report.outcome, report.result) == (Outcome.OK, "7")
+    assert len(host.asked) >= 30, "whatever was asked for before it has had its turn"
