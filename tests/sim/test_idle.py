@@ -9,7 +9,7 @@ from lodger.engine.sim.world import World
 
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 #: Statements a virtual second, transactions' own beginnings included; 52 when each service polls by itself.
-MOST = 25
+MOST = 20
 
 
 def idle(tenants: int, monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> float:
