@@ -61,7 +61,7 @@ class Daily:
         us = to_us(instant) - (not inclusive)
         return from_us(us // DAY_US * DAY_US)
 
-    def density(self, since: datetime | None = None) -> Density:
+    def density(self, since: datetime | None = None, *, gap_only: bool = False) -> Density:
         return Density(86_400.0, 1)
 
     def between(self, start: datetime, end: datetime) -> Iterator[datetime]:

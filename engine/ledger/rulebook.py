@@ -90,7 +90,7 @@ class Rulebook:
 
         Costs milliseconds: no transaction should wait for it.
         """
-        return self.compiled(rules, anchor).density(since=anchor).smallest_gap_s
+        return self.compiled(rules, anchor).density(since=anchor, gap_only=True).smallest_gap_s
 
     def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
         """Give the revisions (tenant, schedule, number) by schedule id, reading and compiling what is not kept."""

@@ -133,8 +133,11 @@ class Recurrence(Protocol):
 class Measured(Recurrence, Protocol):
     """A whole schedule's recurrence, which also knows how often it fires."""
 
-    def density(self, since: datetime | None = None) -> Density:
-        """How often it fires at most from an instant on (None: 1970). Costs milliseconds: it looks at hundreds of slots."""
+    def density(self, since: datetime | None = None, *, gap_only: bool = False) -> Density:
+        """How often it fires at most from an instant on (None: 1970).
+
+        Costs milliseconds, for hostile rules some tenths of a second; with ``gap_only`` the fullest day need not be counted.
+        """
         ...
 
 

@@ -130,11 +130,12 @@ class Union:
         naming = [rule for rule in self.rules if rule.next_after(slot, inclusive=True) == slot]
         return bool(naming) and all(rule.shifted(slot) for rule in naming)
 
-    def density(self, since: datetime | None = None) -> Density:
+    def density(self, since: datetime | None = None, *, gap_only: bool = False) -> Density:
         """How often it fires at most from an instant on (None: 1970): no two slots are closer, and no UTC day has more.
 
         A schedule with few slots is measured. Any other is bounded by :mod:`lodger.engine.recurrence.density`, and where no
         slots are found that reach the bound it is counted (:mod:`lodger.engine.recurrence.census`), if that is bounded work.
+        With ``gap_only`` the fullest day stays a bound where counting it would be the only work.
         """
         from lodger.engine.recurrence.density import Load
 
@@ -153,25 +154,26 @@ class Union:
         load = Load()
         load.add(self)
         bound = load.density(self)
-        if self._reaches(bound, since) if bound.most_per_day <= _WITNESSES else reached(self, bound, since):
+        if bound.most_per_day > _WITNESSES and reached(self, bound, since):
             return replace(bound, exact=True)
+        close, full = self._reaches(bound, since, gap_only=gap_only)
+        if close and (full or gap_only):
+            return replace(bound, exact=full)
         return counted(self, since) or bound
 
-    def _reaches(self, bound: Density, since: datetime) -> bool:
-        """Whether slots from an instant on are as close, and a day of them as full, as a bound says."""
+    def _reaches(self, bound: Density, since: datetime, *, gap_only: bool) -> tuple[bool, bool]:
+        """Whether slots from an instant on are as close, and whether a day of them is as full, as a bound says."""
         close = full = False
         per_day = Counter[date]()
         before, slot = None, self.next_after(since, inclusive=True)
         for _ in range(_WITNESSES):
-            if slot is None:
-                return False
+            if slot is None or (close and (full or gap_only)):
+                break
             per_day[slot.date()] += 1
             close = close or (before is not None and (slot - before).total_seconds() == bound.smallest_gap_s)
             full = full or per_day[slot.date()] == bound.most_per_day
-            if close and full:
-                return True
             before, slot = slot, self.next_after(slot)
-        return False
+        return close, full
 
 
 def _instant(instant: datetime) -> str:

@@ -45,7 +45,7 @@ class Every:
     def ends(self) -> bool:
         return self.last is not None
 
-    def density(self, since: datetime | None = None) -> Density:
+    def density(self, since: datetime | None = None, *, gap_only: bool = False) -> Density:
         return Density(self.step / 1e6, 86_400_000_000 // self.step)
 
     def shifted(self, slot: datetime) -> bool:

@@ -63,6 +63,13 @@ def test_what_is_too_much_to_count_is_a_bound_and_says_so() -> None:
     assert (density.smallest_gap_s, density.most_per_day) == (1, 2)
 
 
+def test_a_save_that_asks_for_the_least_distance_counts_no_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    offices = schedule(["*/5 * * * *"], [NIGHTS], "Europe/Berlin")
+    monkeypatch.setattr(census, "counted", lambda *_: pytest.fail("it is counted"))
+    density = offices.density(NOW, gap_only=True)
+    assert (density.smallest_gap_s, density.exact) == (300, False)
+
+
 def test_a_limit_is_held_to_what_exclusions_leave() -> None:
     offices = schedule(["*/5 * * * *"], [NIGHTS], "Europe/Berlin")
     # One night in autumn is nine hours long by the clock's ten: it ends at six.
@@ -110,7 +117,7 @@ SHUT = [
 ]
 
 
-@settings(max_examples=examples(8), deadline=None)
+@settings(max_examples=examples(8), deadline=None, derandomize=examples(1) == 1)
 @given(st.integers(0, 2**32))
 def test_what_is_exact_is_reached_and_never_passed(seed: int) -> None:
     dice = Random(seed)
@@ -125,10 +132,10 @@ def test_what_is_exact_is_reached_and_never_passed(seed: int) -> None:
     for begin in [
         NOW,
         datetime(2027, 3, 13, tzinfo=UTC),
-        *(datetime(2026 + dice.randrange(60), m, 24, tzinfo=UTC) for m in (3, 4, 9, 10)),
+        *(datetime(2026 + dice.randrange(60), m, 24, tzinfo=UTC) for m in (3, 10)),
     ]:
         first = max(begin.replace(hour=0, minute=0, second=0), NOW)
-        slots = list(islice(kept.between(first, first + timedelta(days=45)), 4000))
+        slots = list(islice(kept.between(first, first + timedelta(days=20)), 1500))
         per_day: dict[object, int] = {}
         for slot in slots:
             per_day[slot.date()] = per_day.get(slot.date(), 0) + 1
@@ -144,8 +151,8 @@ def test_what_is_exact_is_reached_and_never_passed(seed: int) -> None:
 
 def _walked(kept: Union) -> tuple[float | None, int] | None:
     """The truth by walking to the end of years in which everything comes once; None when that is too far."""
-    slots = list(islice(kept.between(NOW, datetime(2460, 1, 1, tzinfo=UTC)), 30_001))
-    if len(slots) > 30_000:
+    slots = list(islice(kept.between(NOW, datetime(2460, 1, 1, tzinfo=UTC)), 8001))
+    if len(slots) > 8000:
         return None
     per_day: dict[object, int] = {}
     for slot in slots:
