@@ -74,3 +74,19 @@ def test_a_case_that_cannot_escape_is_seen() -> None:
     idle = Case("A3-idle", "host_names", "nothing at all", "return 1;", (Outcome.OK,), runtimes=("quickjs",))
     (found,) = asyncio.run(Suite((idle,), matrix=True).run())
     assert (found.status, found.only_its_wall, found.no_wall) == ("contained", "contained", "contained")
+
+
+def test_a_case_that_a_busy_host_starved_is_given_more_time_and_one_that_waits_is_seen() -> None:
+    """What ends as its time runs out with CPU time left has met no wall: it is tried once more, for longer."""
+    code = "await new Promise((go) => setTimeout(go, 1500)); for (;;);"
+    tight = {"cpu_ms": 60, "wall_ms": 500}
+    starved = Case(
+        "A3-starved", "host_names", "what comes late", code, (Outcome.CPU_LIMIT,), runtimes=("quickjs",), limits=tight
+    )
+    waits = Case(
+        "A3-waits", "host_names", "what never comes", "await new Promise(() => setTimeout(() => {}, 60000));",
+        (Outcome.CPU_LIMIT,), runtimes=("quickjs",), limits=tight,
+    )  # fmt: skip
+    found = asyncio.run(Suite((starved, waits)).run())
+    assert [one.status for one in found] == ["contained", "failed"]
+    assert "wall_limit" in found[1].evidence

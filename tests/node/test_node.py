@@ -25,7 +25,8 @@ def test_slots_run_on_time_and_the_next_one_is_told(tmp_path: Path) -> None:
             await engine.schedules.create("acme", "s", script="job", rules="every 1")
             finished = await signals.wait("finished", 2)
             one, two = (event.details["slot_us"] for event in finished[:2])
-            assert two - one == 1_000_000
+            assert two > one
+            assert (two - one) % 1_000_000 == 0, "a machine that stalls for a second makes one row of what it missed"
             assert finished[0].details["next_us"] == two
             started = await signals.wait("started", 2)
             assert all(0 <= event.details["lateness_ms"] < 10_000 for event in started)
@@ -90,7 +91,7 @@ def test_an_executor_that_raises_is_our_fault_and_is_tried_again(tmp_path: Path)
 def test_a_node_that_lost_its_lease_kills_its_workers_and_begins_anew(tmp_path: Path) -> None:
     async def scenario() -> None:
         script = Script(hang=True)
-        settings = SETTINGS.model_copy(update={"lease_s": 0.6})
+        settings = SETTINGS.model_copy(update={"lease_s": 3.0})
         async with working(tmp_path, script, settings) as (engine, node, signals):
             asked = await engine.run_in("acme", "job", 0)
             await signals.wait("started")
