@@ -41,7 +41,7 @@ class Reader:
 
     def __init__(self, batch: int = 500, pages: int = 1) -> None:
         self.batch, self.pages = batch, pages
-        self.runs: list[list[Any]] = []
+        self.by_action: dict[str, list[Any]] = {}
         self.fail = 0
 
     async def __call__(self, attempt: Attempt) -> None:
@@ -55,7 +55,11 @@ class Reader:
             self.fail -= 1
             raise RuntimeError("the script fails")
         await call(attempt, "kv.add", key="read", amount=len(seen))
-        self.runs.append(seen)
+        self.by_action[attempt.claim.action_id] = seen  # of an attempt that is done again, the last is what counts
+
+    @property
+    def runs(self) -> list[list[Any]]:
+        return list(self.by_action.values())
 
     @property
     def read(self) -> list[Any]:
