@@ -9,10 +9,12 @@ has no unique key: an effect that happens twice is seen.
 import asyncio
 import signal
 import sys
+from contextlib import AsyncExitStack
 
 from sqlalchemy import Connection, text
 
 from lodger.engine import Engine
+from lodger.engine.errors import Unavailable
 from lodger.engine.events import Event
 from lodger.engine.node.executor import Claim, Finished
 from lodger.engine.settings import Settings
@@ -89,7 +91,14 @@ async def main(path: str, mode: str) -> None:
         if mode in {"hold", "keep"} and event.kind in {"lost", "lease_lost"}:
             tell(event.kind)
 
-    async with Engine.open(path, settings=settings) as engine:
+    async with AsyncExitStack() as stack:
+        for left in reversed(range(10)):
+            try:
+                engine = await stack.enter_async_context(Engine.open(path, settings=settings))
+                break
+            except Unavailable:  # a busy machine may need more than a relay's patience to let somebody in
+                if not left:
+                    raise
         engine.on_event(told)
         if mode == "relief":
             tell("up")

@@ -22,7 +22,10 @@ from lodger.engine.ledger.hints import CHANNEL
 from lodger.engine.sync import Engine
 
 engine, start = processes.engine, processes.start
-pytestmark = pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on PostgreSQL: {absent()}")
+pytestmark = [
+    pytest.mark.timeout(500),
+    pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on PostgreSQL: {absent()}"),
+]
 #: What only the transaction says that writes the end of an attempt.
 EFFECT = b"INSERT INTO effects_seen"
 
@@ -80,7 +83,6 @@ def contiguous(engine: Engine, schedule: str) -> bool:
     return [after - before for before, after in pairwise(slots)] == [timedelta(seconds=1)] * (len(slots) - 1)
 
 
-@pytest.mark.timeout(300)
 def test_a_node_that_is_cut_off_is_stood_in_for_and_comes_back(
     engine: Engine, start: Start, relay: Relay, name: str
 ) -> None:

@@ -46,7 +46,7 @@ class Relay:
 
     def url(self, name: str, **options: str) -> str:
         """Give what Lodger opens to reach a database through it."""
-        given = {"sslmode": "disable", "connect_timeout": "2"} | options
+        given = {"sslmode": "disable", "connect_timeout": "5"} | options
         more = "&".join(f"{key}={value}" for key, value in given.items())
         return f"postgresql://postgres@127.0.0.1:{self.port}/{name}?{more}"
 
