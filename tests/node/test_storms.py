@@ -58,8 +58,10 @@ def test_claims_give_way_while_slots_are_named_but_not_for_ever(tmp_path: Path) 
             assert 1 <= max(rooms) <= dispatcher.GIVES_WAY_MOST
             rooms.clear()
             node.ticker.behind_s = node.clock.elapsed_s() - 1000
-            await engine.run_in("acme", "job", 0)
-            await signals.wait("finished", 41)
+            # Twice: a claim that was under way may still take the first.
+            for number in (41, 42):
+                await engine.run_in("acme", "job", 0)
+                await signals.wait("finished", number)
             assert max(rooms) > dispatcher.GIVES_WAY_MOST
 
     asyncio.run(scenario())
