@@ -1,6 +1,7 @@
 """Houses for the API's tests."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from tests.api.house import House, house
 from tests.databases.fixtures import empty_url, kind, url
 
 __all__ = ["empty_url", "kind", "lodge", "url"]
+#: Connections that a ledger's pool keeps.
+POOLED = 8
 
 
 @pytest.fixture
@@ -25,5 +28,8 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         made.furnish()
         made.token("admin")
         made.token("viewer", "acme")
-        made.ask("GET", "/me")  # the connection that stays open is no test's
+        with ExitStack() as all_at_once:  # connections that stay open in the pool are no test's
+            for _ in range(POOLED):
+                all_at_once.enter_context(made.engine.books.database.read())
+        made.ask("GET", "/me")
         yield made
