@@ -3,7 +3,7 @@
 #: Files that take longest, in about that order. A process of pytest-xdist takes a whole file (``--dist loadfile``), in the order of
 #: collection (``--no-loadscope-reorder``): a long one that began last would leave the other processes with nothing to do.
 LONGEST_FIRST = (
-    "unit/data/test_sql_is_python.py", "chaos/test_processes.py", "escape/test_pool_chaos.py", "e2e/test_demo.py",
+    "chaos/test_cuts.py", "unit/data/test_sql_is_python.py", "chaos/test_processes.py", "escape/test_pool_chaos.py", "e2e/test_demo.py",
     "e2e/test_nouns.py", "api/test_description.py", "escape/test_suite_sees.py", "e2e/test_effects_killed.py", "chaos/test_havoc.py",
     "chaos/test_recovery.py", "chaos/test_restarts.py", "chaos/test_server.py", "e2e/test_changes.py", "e2e/test_places.py",
     "escape/test_every_syscall.py", "sim/test_plants.py", "escape/test_pool_life.py", "e2e/test_escape.py", "e2e/test_bench.py",
