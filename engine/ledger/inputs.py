@@ -1,11 +1,9 @@
 """What a run is given: refused where it is asked for, not when it is due, when no attempt of it could ever take it."""
 
-import json
-
 from sqlalchemy import Connection
 
 from lodger.engine.errors import InputError
-from lodger.engine.ledger import tenants
+from lodger.engine.ledger import scripts
 from lodger.engine.ledger.books import Books, input_text
 from lodger.engine.ledger.records import Json
 from lodger.sandbox.prescan import JsonRefused, demand
@@ -36,8 +34,7 @@ def fitting(books: Books, connection: Connection, tenant_id: str, text: str | No
     """
     if text is None:
         return
-    tenant = tenants.get(connection, tenant_id)
-    limits = books.sources.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
+    limits = scripts.limits_of(books, connection, tenant_id, wishes)
     body = text.encode()
     if len(body) > limits.input_bytes:
         raise InputError(

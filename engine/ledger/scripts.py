@@ -23,10 +23,10 @@ from lodger.engine.typed_params import Field, dumped_fields
 from lodger.sandbox.limits import Limits
 
 
-def limits_of(books: Books, connection: Connection, tenant_id: str) -> Limits:
-    """Give what the tenant's scripts may have at most. Raises NotFound."""
+def limits_of(books: Books, connection: Connection, tenant_id: str, wishes: str | None = None) -> Limits:
+    """Give what the tenant's scripts may have at most, lowered by what a schedule wishes, JSON text. Raises NotFound."""
     tenant = tenants.get(connection, tenant_id)
-    return books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None)
+    return books.sources.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
 
 
 def put(

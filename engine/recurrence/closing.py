@@ -22,7 +22,7 @@ from lodger.engine.recurrence.rrule.rule_set import SetSequence
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rule import Fold, Gap, Recurrence
 from lodger.engine.recurrence.shifted_days import MOST_DAYS, Both, Far, Near, far_once, near_once
-from lodger.engine.recurrence.stretched import ALL, ANY_TIME, grown
+from lodger.engine.recurrence.stretched import ALL, ANY_TIME, grown, turned
 from lodger.engine.recurrence.union import Union
 from lodger.engine.recurrence.window import Windows
 from lodger.engine.recurrence.zoned import Zoned
@@ -226,7 +226,7 @@ class _Reading:
         near = [each for there in said.near for each in grown(there, low, high + 1, 0)]
         times = 0 if self._window.instants_only else ALL
         for by_s in self._apart.by_s:
-            times |= _turned(block.times, by_s)
+            times |= turned(block.times, by_s)
         near += [Block(self._apart.near, None, times), Block(EVERY_DAY, self._apart.near_once, times)]
         return _Said(surely, near, said.single_days)
 
@@ -340,12 +340,6 @@ def _moved(block: Block, by_s: int) -> list[Block] | None:
     table = step.table[-at:] + step.table[:-at] if at else step.table
     turned = replace(step, origin=step.origin + by_s // step.unit_s, table=table)
     return [replace(each, step=turned) for each in grown(replace(block, step=None), by_s, by_s + 1, 0)]
-
-
-def _turned(times: int, by_s: int) -> int:
-    """Times of day so many seconds later, whatever the day."""
-    turned = times << by_s % DAY_S
-    return (turned | turned >> DAY_S) & ALL
 
 
 def _images(times: int, zone: Zone, gap: Gap) -> int:

@@ -16,10 +16,11 @@ from math import gcd
 from lodger.engine.recurrence import timeset
 from lodger.engine.recurrence.civil import CYCLE_DAYS, DAY_S, year_start
 from lodger.engine.recurrence.closing import leaves_of, stretches_of
+from lodger.engine.recurrence.dial import stride
 from lodger.engine.recurrence.every import Every
 from lodger.engine.recurrence.parts import parts_of
 from lodger.engine.recurrence.rule import Gap, Recurrence
-from lodger.engine.recurrence.stretched import dilated
+from lodger.engine.recurrence.stretched import dilated, turned
 from lodger.engine.recurrence.window import Windows
 from lodger.engine.recurrence.zoned import Zoned
 
@@ -29,7 +30,7 @@ _MOST_PLACES = 100_000
 #: Days that come at most once in so many are told apart from the circle.
 _SELDOM = 12
 #: Windows longer than that close whole weeks.
-_LONGEST_S = 7 * DAY_S
+_LONGEST_S = _WEEK_S = 7 * DAY_S
 _EVERY_MIDNIGHT = sum(1 << day * DAY_S for day in range(7))
 _ROW = re.compile("1+")
 
@@ -100,13 +101,12 @@ def _shut(opens: Recurrence, window: Windows) -> _Shut | None:
                 week |= _in_week(days, block.times)
     moved = 0
     for offset in opens.zone.offsets:
-        moved |= _turned(week, -offset)
+        moved |= turned(week, -offset, _WEEK_S)
     if week and opens.gap is Gap.NEXT:
         for at in opens.zone.change_times():
-            moved |= _turned(_EVERY_MIDNIGHT, at)
-    moved = dilated(moved, min(length, 7 * DAY_S))
-    ring = 7 * DAY_S
-    return _Shut((moved | moved >> ring) & (1 << ring) - 1, seldom, runs)
+            moved |= turned(_EVERY_MIDNIGHT, at, _WEEK_S)
+    moved = dilated(moved, min(length, _WEEK_S))
+    return _Shut((moved | moved >> _WEEK_S) & (1 << _WEEK_S) - 1, seldom, runs)
 
 
 def _open_among(source: Every, steps: Sequence[Every]) -> int | None:
@@ -159,23 +159,9 @@ def _in_week(days: int, times: int) -> int:
     """Times on the weekdays that days of the cycle are, in a week that begins with January 1, 1970."""
     found, first = 0, year_start(400)
     for day in range(7):
-        if days & _every_week(day):
+        if days & stride(day, CYCLE_DAYS, 7):
             found |= times << (first + day) % 7 * DAY_S
     return found
-
-
-def _turned(week: int, by_s: int) -> int:
-    ring = 7 * DAY_S
-    turned = week << by_s % ring
-    return (turned | turned >> ring) & (1 << ring) - 1
-
-
-def _every_week(day: int) -> int:
-    bits, have = 1 << day, 7
-    while have < CYCLE_DAYS:
-        bits |= bits << have
-        have *= 2
-    return bits & (1 << CYCLE_DAYS) - 1
 
 
 def _folded(week: int) -> int:

@@ -62,3 +62,9 @@ def dilated(bits: int, length: int) -> int:
         bits |= bits << more
         have += more
     return bits
+
+
+def turned(times: int, by_s: int, ring_s: int = DAY_S) -> int:
+    """Times of a day, or of another ring of seconds, so many seconds later, whichever day that is."""
+    moved = times << by_s % ring_s
+    return (moved | moved >> ring_s) & (1 << ring_s) - 1

@@ -89,7 +89,7 @@ def _compiled(wished: ScheduleRules) -> Measured:
     made = compile_schedule(wished)
     # Worked out anew for each schedule, whenever it begins, it would take longer than all that happens to the schedule.
     always = cache(made.density)
-    object.__setattr__(made, "density", lambda since=None, *, gap_only=False: always(gap_only=gap_only))
+    object.__setattr__(made, "density", lambda since=None, **how: always(**how))
     return made
 
 
