@@ -69,9 +69,9 @@ class Rehearsals:
         engine = self._engine
         with engine.books.database.read() as connection:
             tenant = tenants.get(connection, tenant_id)
-            content = read(source, scripts.limits_of(engine.books, connection, tenant_id))
+            limits = scripts.limits_of(engine.books, connection, tenant_id)
+        content = read(source, limits)
         if content.wasm is not None:
-            limits = engine.books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None)
             try:
                 engine.scripts.intake.demand(tenant_id, content.wasm, limits)
             except InputError as refused:
