@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lodger.engine.capabilities.fetching import Fetching
@@ -45,16 +45,7 @@ def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
     return {
         "outcome": ended.outcome.value,
         "result": None if report.result is None else json.loads(report.result),
-        "error": None
-        if error is None
-        else {
-            "name": error.name,
-            "message": error.message,
-            "stack": error.stack,
-            "file": error.file,
-            "line": error.line,
-            "column": error.column,
-        },
+        "error": None if error is None else asdict(error),
         "logs": [{"level": line.level, "text": line.text} for line in report.logs],
         "effects": list(ended.effects),
         "usage": {

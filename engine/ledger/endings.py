@@ -3,7 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, update
@@ -221,19 +221,7 @@ def _key_of(row: AnyRow) -> dict[str, Any]:
 
 
 def _error_text(error: ScriptError | None) -> str | None:
-    if error is None:
-        return None
-    return json.dumps(
-        {
-            "name": error.name,
-            "message": error.message,
-            "stack": error.stack,
-            "file": error.file,
-            "line": error.line,
-            "column": error.column,
-        },
-        ensure_ascii=False,
-    )
+    return None if error is None else json.dumps(asdict(error), ensure_ascii=False)
 
 
 def _key(row: AnyRow) -> dict[str, Any]:

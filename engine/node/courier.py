@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypedDict, TypeVar, Unpack
 
 from sqlalchemy import Connection, Row
 
@@ -17,7 +17,6 @@ T = TypeVar("T")
 
 #: Told of a row and the state it has now, after each try.
 Told = Callable[[Row[Any], str, Failure | None], None]
-
 
 #: Gives the earliest instant at which something of a kind is due, microseconds.
 NextDue = Callable[[str], Awaitable[int | None]]
@@ -35,17 +34,31 @@ class Writable(Protocol):
         ...
 
 
+class Rounds(TypedDict, total=False):
+    """How a courier looks for what is due, and whom it tells.
+
+    Attributes:
+        poll_s: how often the outbox is looked at when nobody calls :meth:`Courier.poke`; 5 seconds when left out.
+        on_round: told how many rows a round has taken.
+        on_mark: told what became of each.
+        on_fault: told of a round that failed; it is tried again after ``poll_s``.
+        next_due: tells cheaply when something is due; None where only the outbox can tell.
+    """
+
+    poll_s: float
+    on_round: Callable[[int], None] | None
+    on_mark: Told | None
+    on_fault: Callable[[str, Exception], None] | None
+    next_due: NextDue | None
+
+
 class Courier:
     """A service; what it carries and how is a subclass's. ``start`` and ``stop`` are safe to call twice.
 
     Args:
         database: the ledger's.
         clock: for leases and pauses.
-        poll_s: how often the outbox is looked at when nobody calls :meth:`poke`.
-        on_round: told how many rows a round has taken.
-        on_mark: told what became of each.
-        on_fault: told of a round that failed; it is tried again after ``poll_s``.
-        next_due: tells cheaply when something is due; None where only the outbox can tell.
+        rounds: how it looks and whom it tells.
     """
 
     #: Of the rows; receivers served at once; rows taken of one receiver at once.
@@ -58,20 +71,15 @@ class Courier:
         self,
         database: Writable,
         clock: Clock,
-        *,
-        poll_s: float = 5.0,
-        on_round: Callable[[int], None] | None = None,
-        on_mark: Told | None = None,
-        on_fault: Callable[[str, Exception], None] | None = None,
-        next_due: NextDue | None = None,
+        **rounds: Unpack[Rounds],
     ) -> None:
         self._database = database
-        self._next_due = next_due
         self._clock = clock
-        self._poll_s = poll_s
-        self._on_round = on_round
-        self._on_mark = on_mark
-        self._on_fault = on_fault
+        self._poll_s = rounds.get("poll_s", 5.0)
+        self._on_round = rounds.get("on_round")
+        self._on_mark = rounds.get("on_mark")
+        self._on_fault = rounds.get("on_fault")
+        self._next_due = rounds.get("next_due")
         self._poked = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._busy: dict[Lane, asyncio.Task[None]] = {}

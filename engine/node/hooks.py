@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from sqlalchemy import Row
 
@@ -16,7 +16,7 @@ from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import webhooks
 from lodger.engine.ledger.outbox import Failure, Patience
 from lodger.engine.ledger.webhooks import Route
-from lodger.engine.node.courier import Courier, NextDue, Told, Writable
+from lodger.engine.node.courier import Courier, Rounds, Writable
 from lodger.engine.policy.origin import Origin
 from lodger.engine.vault.vault import Vault
 
@@ -44,16 +44,9 @@ class Hooks(Courier):
         vault: Vault,
         send: Callable[[Request], Awaitable[Answer]],
         clock: Clock,
-        *,
-        poll_s: float = 5.0,
-        on_round: Callable[[int], None] | None = None,
-        on_mark: Told | None = None,
-        on_fault: Callable[[str, Exception], None] | None = None,
-        next_due: NextDue | None = None,
+        **rounds: Unpack[Rounds],
     ) -> None:
-        super().__init__(
-            database, clock, poll_s=poll_s, on_round=on_round, on_mark=on_mark, on_fault=on_fault, next_due=next_due
-        )
+        super().__init__(database, clock, **rounds)
         self._vault = vault
         self._send = send
 

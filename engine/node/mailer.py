@@ -6,19 +6,18 @@ fail it, with the server's words, which the action shows.
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE
 from email.utils import format_datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import aiosmtplib
 from sqlalchemy import Row
 
 from lodger.engine.clock import Clock, from_us
 from lodger.engine.ledger.outbox import Failure, Patience
-from lodger.engine.node.courier import Courier, NextDue, Told, Writable
+from lodger.engine.node.courier import Courier, Rounds, Writable
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 #: What a mail's head holds, and what else it may hold: whatever a text makes of itself there, the mail fails.
@@ -70,16 +69,9 @@ class Mailer(Courier):
         database: Writable,
         server: MailServer,
         clock: Clock,
-        *,
-        poll_s: float = 5.0,
-        on_round: Callable[[int], None] | None = None,
-        on_mark: Told | None = None,
-        on_fault: Callable[[str, Exception], None] | None = None,
-        next_due: NextDue | None = None,
+        **rounds: Unpack[Rounds],
     ) -> None:
-        super().__init__(
-            database, clock, poll_s=poll_s, on_round=on_round, on_mark=on_mark, on_fault=on_fault, next_due=next_due
-        )
+        super().__init__(database, clock, **rounds)
         self._server = server
         self.patience = Patience(server.tries, server.pause_s, server.longest_pause_s)
 
