@@ -6,7 +6,8 @@ Durations are measured by CLOCK_BOOTTIME, which goes on while a machine is suspe
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+
+from lodger.engine.protocol import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -29,15 +30,12 @@ class Clock(Protocol):
 
     def now_us(self) -> int:
         """Microseconds since 1970, UTC."""
-        ...
 
     def elapsed_s(self) -> float:
         """Seconds on a clock that never steps and counts suspended time."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Wait that long on this clock."""
-        ...
 
 
 class SystemClock:

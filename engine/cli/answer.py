@@ -1,5 +1,6 @@
 """How a verb answers: one JSON object for programs, or a table for people."""
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated
@@ -27,7 +28,7 @@ def visible(text: str) -> str:
 
     Control characters (escape sequences), controls of direction (a line that reads backwards), halves of surrogate pairs.
     """
-    return UNSEEN.sub("�", text)
+    return re.sub(UNSEEN, "�", text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:

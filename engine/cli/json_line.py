@@ -1,12 +1,17 @@
 """One line of JSON as an answer to a program; nothing here imports more than that needs."""
 
+from __future__ import annotations
+
 import json
 import re
 import sys
 from datetime import datetime
-from typing import Any, TextIO
 
-UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
+if TYPE_CHECKING:
+    from typing import Any, TextIO
+
+UNSEEN = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 
 
 def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - anything that JSON can say
@@ -18,7 +23,7 @@ def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - 
     except UnicodeEncodeError:
         text = json.dumps(body, default=_plain)
     # A program reads the same letters; a terminal that shows the line to a person is not repainted by them.
-    stream.write(UNSEEN.sub(_escaped, text) + "\n")
+    stream.write(re.sub(UNSEEN, _escaped, text) + "\n")
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -32,7 +32,6 @@ def quick(arguments: list[str]) -> int | None:
             request["rule"] = word
     if "rule" not in request or "--json" not in arguments:
         return None
-    from lodger.engine.cli.json_line import write_json
     from lodger.engine.clock import SystemClock, from_us
     from lodger.engine.recurrence.query import answer
 
@@ -41,10 +40,32 @@ def quick(arguments: list[str]) -> int | None:
     except Exception:  # noqa: BLE001 - the whole command line tells every fault in words
         return None
     try:
-        write_json(body)
+        try:
+            sys.stdout.write(_plain_json(body) + "\n")
+        except TypeError:
+            from lodger.engine.cli.json_line import write_json
+
+            write_json(body)
         sys.stdout.flush()
     except OSError as refused:
         from lodger.engine.cli.entry import unwritten
 
         return unwritten(refused)
     return 1 if "error" in body else 0
+
+
+def _plain_json(body: object) -> str:
+    """JSON of an answer that is made of plain words alone; importing ``json`` costs a third of what starting Python does.
+
+    Raises:
+        TypeError: something in it is for ``json`` to write.
+    """
+    if isinstance(body, dict):
+        return "{" + ", ".join(f"{_plain_json(name)}: {_plain_json(value)}" for name, value in body.items()) + "}"
+    if isinstance(body, list):
+        return "[" + ", ".join(_plain_json(item) for item in body) + "]"
+    if body is None or isinstance(body, bool):
+        return {None: "null", True: "true", False: "false"}[body]
+    if isinstance(body, str) and body.isascii() and body.isprintable() and not {'"', "\\"} & {*body}:
+        return f'"{body}"'
+    raise TypeError(f"{type(body).__name__} is not plain")

@@ -4,7 +4,7 @@ A set is an integer whose bit *n* says that *n* belongs to it, so the neighbour 
 with a handful of shifts: no loop, whatever the sets hold.
 """
 
-from dataclasses import dataclass
+from lodger.engine.record import record
 
 ALL_HOURS = (1 << 24) - 1
 ALL_MINUTES = (1 << 60) - 1
@@ -44,7 +44,7 @@ def stride(first: int, stop: int, step: int) -> int:
     return pattern << first
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dial:
     """Every time of day whose hour, minute and second are in the three sets."""
 

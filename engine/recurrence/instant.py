@@ -1,16 +1,15 @@
 """ISO 8601 and RFC 5545 points in time in text: instants with an offset, local times without one."""
 
-import re
 from datetime import UTC, datetime, timedelta
 
 from lodger.engine.recurrence.errors import RuleInvalid
 
-_TIME = re.compile(
+_TIME = (
     r"(?P<Y>[0-9]{4})-(?P<M>[0-9]{2})-(?P<D>[0-9]{2})"
     r"(?:[Tt ](?P<h>[0-9]{2}):(?P<m>[0-9]{2})(?::(?P<s>[0-9]{2})(?:[.,](?P<f>[0-9]{1,6})0*)?)?)?"
     r"[ ]?(?P<zone>[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)?\Z"
 )
-_BASIC = re.compile(
+_BASIC = (
     r"(?P<Y>[0-9]{4})(?P<M>[0-9]{2})(?P<D>[0-9]{2})"
     r"(?:[Tt](?P<h>[0-9]{2})(?P<m>[0-9]{2})(?P<s>[0-9]{2})(?P<f>)?)?(?P<zone>[Zz])?\Z"
 )
@@ -18,6 +17,8 @@ _BASIC = re.compile(
 
 def looks_like_time(text: str) -> bool:
     """Whether the text begins as a date does, so that it can be nothing but a point in time."""
+    import re  # whoever reads no time in a text does not pay for it
+
     return re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
 
 
@@ -31,7 +32,9 @@ def parse_time(text: str, index: int = 0) -> datetime:
     Raises:
         RuleInvalid: ``time_invalid``.
     """
-    match = (_TIME.match(text) or _BASIC.match(text)) if len(text) <= 64 else None
+    import re
+
+    match = (re.match(_TIME, text) or re.match(_BASIC, text)) if len(text) <= 64 else None
     if match is None:
         raise _wrong(f"{text[:40]!r} is no date and time", "The form is 2027-01-01T09:00:00, then Z or +02:00.", index)
     year, month, day, hour, minute, second = (int(match[part] or 0) for part in "YMDhms")

@@ -3,10 +3,10 @@
 A zone named in the text comes first, then the one of the spec, then the caller's default, then UTC.
 """
 
-import re
 from datetime import UTC, datetime
 
 from lodger.engine.recurrence.errors import RuleInvalid
+from lodger.engine.recurrence.head import head
 from lodger.engine.recurrence.instant import looks_like_time, parse_time
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, LocalSequence, Recurrence, RuleSpec
 from lodger.engine.recurrence.zoned import Zoned
@@ -18,12 +18,13 @@ ANCHORED = (Kind.RRULE, Kind.EVERY)
 LONGEST_TEXT = 4096
 LONGEST_RRULE_SET = 65_536
 
-_RRULE = re.compile(r"(?:RRULE|EXRULE|DTSTART|RDATE|EXDATE)[:;]|(?!TZ=|DAYS=)[A-Z-]+=", re.IGNORECASE | re.ASCII)
-_EVERY = re.compile(r"@?every(?:[ \t]|\Z)|P(?:[0-9]|T[0-9])", re.IGNORECASE)
-_CHANGES = re.compile(r"on[ \t]+changes[ \t]", re.IGNORECASE)
-_ONCE = re.compile(r"(?:at|in)[ \t]", re.IGNORECASE)
-_CRON = re.compile(r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]")
-_FIELDS = re.compile(r"[^ \t\r\n]+")
+_SET_LINES = ("RRULE", "EXRULE", "DTSTART", "RDATE", "EXDATE")
+_CRON_SETTINGS = ("TZ", "DAYS")
+_EVERY = r"(?i)@?every(?:[ \t]|\Z)|P(?:[0-9]|T[0-9])"
+_CHANGES = r"(?i)on[ \t]+changes[ \t]"
+_ONCE = r"(?i)(?:at|in)[ \t]"
+_CRON = r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]"
+_FIELDS = r"[^ \t\r\n]+"
 
 
 def recognise(text: str) -> Kind:
@@ -33,17 +34,22 @@ def recognise(text: str) -> Kind:
         RuleInvalid: ``rule_unrecognised`` when it begins like none of them.
     """
     body = text.lstrip(" \t\r\n")
-    if _RRULE.match(body):
+    name, sign = head(body)
+    if (sign in (":", ";") and name.upper() in _SET_LINES) or (
+        sign == "=" and name and name.upper() not in _CRON_SETTINGS
+    ):
         return Kind.RRULE
-    if _EVERY.match(body):
+    import re  # the languages below pay for it: an RRULE is read without
+
+    if re.match(_EVERY, body):
         return Kind.EVERY
-    if _CHANGES.match(body):
+    if re.match(_CHANGES, body):
         return Kind.CHANGES
-    if _ONCE.match(body) or looks_like_time(body):
+    if re.match(_ONCE, body) or looks_like_time(body):
         return Kind.ONCE
     if "(" in body or "{" in body:
         return Kind.SCHYNTAX
-    if _CRON.match(body) and (body[0] in "@TCD" or len(_FIELDS.findall(body)) > 2):
+    if re.match(_CRON, body) and (body[0] in "@TCD" or len(re.findall(_FIELDS, body)) > 2):
         return Kind.CRON
     raise RuleInvalid(
         "rule_unrecognised",

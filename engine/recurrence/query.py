@@ -4,11 +4,11 @@ Everything in a request is a stranger's: types, sizes and names are checked here
 back as ``{"error": {"code", "message", "index", ...}}`` rather than as an exception.
 """
 
-import json
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any
 
 from lodger.engine.errors import InputError
 from lodger.engine.recurrence.clockwords import sentence
@@ -17,6 +17,10 @@ from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec
 from lodger.engine.recurrence.zones import zone
+
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST_SLOTS = 1000
 DEFAULT_SLOTS = 5
@@ -50,7 +54,7 @@ def _checked(request: Mapping[str, Any]) -> None:
         )
 
 
-def _choice(request: Mapping[str, Any], name: str, choices: type[Kind] | type[Gap] | type[Fold]) -> Any:  # noqa: ANN401 - a member of the enum given
+def _choice(request: Mapping[str, Any], name: str, choices: type[Kind | Gap | Fold]) -> Any:  # noqa: ANN401 - a member of the enum given
     value = request.get(name)
     if value is None:
         return None
@@ -187,6 +191,8 @@ def _shown(error: InputError) -> dict[str, Any]:
 
 def answer_lines(lines: Iterable[str], *, now: datetime | None = None) -> Iterator[str]:
     """Answer JSON lines with JSON lines in the same order; blank lines are passed over."""
+    import json  # one question alone does without
+
     for line in lines:
         if line.strip():
             yield json.dumps(_line(line, now), ensure_ascii=True, separators=(",", ":"))
@@ -197,6 +203,8 @@ def _line(line: str, now: datetime | None) -> dict[str, Any]:
         if len(line) > LONGEST_LINE:
             raise _wrong("the line is too long", f"It has more than {LONGEST_LINE} characters.", "Write shorter rules.")
         try:
+            import json
+
             request = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise _wrong("the line is no JSON", f"{error}"[:200], "Write one JSON object per line.") from None

@@ -6,10 +6,11 @@ clock (``every 90s``, ``at``) are Recurrences directly.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+
+from lodger.engine.protocol import Protocol
+from lodger.engine.record import record
 
 #: Local seconds of 1970-01-01T00:00:00 are 0; proleptic Gregorian, no leap seconds; years 1 to 9999.
 LocalSeconds = int
@@ -41,7 +42,7 @@ class Fold(StrEnum):
     BOTH = "both"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DstPolicy:
     """None asks for the default of the language and granularity."""
 
@@ -49,7 +50,7 @@ class DstPolicy:
     fold: Fold | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleSpec:
     """One recurrence expression as the caller wrote it; JSON-able, kept in the ledger.
 
@@ -66,19 +67,19 @@ class RuleSpec:
     tz: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScheduleRules:
     """All that names a schedule's slots: union of rules, minus exclusions, inside [start, end)."""
 
     rules: tuple[RuleSpec, ...]
     exclusions: tuple[RuleSpec, ...] = ()
     tz: str | None = None
-    dst: DstPolicy = field(default_factory=DstPolicy)
+    dst: DstPolicy = DstPolicy()
     start: datetime | None = None
     end: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Density:
     """How often a schedule fires at most.
 
@@ -93,7 +94,6 @@ class Density:
     exact: bool = False
 
 
-@runtime_checkable
 class Recurrence(Protocol):
     """Slots of a rule or of a whole schedule. Instants in and out are aware UTC datetimes.
 
@@ -102,34 +102,26 @@ class Recurrence(Protocol):
 
     def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """First slot after the instant (or at it, when inclusive); None when there is none before year 10000."""
-        ...
 
     def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """Last slot before the instant (or at it, when inclusive)."""
-        ...
 
     def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
         """Slots in [start, end), ascending, lazily."""
-        ...
 
     def text(self) -> str:
         """One exact English sentence."""
-        ...
 
     def proves_never(self) -> str | None:
         """Give the reason why no slot exists before year 10000, or None when one exists."""
-        ...
 
     def ends(self) -> bool:
         """Whether the slots are finite."""
-        ...
 
     def shifted(self, slot: datetime) -> bool:
         """Whether DST moved this slot away from its written local time."""
-        ...
 
 
-@runtime_checkable
 class Measured(Recurrence, Protocol):
     """A whole schedule's recurrence, which also knows how often it fires."""
 
@@ -138,7 +130,6 @@ class Measured(Recurrence, Protocol):
 
         Costs milliseconds, for hostile rules some tenths of a second; with ``gap_only`` the fullest day need not be counted.
         """
-        ...
 
 
 class LocalSequence(Protocol):
@@ -146,20 +137,15 @@ class LocalSequence(Protocol):
 
     def next_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
         """First member after (or at) the local second; None when there is none up to the end of year 9999."""
-        ...
 
     def previous_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
         """Last member before (or at) the local second."""
-        ...
 
     def text(self) -> str:
         """One exact English sentence, without the zone."""
-        ...
 
     def ends(self) -> bool:
         """Whether the members are finite."""
-        ...
 
     def default_dst(self) -> DstPolicy:
         """Both fields set: the language's and granularity's default."""
-        ...

@@ -18,9 +18,9 @@ def _kinds() -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     kinds: list[int] = []
     years: list[int] = []
     counts: list[int] = []
+    leaps = [civil.is_leap(year) for year in range(1998, 2402)]
     for year in range(2000, 2400):
-        leaps = (civil.is_leap(each) for each in range(year - 2, year + 3))
-        key = (civil.weekday(civil.year_start(year)), *leaps)
+        key = (civil.weekday(civil.year_start(year)), *leaps[year - 2000 : year - 1995])
         if key not in seen:
             seen[key] = len(years)
             years.append(year)

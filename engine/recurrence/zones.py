@@ -4,25 +4,27 @@ The compiled files of the pinned ``tzdata`` distribution are read once per zone 
 transition follow the POSIX rule in the file's footer, and repeat every 400 years because the calendar does.
 """
 
-import re
 import struct
 from bisect import bisect_right
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lodger.engine.record import record
 from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, MAX_LOCAL, civil, year_start
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.year_kinds import YEAR_OF, KindMasks
 
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
 if TYPE_CHECKING:
+    from typing import Any
+
     from lodger.engine.recurrence.posix_tz import PosixRule
 
 FAR = 1 << 62
 _CYCLE_S = CYCLE_DAYS * DAY_S
-_NAME = re.compile(r"[A-Za-z0-9+_-]+(?:/[A-Za-z0-9+_-]+){0,3}\Z")
 
 
-class Segment(NamedTuple):
+@record
+class Segment:
     """A stretch of time with one offset from UTC; all in seconds.
 
     ``start`` (inclusive) and ``end`` (exclusive) are UTC; ``before`` and ``after`` the offsets of the neighbours.
@@ -268,7 +270,7 @@ def zone(key: str, index: int | None = None) -> Zone:
     Raises:
         RuleInvalid: ``zone_unknown``; a path, a relative name or a name of another database is unknown too.
     """
-    if not isinstance(key, str) or len(key) > 64 or not _NAME.match(key) or key not in _names():
+    if not isinstance(key, str) or len(key) > 64 or key not in _names():
         shown = key if isinstance(key, str) and len(key) <= 64 else f"{str(key)[:61]}..."
         from difflib import get_close_matches
 

@@ -1,13 +1,12 @@
 """RFC 5545 recurrence sets as wall-clock sequences that seek; it must never walk from DTSTART to answer."""
 
-from typing import TYPE_CHECKING
-
 from lodger.engine.recurrence.civil import instant_of
 from lodger.engine.recurrence.rrule.parser import Entry, parse_set
 from lodger.engine.recurrence.rrule.rule_set import SetSequence
 from lodger.engine.recurrence.rule import DstPolicy, Recurrence, RuleSpec
 from lodger.engine.recurrence.zoned import Zoned
 
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
 if TYPE_CHECKING:
     from lodger.engine.recurrence.mixed import Mixed
 

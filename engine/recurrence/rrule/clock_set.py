@@ -4,8 +4,8 @@ A day can hold 86 400 times; the product answers next, previous, count and k-th 
 """
 
 from bisect import bisect_left, bisect_right
-from typing import Protocol
 
+from lodger.engine.protocol import Protocol
 from lodger.engine.recurrence import timeset
 
 
@@ -18,23 +18,18 @@ class Times(Protocol):
 
     def at_or_after(self, offset: int) -> int | None:
         """Smallest member not below the offset."""
-        ...
 
     def at_or_before(self, offset: int) -> int | None:
         """Greatest member not above the offset."""
-        ...
 
     def up_to(self, offset: int) -> int:
         """How many members are not above the offset."""
-        ...
 
     def nth(self, index: int) -> int:
         """Member by 0-based index."""
-        ...
 
     def bits(self) -> int:
         """All members as one integer, a bit each."""
-        ...
 
 
 class _Field:

@@ -1,7 +1,6 @@
 """The allowed days of selected periods, asked by seeking: year masks first, arithmetic over whole calendars after that."""
 
-from typing import Protocol
-
+from lodger.engine.protocol import Protocol
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.dial import highest, lowest
 from lodger.engine.recurrence.rrule.phase import Phase, year_from, year_to
@@ -17,19 +16,15 @@ class DaySet(Protocol):
 
     def mask(self, year: int) -> int:
         """Bit n: day n of the year is a member."""
-        ...
 
     def contains(self, day: int) -> bool:
         """Whether the day is a member."""
-        ...
 
     def next(self, day: int) -> int | None:
         """First member from this day on."""
-        ...
 
     def previous(self, day: int) -> int | None:
         """Last member up to this day."""
-        ...
 
 
 class Days:

@@ -1,20 +1,19 @@
 """Dates, times and durations as RFC 5545 writes them, and ISO instants where a caller gives one beside the rule."""
 
-import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from lodger.engine.record import record
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.faults import fault
 
-_DATE = re.compile(r"(\d{4})(\d{2})(\d{2})")
-_TIME = re.compile(r"T(\d{2})(\d{2})(\d{2})")
-_OFFSET = re.compile(r"\d{8}T\d{6}[+-]\d{2}:?\d{2}\Z")
-_DURATION = re.compile(r"\+?P(?:(\d{1,6})W|(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?)\Z")
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?\Z")
+_DATE = r"(\d{4})(\d{2})(\d{2})"
+_TIME = r"T(\d{2})(\d{2})(\d{2})"
+_OFFSET = r"\d{8}T\d{6}[+-]\d{2}:?\d{2}\Z"
+_DURATION = r"\+?P(?:(\d{1,6})W|(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?)\Z"
+_ISO = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?\Z"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Moment:
     """A local second (or a UTC second when ``utc``); ``date`` when no time was written."""
 
@@ -25,9 +24,11 @@ class Moment:
 
 def read_moment(text: str, index: int) -> Moment:
     """Read YYYYMMDD or YYYYMMDDTHHMMSS[Z]; ``index`` is where the text stands in the whole."""
+    import re  # a rule without dates does not pay for it
+
     upper = text.upper()
-    date = _DATE.match(upper)
-    if _OFFSET.match(upper):
+    date = re.match(_DATE, upper)
+    if re.match(_OFFSET, upper):
         raise fault("offset_forbidden", f"{text!r} has an offset from UTC", index + 15)
     if not date or not upper.isascii():
         raise fault("date_malformed", f"{text[:40]!r} is not a date", index)
@@ -39,7 +40,7 @@ def read_moment(text: str, index: int) -> Moment:
     rest = upper[8:]
     if not rest:
         return Moment(day * civil.DAY_S, date=True)
-    time = _TIME.match(rest)
+    time = re.match(_TIME, rest)
     if not time or rest[7:] not in ("", "Z"):
         raise fault("date_malformed", f"{text[:40]!r} is not a date and time", index + 8)
     hour, minute, second = (int(part) for part in time.groups())
@@ -52,8 +53,10 @@ def read_moment(text: str, index: int) -> Moment:
 
 def read_start(text: str) -> Moment:
     """Read the anchor that a caller gives beside the rule: RFC 5545 form, ISO local time or ISO instant."""
+    import re
+
     text = text.strip()
-    if not _ISO.match(text):
+    if not re.match(_ISO, text):
         return read_moment(text, 0)
     try:
         parsed = datetime.fromisoformat(text)
@@ -69,7 +72,9 @@ def read_start(text: str) -> Moment:
 
 def read_duration(text: str, index: int) -> int:
     """Seconds of a positive RFC 5545 duration."""
-    found = _DURATION.match(text.upper())
+    import re
+
+    found = re.match(_DURATION, text.upper())
     seconds = 0
     if found:
         weeks, days, hours, minutes, secs = (int(part or 0) for part in found.groups())

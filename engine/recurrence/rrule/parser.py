@@ -1,9 +1,8 @@
 """The strict parser of a recurrence set: DTSTART, RRULE, RDATE, EXDATE, EXRULE lines, or one bare rule."""
 
-import re
-from dataclasses import dataclass, replace
-
+from lodger.engine.record import changed, record
 from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.head import head
 from lodger.engine.recurrence.rrule.faults import DATES, RULES, TEXT_BYTES, fault
 from lodger.engine.recurrence.rrule.moments import Moment, read_duration, read_moment, read_start
 from lodger.engine.recurrence.rrule.part_parser import parse_parts
@@ -16,12 +15,10 @@ UNANCHORED = civil.local_at(1900, 1, 1)
 #: Parameters of RRULE and EXRULE that RFC 5545 leaves to its users: a start of its own, and whose reading it has.
 START, READING = "X-LODGER-START", "X-LODGER-READING"
 
-_PROPERTY = re.compile(r"([A-Za-z-]+)([;:])")
 _KNOWN = ("DTSTART", "RRULE", "EXRULE", "RDATE", "EXDATE", "DURATION")
-_PART = re.compile(r"[A-Za-z]+=")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """One RRULE or EXRULE line.
 
@@ -37,7 +34,7 @@ class Entry:
     last: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleSet:
     """What a text says; every second is local to ``zone`` unless named otherwise.
 
@@ -64,10 +61,10 @@ class RuleSet:
 
     def without_dates(self) -> "RuleSet":
         """The same set with its rules and exceptions only."""
-        return replace(self, rdates=(), also=())
+        return changed(self, rdates=(), also=())
 
 
-@dataclass(slots=True)
+@record
 class _Line:
     name: str
     name_at: int
@@ -163,7 +160,7 @@ def _entry(line: _Line, start: Moment, home: Zone, anchored: bool) -> Entry:
         raise fault("count_without_start", "COUNT stands without DTSTART", line.value_at)
     if start.date and rule.freq < Freq.HOURLY:
         # BYHOUR, BYMINUTE and BYSECOND "MUST be ignored" beside a DATE (RFC 5545 §3.3.10)
-        rule = replace(rule, byhour=(), byminute=(), bysecond=())
+        rule = changed(rule, byhour=(), byminute=(), bysecond=())
     until, last = _until(rule, home)
     return Entry(rule, first.second, until, last)
 
@@ -248,14 +245,15 @@ def _dates(line: _Line, home: Zone) -> list[Moment]:
 def _lines(text: str) -> list[_Line]:
     """Split into properties; a line that begins with a space and no property's name continues the one before."""
     pieces: list[list[tuple[str, int]]] = []
-    for found in re.finditer(r"\S+", text):
-        token, at = found.group(), found.start()
+    at = 0
+    for token in text.split():
+        at = text.index(token, at)
         if not token.isascii():
             bad = next(i for i, char in enumerate(token) if not char.isascii())
             raise fault("not_ascii", f"{token[bad]!r} cannot stand in a rule", at + bad)
         between = text[(pieces[-1][-1][1] + len(pieces[-1][-1][0])) if pieces else 0 : at]
-        begins = _PROPERTY.match(token) or (not pieces and _PART.match(token))
-        if begins:
+        name, sign = head(token)
+        if name and (sign in (";", ":") or (sign == "=" and not pieces)):
             pieces.append([(token, at)])
         elif pieces and ("\n" in between or "\r" in between):
             pieces[-1].append((token, at))
@@ -263,20 +261,23 @@ def _lines(text: str) -> list[_Line]:
             raise fault("space_in_rule", "a space stands inside a rule", at - 1)
         else:
             raise fault("part_malformed", f"{token[:40]!r} is not a rule", at)
+        at += len(token)
     if not pieces:
         raise fault("rule_empty", "the text is empty", 0)
     return [_line("".join(token for token, _ in piece), piece[0][1]) for piece in pieces]
 
 
 def _line(content: str, at: int) -> _Line:
-    head = _PROPERTY.match(content)
-    if head is None:
+    name, sign = head(content)
+    if not name or sign not in (";", ":"):
         return _Line("RRULE", at, [], content, at)
-    name = head[1].upper()
-    if name not in _KNOWN:
-        raise fault("property_unknown", f"{head[1][:40]!r} is not a property of a recurrence set", at)
-    parameters, position = [], head.end() - 1
+    if name.upper() not in _KNOWN:
+        raise fault("property_unknown", f"{name[:40]!r} is not a property of a recurrence set", at)
+    parameters, position = [], len(name)
+    name = name.upper()
     while content[position : position + 1] == ";":
+        import re  # only what has parameters pays for it
+
         found = re.compile(r';([A-Za-z-]+)=("[^"]*"|[^;:"]*)').match(content, position)
         if not found:
             raise fault("parameter_unknown", f"{name} has a malformed parameter", at + position)

@@ -1,15 +1,17 @@
 """The strict parser of one RRULE value: ``FREQ=WEEKLY;BYDAY=MO,WE``."""
 
-import re
-from typing import Any
+from __future__ import annotations
 
+from lodger.engine.recurrence.head import is_number
 from lodger.engine.recurrence.rrule.faults import RULE_BYTES, fault
 from lodger.engine.recurrence.rrule.moments import read_moment
 from lodger.engine.recurrence.rrule.parts import Freq, Rule, Until
 
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
+if TYPE_CHECKING:
+    from typing import Any
+
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_WEEKDAY = re.compile(r"([+-]?\d{1,2})?(MO|TU|WE|TH|FR|SA|SU)\Z")
-_NUMBER = re.compile(r"[+-]?[0-9]{1,9}\Z")
 _ALIASES = {"BYWEEKDAY": "BYDAY"}
 
 #: Part: smallest value, greatest value, whether negative values count from the end.
@@ -104,7 +106,7 @@ def _build(seen: dict[str, tuple[str, int]], at: int, *, dateutil: bool) -> Rule
 
 
 def _number(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> int:
-    if not _NUMBER.match(text):
+    if not is_number(text, digits=9):
         if len(text) > 9 and text.lstrip("+-").isdecimal() and text.isascii():
             raise _out_of_range(name, text[:12] + "...", at, low, high, negative=negative)
         raise fault("number_malformed", f"{text[:40]!r} is not a number for {name}", at)
@@ -134,11 +136,11 @@ def _weekdays(text: str, at: int, freq: Freq, *, with_weeks: bool) -> tuple[tupl
     for piece in text.split(","):
         here = at + position
         position += len(piece) + 1
-        found = _WEEKDAY.match(piece.upper())
-        if not found or not piece.isascii():
+        number, name = piece[:-2], piece[-2:].upper()
+        if name not in WEEKDAYS or (number and not is_number(number, digits=2)):
             raise fault("weekday_malformed", f"{piece[:40]!r} is not a weekday", here)
-        ordinal = int(found[1]) if found[1] else 0
-        if found[1] and not 1 <= abs(ordinal) <= 53:
+        ordinal = int(number) if number else 0
+        if number and not 1 <= abs(ordinal) <= 53:
             raise fault(
                 "number_out_of_range",
                 f"BYDAY cannot be {piece}",
@@ -147,5 +149,5 @@ def _weekdays(text: str, at: int, freq: Freq, *, with_weeks: bool) -> tuple[tupl
             )
         if ordinal and (freq > Freq.MONTHLY or (freq is Freq.YEARLY and with_weeks)):
             raise fault("weekday_number_forbidden", f"{piece} has a number before its weekday", here)
-        values.add((ordinal, WEEKDAYS.index(found[2])))
+        values.add((ordinal, WEEKDAYS.index(name)))
     return tuple(sorted(values))

@@ -5,8 +5,8 @@ an allowed one, so that neither a large INTERVAL nor one that never meets an all
 """
 
 from math import gcd
-from typing import Protocol
 
+from lodger.engine.protocol import Protocol
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.dial import highest, lowest, stride
 from lodger.engine.recurrence.rrule.year_masks import span, week_one
@@ -30,23 +30,18 @@ class Phase(Protocol):
 
     def on(self, day: int) -> bool:
         """Whether the day's period is selected."""
-        ...
 
     def mask(self, year: int) -> int:
         """Bit n: day n of the year is selected."""
-        ...
 
     def prepare(self, allowed: KindMasks) -> None:
         """Make what a long search needs, when the rule is read: such a search may be the first question."""
-        ...
 
     def year_from(self, year: int, allowed: KindMasks) -> int | None:
         """First year from this one on with a selected day that is allowed."""
-        ...
 
     def year_to(self, year: int, allowed: KindMasks) -> int | None:
         """Last year up to this one with a selected day that is allowed."""
-        ...
 
 
 class Years:

@@ -3,8 +3,8 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
 
+from lodger.engine.protocol import Protocol
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.faults import fault
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
@@ -13,6 +13,7 @@ from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
 
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
 if TYPE_CHECKING:
     from lodger.engine.recurrence.rrule.relative import Taken
     from lodger.engine.recurrence.rrule.remainder import Remainder

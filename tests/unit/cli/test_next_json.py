@@ -46,12 +46,11 @@ def test_everything_else_is_left_to_the_whole_command_line(
 
 
 def test_a_rule_that_never_fires_is_told_by_little_more_than_python_itself() -> None:
-    """What makes a start slow is what it imports: no option parser, no event loop, no archive of resources."""
+    """What makes a start slow is what it imports: no option parser or event loop, nor what takes as long as Python's own start."""
     code = (
-        "import sys; from lodger.engine.cli import main\n"
-        f"sys.argv = ['lodger', 'next', {NEVER!r}, '--json']\n"
-        "try: main()\n"
-        "finally: print(' '.join(sys.modules))"
+        "import sys, lodger.engine.cli; from lodger.engine.cli.next_json import quick\n"
+        f"assert quick([{NEVER!r}, '--json']) == 0\n"
+        "print(' '.join(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     answer, modules = done.stdout.splitlines()
@@ -60,6 +59,7 @@ def test_a_rule_that_never_fires_is_told_by_little_more_than_python_itself() -> 
     assert "calendar" in told["reason"]
     loaded = set(modules.split())
     assert not {"typer", "asyncio", "importlib.resources", "sqlalchemy", "zoneinfo", "logging", "dateutil"} & loaded
+    assert not {"dataclasses", "inspect", "typing", "re", "json", "contextlib"} & loaded
     # Of the engine only what reads this rule: nothing of exclusions, other languages, zones with changes, or dates.
     unread = "cron schyntax once every duration on_changes union window posix_tz instants mixed density blackout"
     ours = {name.removeprefix("lodger.engine.recurrence.") for name in loaded if name.startswith("lodger.")}
@@ -69,3 +69,20 @@ def test_a_rule_that_never_fires_is_told_by_little_more_than_python_itself() -> 
         & ours
     )
     assert len(ours) < 40, sorted(ours)
+
+
+@pytest.mark.parametrize(("rule", "code"), [(NEVER, 0), ("FREQ=NEVER", 1), ('at "noon"', 1)])
+def test_the_process_ends_with_the_code_and_all_is_written(rule: str, code: int) -> None:
+    """It ends without taking itself apart; what it wrote into a pipe is there all the same."""
+    command = [sys.executable, "-c", "from lodger.engine.cli import main; main()", "next", rule, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert ("error" in json.loads(done.stdout)) == bool(code)
+
+
+def test_an_answer_that_cannot_be_written_is_no_success() -> None:
+    command = [sys.executable, "-c", "from lodger.engine.cli import main; main()", "next", NEVER, "--json"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode
+    assert "Traceback" not in done.stderr
