@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.databases.fixtures import kind, url
+from tests.databases.fixtures import kind, name, relay, server, url
 
-__all__ = ["kind", "url"]
+__all__ = ["kind", "name", "relay", "server", "url"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

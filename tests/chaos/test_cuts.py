@@ -6,7 +6,6 @@
 
 import signal
 import subprocess
-from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 
@@ -14,13 +13,14 @@ import pytest
 from sqlalchemy import text
 from tests.chaos import test_processes as processes
 from tests.chaos.test_processes import Start, audit, counts, states, until
-from tests.databases.fixtures import absent, postgres
+from tests.databases.fixtures import absent
+from tests.databases.fixtures import server_url as url
 from tests.databases.relay import Relay
-from tests.databases.server import Server
 
 from lodger.engine.ledger.hints import CHANNEL
 from lodger.engine.sync import Engine
 
+__all__ = ["url"]
 engine, start = processes.engine, processes.start
 pytestmark = [
     pytest.mark.timeout(500),
@@ -28,30 +28,6 @@ pytestmark = [
 ]
 #: What only the transaction says that writes the end of an attempt.
 EFFECT = b"INSERT INTO effects_seen"
-
-
-@pytest.fixture(scope="session")
-def server() -> Server:
-    return postgres()
-
-
-@pytest.fixture
-def name(server: Server) -> Iterator[str]:
-    made = server.database()
-    yield made
-    server.drop(made)
-
-
-@pytest.fixture
-def url(server: Server, name: str) -> str:
-    return server.url(name)
-
-
-@pytest.fixture
-def relay(server: Server) -> Iterator[Relay]:
-    made = Relay(server)
-    yield made
-    made.close()
 
 
 def hears(process: subprocess.Popen[str]) -> str:

@@ -12,6 +12,7 @@ import pytest
 from tests.databases.template import EMPTY
 
 if TYPE_CHECKING:
+    from tests.databases.relay import Relay
     from tests.databases.server import Server
 
 KINDS = ("sqlite", "postgresql")
@@ -62,6 +63,36 @@ def url(kind: str, tmp_path: Path) -> Iterator[str]:
 def place(kind: str, tmp_path: Path) -> Iterator[str]:
     """The platform's own database, empty."""
     yield from _place(kind, tmp_path, empty=True, file="shop.db")
+
+
+@pytest.fixture(scope="session")
+def server() -> "Server":
+    """PostgreSQL, for what is asked of it alone; up before any test begins."""
+    return postgres()
+
+
+@pytest.fixture
+def name(server: "Server") -> Iterator[str]:
+    """A database of its own on the server, with Lodger's tables."""
+    made = server.database()
+    yield made
+    server.drop(made)
+
+
+@pytest.fixture
+def server_url(server: "Server", name: str) -> str:
+    """What opens it; a module that knows no other kind imports it as ``url``."""
+    return server.url(name)
+
+
+@pytest.fixture
+def relay(server: "Server") -> Iterator["Relay"]:
+    """A network between a client and the server."""
+    from tests.databases.relay import Relay
+
+    made = Relay(server)
+    yield made
+    made.close()
 
 
 def _place(kind: str, folder: Path, *, empty: bool, file: str = "ledger.db") -> Iterator[str]:

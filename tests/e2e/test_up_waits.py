@@ -5,30 +5,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
-from tests.databases.fixtures import absent, postgres
+from tests.databases.fixtures import absent, relay, server
 from tests.databases.relay import Relay
 from tests.databases.server import Server
 from tests.e2e.command import ROOT
 
 from lodger.engine.sync import Engine
 
+__all__ = ["relay", "server"]
 pytestmark = pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on PostgreSQL: {absent()}")
 
 
-@pytest.fixture(scope="session")
-def server() -> Server:
-    return postgres()
-
-
-@pytest.fixture
-def relay(server: Server) -> Iterator[Relay]:
-    made = Relay(server)
-    made.cut()
-    yield made
-    made.close()
+@pytest.fixture(autouse=True)
+def out(relay: Relay) -> None:
+    """Nobody is there at first."""
+    relay.cut()
 
 
 def begun(url: str, patience_s: float) -> "subprocess.Popen[str]":

@@ -1,14 +1,14 @@
 """A node hears what other processes changed, on a connection of its own; without it, it looks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.databases.fixtures import postgres
-from tests.databases.server import Server
+from tests.databases.fixtures import name, server
+from tests.databases.fixtures import server_url as url
 from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.intervals import compile_intervals
 
@@ -18,21 +18,9 @@ from lodger.engine.node.listener import Listener
 from lodger.engine.node.node import Node
 from lodger.engine.sync import Engine as SyncEngine
 
+__all__ = ["name", "server", "url"]
 #: Looking alone would find nothing within a test.
 NEVER_S = 60.0
-
-
-@pytest.fixture(scope="session")
-def server() -> Server:
-    """Up before any test begins."""
-    return postgres()
-
-
-@pytest.fixture
-def url(server: Server) -> Iterator[str]:
-    name = server.database(empty=False)
-    yield server.url(name)
-    server.drop(name)
 
 
 def listener(node: Node) -> Listener:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.databases.fixtures import empty_url, kind, url
+from tests.databases.fixtures import empty_url, kind, name, relay, server, url
 from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
 
-__all__ = ["bench", "empty_url", "kind", "url"]
+__all__ = ["bench", "empty_url", "kind", "name", "relay", "server", "url"]
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.databases.fixtures import postgres
 from tests.databases.server import Server, _die_with_parent
 from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.bench import Bench
@@ -28,11 +27,6 @@ from lodger.engine.sync import Engine as SyncEngine
 
 #: Fewer sessions than there are clients, so that they have to share them.
 SESSIONS = 3
-
-
-@pytest.fixture(scope="session")
-def server() -> Server:
-    return postgres()
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,11 @@
 """Opening a ledger on a server: what is refused says what to do, what a session needs ends with its transaction."""
 
 import threading
-from collections.abc import Iterator
 
 import psycopg
 import pytest
 from sqlalchemy.exc import DBAPIError
-from tests.databases.fixtures import postgres
+from tests.databases.fixtures import server_url as url
 from tests.databases.server import Server
 from tests.store.bench import node_id
 
@@ -18,17 +17,7 @@ from lodger.engine.ledger.inspection import inspected
 from lodger.engine.ledger.migrations.upgrade import current, tree
 from lodger.engine.sync import Engine
 
-
-@pytest.fixture(scope="module")
-def server() -> Server:
-    return postgres()
-
-
-@pytest.fixture
-def url(server: Server) -> Iterator[str]:
-    name = server.database()
-    yield server.url(name)
-    server.drop(name)
+__all__ = ["url"]
 
 
 def refused(url: str) -> Unavailable:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import text
-from tests.databases.fixtures import postgres
 from tests.databases.server import Server
 from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
@@ -21,11 +20,6 @@ _TABLES = text(
     "SELECT c.relname, c.relrowsecurity, has_any_column_privilege('lodger_script', c.oid, 'SELECT, INSERT, UPDATE') FROM pg_class c "
     "WHERE c.relkind = 'r' AND c.relname LIKE 'lodger\\_%' AND c.relname <> 'lodger_version'"
 )
-
-
-@pytest.fixture(scope="session")
-def server() -> Server:
-    return postgres()
 
 
 @pytest.fixture

@@ -9,9 +9,7 @@ from typing import Any, TypeVar
 import psycopg
 import pytest
 import sqlalchemy as sa
-from tests.databases.fixtures import postgres
 from tests.databases.relay import Relay
-from tests.databases.server import Server
 
 from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import patience
@@ -22,25 +20,6 @@ from lodger.engine.sync import Engine
 T = TypeVar("T")
 #: Of who waits for an answer that never comes; everything else in a test has all the time there is.
 PATIENCE_S = 0.3
-
-
-@pytest.fixture(scope="session")
-def server() -> Server:
-    return postgres()
-
-
-@pytest.fixture
-def relay(server: Server) -> Iterator[Relay]:
-    made = Relay(server)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def name(server: Server) -> Iterator[str]:
-    made = server.database()
-    yield made
-    server.drop(made)
 
 
 @pytest.fixture
