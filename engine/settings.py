@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from lodger.engine.policy.grants import DEFAULT
 
@@ -13,6 +13,18 @@ class Settings(BaseSettings):
     """Settings of one engine process; the documentation and ``lodger config show`` are made from this table."""
 
     model_config = SettingsConfigDict(env_prefix="LODGER_", frozen=True, extra="forbid")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Ask who makes them, then the environment: no file, which would be looked through field by field all the same."""
+        return init_settings, env_settings
 
     slots: int = Field(
         default_factory=lambda: 4 * (os.cpu_count() or 1),

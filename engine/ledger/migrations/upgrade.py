@@ -47,9 +47,9 @@ def upgrade(connection: Connection, progress: Progress = silent, *, to: str = "h
         Unavailable: database_newer, when the database was written by a later Lodger.
     """
     scripts, at = tree(), current(connection)
-    _known(scripts, at)
     if at == scripts.get_current_head() and to == "head":
         return
+    _known(scripts, at)
     steps = [script for script in reversed(list(scripts.iterate_revisions(to, at or "base"))) if script]
     for number, script in enumerate(steps, 1):
         progress(script.revision, script.doc, number, len(steps))
