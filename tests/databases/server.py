@@ -68,6 +68,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._account = _account()
         self._templates: set[str] = set()
+        self._strategy = ""
         self.settings = dict(SETTINGS)
         if self._account is not None:
             os.chown(folder, self._account.pw_uid, self._account.pw_gid)
@@ -161,7 +162,10 @@ class Server:
             self._execute("CREATE DATABASE {}", "lodger_template")
             Database(self.url("lodger_template")).close()
             self._templates.add("lodger_template")
-        self._execute("CREATE DATABASE {} TEMPLATE {}", name, "lodger_template")
+            with psycopg.connect(self.conninfo("postgres")) as connection:
+                # Half the CPU time of writing each page to the log; before 15 it is the only way.
+                self._strategy = " STRATEGY FILE_COPY" if connection.info.server_version >= 150_000 else ""
+        self._execute("CREATE DATABASE {} TEMPLATE {}" + self._strategy, name, "lodger_template")
         return name
 
     def drop(self, name: str) -> None:

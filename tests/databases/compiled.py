@@ -1,0 +1,45 @@
+"""Statements that one test's ledger has compiled are compiled for the next one's too, as they are in a process that lives on.
+
+SQLAlchemy keeps them with each engine, and each test opens one of its own: that was a quarter of a small test's CPU time.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Engine
+from sqlalchemy.util import LRUCache
+
+from lodger.engine.ledger import postgres
+from lodger.engine.ledger.database import Database
+
+#: More than Lodger has statements; what tests make up goes again.
+MOST = 2000
+
+
+class _Compiled(LRUCache[Any, Any]):
+    """The dialects of one kind that Lodger makes are all set up alike; which one it is stands first in the key."""
+
+    def get(self, key: tuple[Any, ...], default: Any = None) -> Any:
+        return super().get((type(key[0]), *key[1:]), default)
+
+    def __setitem__(self, key: tuple[Any, ...], value: Any) -> None:
+        super().__setitem__((type(key[0]), *key[1:]), value)
+
+
+@contextmanager
+def kept_statements() -> Iterator[None]:
+    """For the block, ledgers share what they compile."""
+    shared = _Compiled(MOST)
+    files, servers = Database._opened, postgres.opened
+
+    def sharing(engine: Engine) -> Engine:
+        engine._compiled_cache = shared
+        return engine
+
+    Database._opened = lambda database: sharing(files(database))  # type: ignore[method-assign]  # that is the idea
+    postgres.opened = lambda *given, **more: sharing(servers(*given, **more))
+    try:
+        yield
+    finally:
+        Database._opened, postgres.opened = files, servers  # type: ignore[method-assign]  # as they were
