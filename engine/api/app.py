@@ -1,5 +1,6 @@
 """The whole API as one ASGI application around an open engine: envelope, gate, routes."""
 
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
@@ -14,6 +15,7 @@ from lodger.engine.api.envelope import Envelope
 from lodger.engine.api.gate import Gate
 from lodger.engine.api.line import Line
 from lodger.engine.api.room import TOGETHER, Room
+from lodger.engine.api.sieve import looked
 from lodger.engine.api.turns import Turns
 from lodger.engine.sync import Engine
 
@@ -29,9 +31,10 @@ class Api:
 
     Args:
         engine: stays the caller's: it is neither opened nor closed here.
+        look: tells whether a long body is a JSON object; in this process, unless somebody else does.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, look: Callable[[bytes, int], bool] = looked) -> None:
         settings = engine.books.settings
         self.engine = engine
         most = settings.api_threads
@@ -43,7 +46,7 @@ class Api:
         # wait for the one who writes.
         self.calls = Calls(engine.books, turns, Turns(share, share), Turns(LONG, 1))
         self.room = Room(max(TOGETHER, 2 * settings.api_upload_bytes))
-        bodies = Bodies(settings.api_body_bytes, settings.api_body_s, self.room)
+        bodies = Bodies(settings.api_body_bytes, settings.api_body_s, self.room, look)
         uploads = Bodies(settings.api_upload_bytes, settings.api_body_s, self.room)
         self.framework = FastAPI(
             title="Lodger",

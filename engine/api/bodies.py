@@ -2,7 +2,7 @@
 
 import asyncio
 import email.message
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
@@ -13,26 +13,28 @@ from starlette.requests import ClientDisconnect, Request
 from lodger.engine.api.models import Taken
 from lodger.engine.api.problems import Refused, not_valid
 from lodger.engine.api.room import Place, Room
+from lodger.engine.api.sieve import VALUES, looked
 from lodger.engine.api.turns import Turns, whose
-from lodger.sandbox.prescan import JsonRefused, parse
+from lodger.sandbox.prescan import JsonRefused
 
 M = TypeVar("M", bound=Taken)
-#: Deepest nesting of a JSON body.
-DEPTH = 64
 #: Bodies up to so many bytes are parsed where they are read; of longer ones so many are worked with at once, in threads, one of each
 #: name.
 SMALL, HEAVY = 16 * 1024, 2
-#: Most values of a JSON body, keys included: more than an input of 256 KiB can hold.
-VALUES = 150_000
 
 
 class Bodies:
-    """Reads bodies within ``most`` bytes and ``patience_s`` seconds each, all of them within ``room``."""
+    """Reads bodies within ``most`` bytes and ``patience_s`` seconds each, all of them within ``room``.
 
-    def __init__(self, most: int, patience_s: float, room: Room) -> None:
+    Args:
+        look: tells whether a long body is a JSON object, within how many bytes, as :func:`lodger.engine.api.sieve.looked`.
+    """
+
+    def __init__(self, most: int, patience_s: float, room: Room, look: Callable[[bytes, int], bool] = looked) -> None:
         self._most = most
         self._patience_s = patience_s
         self._room = room
+        self._look = look
         self._heavy = Turns(HEAVY, 1)
 
     @asynccontextmanager
@@ -51,11 +53,14 @@ class Bodies:
     async def _arrived(self, request: Request, place: Place) -> bytes:
         body = bytearray()
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self._patience_s) as patience:
                 async for chunk in request.stream():
                     if len(body) + len(chunk) > self._most:
                         raise too_large(self._most)
-                    await place.add(len(chunk))
+                    # What it waits for others is not its sender's slowness.
+                    end_s = patience.when() or 0.0
+                    patience.reschedule(None)
+                    patience.reschedule(end_s + await place.add(len(chunk)))
                     body += chunk
         except TimeoutError:
             raise too_slow(self._patience_s) from None
@@ -83,19 +88,19 @@ class Bodies:
                 fix="send Content-Type: application/json",
             )
         if len(body) <= SMALL:
-            yield self._parsed(body, model)
+            yield self._parsed(body, model, looked)
             return
         # A megabyte of small objects takes a quarter of a second, which nobody else is to wait for, and sixty megabytes.
         async with AsyncExitStack() as heavy:
             await heavy.enter_async_context(self._heavy.turn(whose.get()))
-            found = await to_thread.run_sync(self._parsed, body, model)
+            found = await to_thread.run_sync(self._parsed, body, model, self._look)
             if long:
                 await heavy.aclose()
             yield found
 
-    def _parsed(self, body: bytes, model: type[M]) -> M:
+    def _parsed(self, body: bytes, model: type[M], look: Callable[[bytes, int], bool]) -> M:
         try:
-            value = parse(body, max_bytes=self._most, max_depth=DEPTH, max_values=VALUES)
+            of_object = look(body, self._most)
         except JsonRefused as refused:
             if refused.code == "too_many_values":
                 raise Refused(
@@ -112,7 +117,7 @@ class Bodies:
                 why="a body is one JSON object, without duplicate keys, NaN, or deep nesting",
                 fix="mend the JSON",
             ) from None
-        if not isinstance(value, dict):
+        if not of_object:
             raise Refused(
                 400, "request_invalid", "the body is no JSON object", fix='send an object, such as {"name": "…"}'
             )

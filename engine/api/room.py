@@ -1,7 +1,7 @@
 """How much of what is sent may be in memory, and how fast it comes in: all bodies of a process share one room and one door.
 
 Without the door twenty senders on a fast network keep the event loop reading, and everybody's answer waits behind each of their
-pieces; without the shares of the room one sender of slow large bodies keeps all others out.
+pieces; without the shares of the room one sender of slow large bodies keeps all others out. Who was let in least comes in next.
 """
 
 import asyncio
@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lodger.engine.api.problems import Refused
+from lodger.engine.api.turns import Turns
 
 #: All bodies that are in memory at once, bytes; more where one upload may be as large.
 TOGETHER = 128 * 1024 * 1024
 #: What of a body always has room, and comes in at once, bytes.
 FREE = 64 * 1024
 #: Bytes a second that come in of all that is larger.
-PER_S = 64 * 1024 * 1024
+PER_S = 32 * 1024 * 1024
 
 
 class Place:
@@ -27,8 +28,8 @@ class Place:
         self._name = name
         self._size = 0
 
-    async def add(self, count: int) -> None:
-        """Make room for so many bytes more, and let them in.
+    async def add(self, count: int) -> float:
+        """Make room for so many bytes more, and let them in; give for how many seconds they waited outside.
 
         Raises:
             Refused: server_busy.
@@ -37,7 +38,7 @@ class Place:
         self._room.held += count
         self._room.by_name[self._name] += count
         if self._size <= FREE:
-            return
+            return 0.0
         if self._room.held > self._room.most or self._room.by_name[self._name] > self._room.most // 2:
             raise Refused(
                 503,
@@ -46,7 +47,7 @@ class Place:
                 fix="try again in a moment",
                 headers={"Retry-After": "1", "Connection": "close"},
             )
-        await self._room.door(count)
+        return await self._room.door(self._name, count)
 
     def leave(self) -> None:
         """Give the place back."""
@@ -64,7 +65,7 @@ class Room:
         self.most = most
         self.held = 0
         self.by_name: Counter[str] = Counter()
-        self._open_s = 0.0
+        self._door = Turns(1, 1)
 
     @contextmanager
     def place(self, name: str) -> Iterator[Place]:
@@ -75,18 +76,18 @@ class Room:
         finally:
             place.leave()
 
-    async def door(self, count: int) -> None:
-        """Wait until so many bytes may come in; whoever asks first is first."""
+    async def door(self, name: str, count: int) -> float:
+        """Let so many bytes in, in the turn of their name; give for how many seconds they waited."""
         loop = asyncio.get_running_loop()
-        now_s = loop.time()
-        self._open_s = max(now_s, self._open_s) + count / PER_S
-        if self._open_s > now_s:
+        asked_s = loop.time()
+        async with self._door.turn(name):
             passed = loop.create_future()
-            timer = loop.call_at(self._open_s, _settle, passed)
+            timer = loop.call_later(count / PER_S, _settle, passed)
             try:
                 await passed
             finally:
                 timer.cancel()
+        return loop.time() - asked_s
 
 
 def _settle(passed: "asyncio.Future[None]") -> None:

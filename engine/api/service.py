@@ -8,6 +8,7 @@ from anyio import to_thread
 from lodger.engine.api import process
 from lodger.engine.api.app import Api
 from lodger.engine.api.server import Server
+from lodger.engine.api.sieve import Sieve, looked
 from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import answers
 from lodger.engine.sync import Engine
@@ -20,13 +21,14 @@ class Service:
     """One process's API. ``start`` and ``stop`` are safe to call twice; ``url`` is where it answers.
 
     Args:
-        own_process: the process does nothing else, and is set up for it when the service starts.
+        own_process: the process does nothing else, and is set up for it when the service starts; large bodies are looked at in another.
     """
 
     def __init__(self, engine: Engine, *, own_process: bool = False) -> None:
         self._engine = engine
         self._own_process = own_process
-        self.api = Api(engine)
+        self._sieve = Sieve() if own_process else None
+        self.api = Api(engine, self._sieve.looked if self._sieve else looked)
         self._server = Server(self.api.app, engine.books.settings)
         self._clearing: asyncio.Task[None] | None = None
 
@@ -50,6 +52,8 @@ class Service:
     async def stop(self) -> None:
         """Stop listening, and end what is under way."""
         await self._server.stop()
+        if self._sieve is not None:
+            await to_thread.run_sync(self._sieve.close)
         task, self._clearing = self._clearing, None
         if task is not None:
             task.cancel()

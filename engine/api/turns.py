@@ -4,7 +4,8 @@ behind somebody's thousand.
 A first-in-first-out limit was tried (anyio's, and one line for each token before it): a neighbour's request waited behind all that
 a crowd had asked before, four seconds beside a thousand clients. This is borrowed-virtual-time scheduling (Duda and Cheriton, SOSP
 1999): each name's clock runs with the seconds that were worked for it, the name whose clock is furthest behind is next, and whoever
-comes back from a pause is ahead of those who were busy meanwhile, by :data:`CREDIT_S` at most, so that pausing hoards nothing.
+comes back from a pause is ahead of those who were busy meanwhile, by :data:`CREDIT_S` at most, so that pausing hoards nothing. One of
+the turns is kept for those who are ahead: being next is worth little while the work of others holds every thread.
 """
 
 import asyncio
@@ -39,7 +40,8 @@ class _Name:
 
 
 class Turns:
-    """At most ``most`` at once, of one name at most ``share``. Belongs to the event loop that asks first.
+    """At most ``most`` at once, of one name at most ``share``; of more than two, the last for who was given little. Belongs to the
+    event loop that asks first.
 
     Args:
         elapsed_s: tells the seconds that work takes; without it the loop's own clock does.
@@ -71,7 +73,7 @@ class Turns:
     async def turn(self, name: str) -> AsyncIterator[None]:
         """Wait for a turn; hold it for the block."""
         found = self._found(name)
-        if self._running < self._most and found.running < self._share and not self._heap:
+        if self._may(found) and found.running < self._share and not self._heap:
             self._begin(found)
         else:
             await self._wait(name, found)
@@ -104,6 +106,12 @@ class Turns:
             else:
                 del self._names[name]
 
+    def _may(self, found: _Name) -> bool:
+        """Tell whether a turn is free for this name, if it is next."""
+        if self._most > 2 and self._running == self._most - 1:
+            return found.clock_s <= self._now_s - CREDIT_S / 2
+        return self._running < self._most
+
     def _begin(self, found: _Name) -> None:
         self._running += 1
         found.running += 1
@@ -131,6 +139,9 @@ class Turns:
             if clock_s < found.clock_s and self._heap and self._heap[0][0] < found.clock_s:
                 self._queue(name, found)  # it was worked for since it stands there
                 continue
+            if not self._may(found):
+                self._queue(name, found)  # nor may anybody behind it
+                return
             turn = _first(found)
             if turn is not None:
                 self._begin(found)

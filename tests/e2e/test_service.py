@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -17,6 +18,8 @@ import httpx2
 import pytest
 import trustme
 from tests.e2e.command import ROOT, lodger
+
+JSON = {"content-type": "application/json"}
 
 
 class Up:
@@ -85,6 +88,11 @@ def of_api(folder: Path) -> list[int]:
     return found
 
 
+def children(pid: int) -> list[int]:
+    """Processes that a process has made, whichever of its threads did."""
+    return [int(each) for told in Path(f"/proc/{pid}/task").glob("*/children") for each in told.read_text().split()]
+
+
 def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
     with up(tmp_path, LODGER_MIN_INTERVAL_S="1") as service:
         token = service.kind("token")["text"]
@@ -122,8 +130,6 @@ def test_an_api_that_dies_comes_back_and_one_without_a_parent_ends(tmp_path: Pat
         service.process.wait(120)
         gone = os.pidfd_open(second)
         try:
-            import select
-
             assert select.select([gone], [], [], 30)[0], "the API outlived its parent"
         finally:
             os.close(gone)
@@ -142,6 +148,23 @@ def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
             )
             assert answer.status_code == 201
         assert api.end() == 0
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGKILL], ids=["told to stop", "killed"])
+def test_large_bodies_are_looked_at_in_a_process_that_ends_with_the_api(tmp_path: Path, told: signal.Signals) -> None:
+    with up(tmp_path, "--role", "api") as api:
+        shown = {"authorization": f"Bearer {api.kind('token')['text']}"}
+        url = api.kind("listening")["url"]
+        deep = httpx2.post(f"{url}/api/v1/tenants", content=b"[" * 100_000, headers=shown | JSON, trust_env=False)
+        assert (deep.status_code, deep.json()["code"]) == (400, "json_too_deep")
+        (sieve,) = children(api.process.pid)
+        gone = os.pidfd_open(sieve)
+        try:
+            api.process.send_signal(told)
+            api.process.wait(120)
+            assert select.select([gone], [], [], 60)[0], "it outlived the API"
+        finally:
+            os.close(gone)
 
 
 def test_a_port_that_is_taken_is_said_and_nothing_is_left(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_strangers_are_ahead_of_nobody() -> None:
 
 def test_one_name_has_its_share_and_what_is_left_is_anothers() -> None:
     async def scene() -> None:
-        hall, over = Hall(most=4, share=2), asyncio.Event()
+        hall, over = Hall(most=5, share=2), asyncio.Event()
         inside: list[str] = []
 
         async def hold(name: str) -> None:
@@ -176,5 +176,29 @@ def test_names_that_are_over_are_forgotten_and_those_that_wait_are_not(monkeypat
         await asyncio.gather(held, *waiting)
         assert len(hall.turns) <= 200 + 50
         assert sorted(name for name in hall.served if name.startswith("w")) == sorted(f"w{n}" for n in range(50))
+
+    run(scene)
+
+
+def test_the_last_turn_is_for_somebody_who_was_given_little() -> None:
+    async def scene() -> None:
+        hall, over = Hall(most=4, share=2), asyncio.Event()
+        await asyncio.gather(*hall.ask("crowd0", 200), *hall.ask("crowd1", 200), *hall.ask("neighbour"))
+
+        async def hold(name: str) -> None:
+            async with hall.turns.turn(name):
+                hall.served.append(name)
+                await over.wait()
+
+        hall.served.clear()
+        held = [asyncio.create_task(hold(f"crowd{number}")) for number in (0, 0, 1, 1)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert len(hall.served) == 3
+        await asyncio.wait_for(asyncio.gather(*hall.ask("neighbour")), 60)
+        assert hall.served[3:] == ["neighbour"], "while three of four are held and one of the crowd waits"
+        over.set()
+        await asyncio.gather(*held)
+        assert hall.served[4:] == ["crowd1"]
 
     run(scene)
