@@ -22,25 +22,29 @@ else:
 
 @dataclass_transform(frozen_default=True)
 def record(cls: type[T]) -> type[T]:
-    """Make a class of annotated fields a record: equal, hashed and shown by its fields, which are its slots.
+    """Make a class of annotated fields a record: frozen; equal, hashed and shown by its fields, which are its slots.
 
-    Only the type checker keeps a field from being set. A default is shared by all, so it must be immutable.
+    A default is shared by all, so it must be immutable.
     """
     names = tuple(cls.__annotations__)
     body = {name: what for name, what in vars(cls).items() if name not in (*names, "__dict__", "__weakref__")}
     defaults = {name: vars(cls)[name] for name in names if name in vars(cls)}
     parameters = ", ".join(f"{name}=defaults[{name!r}]" if name in defaults else name for name in names)
-    settings = "; ".join(f"self.{name} = {name}" for name in names)
+    settings = "; ".join(f"set_{name}(self, {name})" for name in names)
     made: dict[str, Any] = {}
-    exec(f"def __init__(self, {parameters}): {settings}", {"defaults": defaults}, made)  # noqa: S102 - names of a class of ours
+    known: dict[str, Any] = {"defaults": defaults}
+    exec(f"def __init__(self, {parameters}): {settings}", known, made)  # noqa: S102 - names of a class of ours
     held = attrgetter(*names)
 
     def same(self: object, other: object) -> bool:
         return self is other or (type(other) is type(self) and bool(held(self) == held(other)))
 
     body |= made | {"__slots__": names, "__match_args__": names, "__dataclass_fields__": _Fields(defaults)}
-    body |= {"__eq__": same, "__hash__": lambda self: hash(held(self)), "__repr__": _shown}
-    return type(cls.__name__, cls.__bases__, body)
+    body |= {"__eq__": same, "__hash__": lambda self: hash(held(self)), "__repr__": _shown, "__reduce__": _reduced}
+    body |= {"__setattr__": _frozen, "__delattr__": _frozen}
+    finished = type(cls.__name__, cls.__bases__, body)
+    known |= {f"set_{name}": vars(finished)[name].__set__ for name in names}
+    return finished
 
 
 def changed(original: T, **changes: object) -> T:
@@ -68,6 +72,14 @@ class _Fields:
 def _names(one: Any) -> tuple[str, ...]:  # noqa: ANN401 - any record
     names: tuple[str, ...] = one.__slots__
     return names
+
+
+def _frozen(self: object, name: str, *_: object) -> None:
+    raise AttributeError(f"a {type(self).__name__} keeps the {name} it was made with")
+
+
+def _reduced(self: object) -> tuple[type, tuple[object, ...]]:
+    return type(self), tuple(getattr(self, name) for name in _names(self))
 
 
 def _shown(self: object) -> str:

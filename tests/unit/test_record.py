@@ -37,8 +37,11 @@ def test_it_is_made_compared_hashed_and_shown_as_a_dataclass_is() -> None:
         Pair()
     with pytest.raises(TypeError, match="middle"):
         changed(Pair(1), middle=2)
-    with pytest.raises(AttributeError):
-        Pair(1).other = 2
+    for name in ("left", "other"):
+        with pytest.raises(AttributeError, match=f"keeps the {name}"):
+            setattr(Pair(1), name, 2)
+    with pytest.raises(AttributeError, match="keeps the left"):
+        del Pair(1).left
     assert pickle.loads(pickle.dumps(RuleSpec("0 9 * * *"))) == RuleSpec("0 9 * * *")
     match Pair(3, (4,)):
         case Pair(left, (right,)):
