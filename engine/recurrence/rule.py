@@ -148,4 +148,4 @@ class LocalSequence(Protocol):
         """Whether the members are finite."""
 
     def default_dst(self) -> DstPolicy:
-        """Both fields set: the language's and granularity's default."""
+        """The language's and granularity's default: both fields set, or neither when its parts have different ones."""

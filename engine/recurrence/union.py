@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from itertools import pairwise
 from typing import Protocol
 
-from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.instant import format_instant
 from lodger.engine.recurrence.rule import Density, Recurrence
 from lodger.engine.recurrence.window import Windows
 
@@ -94,18 +94,21 @@ class Union:
             slot = self.next_after(slot)
 
     def text(self) -> str:
-        """One exact English sentence."""
+        """One exact English sentence.
+
+        A rule that is a set of its own joins its parts by "and" and "but not", so the words between rules are others.
+        """
         first, *others = (rule.text() for rule in self.rules)
         words = first
         for other in others:
-            words += f"; and {other[0].lower()}{other[1:]}"
+            words += f"; and also {other[0].lower()}{other[1:]}"
         for exclusion in self.exclusions:
             closed = exclusion.text()
-            words += f"; but not {closed[0].lower()}{closed[1:]}"
+            words += f"; but never {closed[0].lower()}{closed[1:]}"
         if self.start is not None:
-            words += f"; from {_instant(self.start)}"
+            words += f"; from {format_instant(self.start)}"
         if self.end is not None:
-            words += f"; before {_instant(self.end)}"
+            words += f"; before {format_instant(self.end)}"
         return words
 
     def proves_never(self) -> str | None:
@@ -174,8 +177,3 @@ class Union:
             full = full or per_day[slot.date()] == bound.most_per_day
             before, slot = slot, self.next_after(slot)
         return close, full
-
-
-def _instant(instant: datetime) -> str:
-    utc, _ = civil.utc_floor(instant)
-    return civil.instant_of(utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -34,6 +34,7 @@ class Zoned:
         dst = dst or DstPolicy()
         self.local = local
         self.zone = zone
+        self._asked = dst
         self.gap = dst.gap or default.gap or Gap.SHIFT
         self.fold = dst.fold or default.fold or Fold.FIRST
         self._here = zone.segment(0)
@@ -96,9 +97,9 @@ class Zoned:
         words = self.local.text()
         if self.zone.key != "UTC":
             words += f" ({self.zone.key})"
-        if self.gap is not default.gap:
+        if self._asked.gap not in (None, default.gap):
             words += f", times skipped by DST: {_GAP_WORDS[self.gap]}"
-        if self.fold is not default.fold:
+        if self._asked.fold not in (None, default.fold):
             words += f", times repeated by DST: {_FOLD_WORDS[self.fold]}"
         return words
 

@@ -197,6 +197,6 @@ def set_text(rules: RuleSet) -> str:
         text += f"; but not on {joined(without)}"
     if rules.exdays:
         text += f"; but not on the whole of {joined([_date(day) for day in sorted(rules.exdays)])}"
-    if rules.anchored and rules.rules:
+    if rules.anchored and (rules.rules or rules.exrules):
         text += f", starting {moment_text(rules.start)}"
     return text[0].upper() + text[1:]

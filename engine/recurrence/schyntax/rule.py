@@ -57,9 +57,11 @@ class SchyntaxRule:
         return all(not group.grid.runs_for_ever() for group in self.groups)
 
     def default_dst(self) -> DstPolicy:
-        """By granularity, as for cron: a wildcard hour runs by the clock, a fixed one once a day."""
+        """By granularity, as for cron: a wildcard hour runs by the clock, a fixed one once a day; none when groups differ."""
         if all(group.recurring for group in self.groups):
             return DstPolicy(Gap.SKIP, Fold.BOTH)
+        if any(group.recurring for group in self.groups):
+            return DstPolicy()
         return DstPolicy(Gap.NEXT, Fold.FIRST)
 
     def by_granularity(self) -> tuple["SchyntaxRule", ...]:

@@ -1,5 +1,6 @@
 """No sentence means two things: over all languages together, and for every part of an RRULE."""
 
+from datetime import UTC, datetime
 from random import Random
 
 import pytest
@@ -7,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.recurrence.test_sentences import CRON, SCHYNTAX, cron_text, first_slots, schyntax_text
 
+from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.parse import parse_rule
-from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.recurrence.rule import DstPolicy, Gap, Recurrence, RuleSpec, ScheduleRules
 
 PARTS = {
     "INTERVAL": ["2", "3", "7"],
@@ -108,3 +110,65 @@ def test_a_planted_dropped_part_is_caught(one: str, other: str) -> None:
     rules = [parse_rule(RuleSpec(f"DTSTART:20260101T090000\nRRULE:{text}")) for text in (one, other)]
     assert first_slots(rules[0]) != first_slots(rules[1])
     assert rules[0].text() != rules[1].text()
+
+
+def schedule(*rules: str, but: tuple[str, ...] = (), berlin: tuple[str, ...] = (), **others: object) -> ScheduleRules:
+    """Rules in UTC, then some in Berlin, and exclusions in UTC."""
+    there = (RuleSpec(text, tz="Europe/Berlin") for text in berlin)
+    return ScheduleRules((*map(RuleSpec, rules), *there), tuple(map(RuleSpec, but)), **others)  # type: ignore[arg-type]  # as they come
+
+
+MORNING, HOURLY, NINE, HALF = "FREQ=DAILY;BYHOUR=9", "FREQ=HOURLY", "0 9 * * *", "30 8 * * *"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # What an EXRULE takes from its own set, an exclusion takes from all rules.
+        (schedule(NINE, f"RRULE:{HOURLY}\nEXRULE:{MORNING}"), schedule(NINE, HOURLY, but=(MORNING,))),
+        (
+            schedule(HALF, f"RRULE:{MORNING}\nRRULE:{HOURLY}\nEXRULE:{MORNING}"),
+            schedule(HALF, MORNING, f"RRULE:{HOURLY}\nEXRULE:{MORNING}"),
+        ),
+        # A zone is that of a set or of groups as a whole, or of the last rule alone.
+        (
+            schedule(berlin=(f"RRULE:{MORNING}\nRRULE:FREQ=DAILY;BYHOUR=10",)),
+            schedule(MORNING, berlin=("FREQ=DAILY;BYHOUR=10",)),
+        ),
+        (schedule(berlin=("{h(9)} {h(10)}",)), schedule(NINE, berlin=("0 10 * * *",))),
+        # What dates alone and an EXRULE mean depends on where the EXRULE counts from.
+        *[
+            (
+                schedule(f"DTSTART:{start}\nRDATE:20260105T090000,20260106T090000\nEXRULE:FREQ=DAILY;INTERVAL=2"),
+                schedule("DTSTART:20260101T090000\nRDATE:20260105T090000,20260106T090000\nEXRULE:FREQ=DAILY;INTERVAL=2"),
+            )
+            for start in ("20260102T090000", "20251231T090000")
+        ],
+        # A bound between two slots of an interval.
+        (
+            schedule("every 90m", start=datetime(2025, 1, 1, tzinfo=UTC)),
+            schedule("every 90m", start=datetime(2025, 1, 1, 0, 0, 0, 5, tzinfo=UTC)),
+        ),
+        (
+            schedule("every 90m", end=datetime(2025, 1, 1, tzinfo=UTC)),
+            schedule("every 90m", end=datetime(2025, 1, 1, 0, 0, 0, 5, tzinfo=UTC)),
+        ),
+        # A policy that is the default of one group and not of the other.
+        (
+            schedule(berlin=("{m(30)} {h(5)}",)),
+            schedule(berlin=("{m(30)} {h(5)}",), dst=DstPolicy(gap=Gap.NEXT)),
+        ),
+    ],
+)  # fmt: skip
+def test_schedules_of_the_same_words_are_told_apart(one: ScheduleRules, other: ScheduleRules) -> None:
+    first, second = compile_schedule(one), compile_schedule(other)
+    assert not same_slots(first, second)
+    assert first.text() != second.text()
+
+
+def same_slots(one: Recurrence, other: Recurrence) -> bool:
+    """By their first slots, and by those around the bounds and changes of clocks of the schedules here."""
+    spring = datetime(2027, 3, 28, tzinfo=UTC), datetime(2027, 3, 29, tzinfo=UTC)
+    bound = datetime(2024, 12, 31, tzinfo=UTC), datetime(2025, 1, 2, tzinfo=UTC)
+    nearby = all([*one.between(*span)] == [*other.between(*span)] for span in (spring, bound))
+    return nearby and first_slots(one) == first_slots(other)

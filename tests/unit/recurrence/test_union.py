@@ -158,8 +158,8 @@ def test_words_ends_and_shifts() -> None:
     )
     union = compile_schedule(rules)
     assert union.text().count("(Europe/Berlin)") == 3
-    assert "; and every day at 02:30" in union.text()
-    assert "; but not every week on Sunday at 12" in union.text()
+    assert "; and also every day at 02:30" in union.text()
+    assert "; but never every week on Sunday at 12" in union.text()
     assert not union.ends()
     assert union.shifted(datetime(2026, 3, 29, 1, 30, tzinfo=UTC))
     assert not union.shifted(datetime(2026, 3, 28, 1, 30, tzinfo=UTC))
