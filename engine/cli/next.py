@@ -1,6 +1,5 @@
 """``lodger next``: when a rule fires, in words and instants. Pure: no database, no server."""
 
-import re
 import sys
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -50,12 +49,10 @@ def next_slots(
     elif error:
         sys.stderr.write(_refused(rule, error) + "\n")
     else:
-        named = re.search(r"TZID=([^:;\s]+)", rule)
-        there = named[1] if named else tz or "UTC"
-        _show(body, there, previous=previous)
+        _show(body, previous=previous)
         if not previous and not body["never"]:
             earlier = answer(request | {"n": 3, "previous": True}, now=_now())
-            _tell_more(body, earlier.get("previous") or [], earlier.get("shifted") or [], there)
+            _tell_more(body, earlier.get("previous") or [], earlier.get("shifted") or [])
     if error:
         raise typer.Exit(1)
 
@@ -84,9 +81,7 @@ def _refused(rule: str, error: dict[str, Any]) -> str:
     return "\n".join(part for part in (head, place, rest) if part)
 
 
-def _show(body: dict[str, Any], tz: str, *, previous: bool) -> None:
-    from zoneinfo import ZoneInfo
-
+def _show(body: dict[str, Any], *, previous: bool) -> None:
     say(f"{body['text']}  ({body['kind']})")
     if body.get("never"):
         say(f"It never fires: {body.get('reason')}")
@@ -95,25 +90,35 @@ def _show(body: dict[str, Any], tz: str, *, previous: bool) -> None:
     if not slots:
         say("No slot before that instant." if previous else "No slot after that instant.")
         return
-    zone, now, shifted = ZoneInfo(tz), _now(), set(body["shifted"])
+    tz, now, shifted = body["tz"], _now(), set(body["shifted"])
     rows = []
     for text, slot in zip(body["next"], slots, strict=True):
-        there = () if zone.key == "UTC" else (f"{slot.astimezone(zone):%a %Y-%m-%d %H:%M:%S %Z}",)
+        there = () if tz == "UTC" else (_there(slot, tz),)
         mark = "DST" if text in shifted else ""
-        rows.append((*there, f"{slot.astimezone(UTC):%a %Y-%m-%d %H:%M:%SZ}", _away(slot, now), mark))
-    table((*(() if zone.key == "UTC" else (zone.key,)), "UTC", "from now", ""), rows)
+        rows.append((*there, _there(slot, "UTC"), _away(slot, now), mark))
+    table((*(() if tz == "UTC" else (tz,)), "UTC", "from now", ""), rows)
 
 
-def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str], tz: str) -> None:
+def _there(slot: datetime, tz: str) -> str:
+    """A slot on the wall clock of a zone, by the pinned database; fractions only where there are some."""
+    from lodger.engine.recurrence.zones import python_zone
+
+    try:
+        local = slot.astimezone(UTC if tz == "UTC" else python_zone(tz))
+    except OverflowError:  # an instant of UTC whose local date lies outside years 1 to 9999
+        return "beyond the calendar"
+    return f"{local:%a} {local.replace(tzinfo=None).isoformat(' ')}" + ("Z" if tz == "UTC" else f" {local:%Z}")
+
+
+def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str]) -> None:
     """The slots before, latest first, how often it fires, and whether and when it ends."""
-    from zoneinfo import ZoneInfo
-
+    tz = body["tz"]
     for nth, text in enumerate(earlier):
         slot = datetime.fromisoformat(text)
-        there = "" if tz == "UTC" else f"{slot.astimezone(ZoneInfo(tz)):%a %Y-%m-%d %H:%M:%S %Z}, "
+        there = "" if tz == "UTC" else f"{_there(slot, tz)}, "
         mark = ", moved by DST" if text in shifted else ""
         before = "and that" if nth else "Before that"
-        say(f"{before}: {there}{slot.astimezone(UTC):%a %Y-%m-%d %H:%M:%SZ}, {_away(slot, _now())}{mark}")
+        say(f"{before}: {there}{_there(slot, 'UTC')}, {_away(slot, _now())}{mark}")
     gap, year = body["smallest_gap_s"], body["next_year"]
     often = (
         f"At most {body['most_per_day']} a day"

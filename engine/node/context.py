@@ -3,12 +3,12 @@
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lodger.engine.clock import EPOCH, from_us
 from lodger.engine.data import wire
 from lodger.engine.data.datasets import Datasets
 from lodger.engine.node.executor import Claim
+from lodger.engine.recurrence.zones import python_zone, zone, zone_names
 
 _MONTH_US = 30 * 86_400_000_000
 _BACK, _AHEAD = timedelta(days=3 * 365), timedelta(days=5 * 365)
@@ -69,38 +69,20 @@ def offsets(tz: str, month: int) -> tuple[tuple[int, int], ...]:
         tz: IANA zone.
         month: now in spans of 30 days since 1970: the answer is worked out once for each.
     """
-    zone = _zone(tz)
+    there = zone(_known(tz))
     now = from_us(month * _MONTH_US)
-    start, end = now - _BACK, now + _AHEAD
-    found: list[tuple[int, int]] = []
-    last: timedelta | None = None
-    moment = start
-    while moment <= end:
-        offset = moment.astimezone(zone).utcoffset() or timedelta()
-        if offset != last:
-            exact = moment if last is None else _change(moment - timedelta(days=1), moment, zone, last)
-            found.append(((exact - EPOCH) // timedelta(microseconds=1), int(offset.total_seconds())))
-            last = offset
-        moment += timedelta(days=1)
+    start, end = ((moment - EPOCH) // timedelta(seconds=1) for moment in (now - _BACK, now + _AHEAD))
+    here = there.segment(start)
+    found = [(start * 1_000_000, here.offset)]
+    while here.end <= end:
+        here = there.segment(here.end)
+        found.append((here.start * 1_000_000, here.offset))
     return tuple(found)
 
 
-def _change(low: Any, high: Any, zone: ZoneInfo, before: timedelta) -> Any:  # noqa: ANN401 - datetimes
-    """Find the first second at which the offset is no longer ``before``."""
-    while high - low > timedelta(seconds=1):
-        middle = (low + (high - low) / 2).replace(microsecond=0)
-        if middle.astimezone(zone).utcoffset() == before:
-            low = middle
-        else:
-            high = middle
-    return high.replace(microsecond=0)
-
-
-def _zone(tz: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(tz)
-    except (ZoneInfoNotFoundError, ValueError):
-        return ZoneInfo("UTC")
+def _known(tz: str) -> str:
+    """The zone's name when the pinned database, by which slots are told too, knows it, else UTC."""
+    return tz if tz in zone_names() else "UTC"
 
 
 def _last_run(claim: Claim) -> dict[str, Any] | None:
@@ -115,4 +97,4 @@ def _tag(us: int | None) -> dict[str, str] | None:
 
 
 def _local(us: int, tz: str) -> str:
-    return from_us(us).astimezone(_zone(tz)).replace(tzinfo=None).isoformat(timespec="seconds")
+    return from_us(us).astimezone(python_zone(_known(tz))).replace(tzinfo=None).isoformat(timespec="seconds")

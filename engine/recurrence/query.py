@@ -16,6 +16,7 @@ from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec
+from lodger.engine.recurrence.zoned import Zoned
 from lodger.engine.recurrence.zones import zone
 
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
@@ -130,9 +131,11 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     ends = rule.ends() and clocked
     last = rule.previous_before(_END, inclusive=True) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots]
+    whole = getattr(rule, "whole", rule)  # the parts of one rule are in the zone of the whole
     answer: dict[str, Any] = {
         "kind": str(kind),
         "text": sentence(rule.text()),
+        "tz": whole.zone.key if isinstance(whole, Zoned) else tz or "UTC",
         "next": shown,
         "never": reason is not None,
         "reason": reason,
@@ -166,9 +169,10 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
         now: used when ``after`` is missing, and as the moment that ``in 90s`` counts from.
 
     Returns:
-        ``{"kind", "text", "next", "never", "reason", "shifted", "ends", "last"}`` or ``{"error"}``, with the
+        ``{"kind", "text", "tz", "next", "never", "reason", "shifted", "ends", "last"}`` or ``{"error"}``, with the
         ``id`` when there is one. ``next`` holds the slots nearest first; with ``previous`` these are the ones
-        before ``after``, and are also there under ``previous``. ``last`` is the final slot of a rule that ends.
+        before ``after``, and are also there under ``previous``. ``last`` is the final slot of a rule that ends,
+        or of the calendar where year 9999 comes before the COUNT is full; ``tz`` is the zone of the wall clock.
         With ``counts`` also ``most_per_day``, ``smallest_gap_s`` (both proved; ``exact`` when they
         are the truth and no bound) and ``next_year``.
         Parts of the question that changed nothing are named under ``ignored``.

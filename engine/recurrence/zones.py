@@ -16,6 +16,7 @@ from lodger.engine.recurrence.year_kinds import YEAR_OF, KindMasks
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
 if TYPE_CHECKING:
     from typing import Any
+    from zoneinfo import ZoneInfo
 
     from lodger.engine.recurrence.posix_tz import PosixRule
 
@@ -257,6 +258,19 @@ def tzdata_version() -> str:
     import tzdata
 
     return str(tzdata.IANA_VERSION)
+
+
+@cache
+def python_zone(key: str) -> "ZoneInfo":
+    """Give Python's object for a zone, of the pinned database too: ``ZoneInfo(key)`` reads the machine's first.
+
+    Raises:
+        RuleInvalid: ``zone_unknown``.
+    """
+    from io import BytesIO
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo.from_file(BytesIO(_stored("zoneinfo", *zone(key).key.split("/"))), key=key)
 
 
 @cache

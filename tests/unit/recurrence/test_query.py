@@ -17,6 +17,7 @@ def test_the_whole_answer() -> None:
         "id": 7,
         "kind": "cron",
         "text": "At 09:00, on Monday through Friday (Europe/Berlin)",
+        "tz": "Europe/Berlin",
         "next": ["2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z"],
         "never": False,
         "reason": None,
@@ -63,6 +64,22 @@ def test_a_rule_that_is_over_is_not_one_that_never_fires() -> None:
     assert (told["next"], told["never"], told["reason"], told["ends"]) == ([], False, None, True)
     assert told["last"] == "2020-01-01T00:00:00Z"
     assert answer({"rule": "dates(2030/5/1..2030/5/9)", "after": NOON, "n": 1})["last"] == "2030-05-09T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("rule", "tz", "named"),
+    [
+        ("CRON_TZ=Asia/Tokyo 0 9 * * *", None, "Asia/Tokyo"),
+        ("CRON_TZ=Asia/Tokyo 0 9 * * *", "Europe/Berlin", "Asia/Tokyo"),
+        ('DTSTART;TZID="Europe/Berlin":20270101T090000\nRRULE:FREQ=DAILY', None, "Europe/Berlin"),
+        ("DTSTART:20270101T090000Z\nRRULE:FREQ=DAILY\nEXDATE;TZID=Asia/Tokyo:20270101T090000", None, "UTC"),
+        ("{h(9)} {m(30)}", "Europe/Berlin", "Europe/Berlin"),
+        ("every 90s", "Europe/Berlin", "Europe/Berlin"),
+        ("at 2027-01-01T00:00Z", None, "UTC"),
+    ],
+)
+def test_the_zone_of_the_wall_clock_is_told(rule: str, tz: str | None, named: str) -> None:
+    assert answer({"rule": rule, "tz": tz, "after": NOON})["tz"] == named
 
 
 def test_shifted_slots_are_marked() -> None:

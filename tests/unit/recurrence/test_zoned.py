@@ -4,32 +4,27 @@ from bisect import bisect_left, bisect_right
 from datetime import UTC, datetime, timedelta
 from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from time import thread_time
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, reset_tzpath
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lodger.engine.node.context import offsets
 from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL, instant_of
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.posix_tz import parse_posix
 from lodger.engine.recurrence.rrule import parse
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
 from lodger.engine.recurrence.zoned import Zoned
-from lodger.engine.recurrence.zones import FAR, Zone, zone, zone_names
+from lodger.engine.recurrence.zones import FAR, Zone, python_zone, zone, zone_names
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NAMES = sorted(zone_names())
 POLICIES = [DstPolicy(gap, fold) for gap in Gap for fold in Fold]
-
-
-def python_zone(name: str) -> ZoneInfo:
-    """Python's reading of the same pinned file."""
-    path = resources.files("tzdata").joinpath("zoneinfo", *name.split("/"))
-    with path.open("rb") as file:
-        return ZoneInfo.from_file(file, key=name)
 
 
 def transitions(of: Zone) -> list[tuple[int, int]]:
@@ -197,6 +192,26 @@ def test_slots_before_1970_and_fractions() -> None:
     assert rule.previous_before(slot + timedelta(microseconds=1)) == slot
     with pytest.raises(TypeError):
         rule.next_after(datetime(2026, 1, 1))
+
+
+def test_the_machines_own_database_is_not_asked(tmp_path: Path) -> None:
+    """A machine whose zones are older, or wrong, tells the same times: here its Berlin is Tokyo."""
+    folder = tmp_path / "Europe"
+    folder.mkdir()
+    tokyo = resources.files("tzdata").joinpath("zoneinfo", "Asia", "Tokyo").read_bytes()
+    (folder / "Berlin").write_bytes(tokyo)
+    summer = datetime(2026, 7, 1, tzinfo=UTC)
+    python_zone.cache_clear()
+    offsets.cache_clear()
+    reset_tzpath(to=[str(tmp_path)])
+    ZoneInfo.clear_cache(only_keys=["Europe/Berlin"])
+    try:
+        assert summer.astimezone(ZoneInfo("Europe/Berlin")).utcoffset() == timedelta(hours=9)
+        assert summer.astimezone(python_zone("Europe/Berlin")).utcoffset() == timedelta(hours=2)
+        assert {seconds for _, seconds in offsets("Europe/Berlin", 690)} == {3600, 7200}
+    finally:
+        reset_tzpath()
+        ZoneInfo.clear_cache(only_keys=["Europe/Berlin"])
 
 
 @pytest.mark.parametrize(
