@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from lodger.engine import holding, sync
 from lodger.engine.clock import Clock
 from lodger.engine.events import Event
-from lodger.engine.ledger.migrations.upgrade import Progress, silent
+from lodger.engine.ledger.migrations.revision import Progress, silent
 from lodger.engine.ledger.rulebook import Compile
 from lodger.engine.settings import Settings
 from lodger.engine.shells import (

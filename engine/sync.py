@@ -21,7 +21,7 @@ from lodger.engine.identity import Identities
 from lodger.engine.ledger import adoption
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.migrations.upgrade import Progress, silent
+from lodger.engine.ledger.migrations.revision import Progress, silent
 from lodger.engine.ledger.records import Action, Json
 from lodger.engine.ledger.rulebook import Compile, Rulebook
 from lodger.engine.ledger.sources import Sources

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Table, select
 from lodger.engine.errors import Conflict
 from lodger.engine.identity import PLATFORM
 from lodger.engine.ledger import tenants, turns
-from lodger.engine.ledger.migrations.upgrade import current
+from lodger.engine.ledger.migrations.revision import current
 from lodger.engine.ledger.schema import data, feeds, platform, scheduling
 
 MARK = "lodger-tenant-archive"

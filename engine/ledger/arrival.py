@@ -24,7 +24,7 @@ from lodger.engine.ledger.archive import FORMAT, MARK, TABLES
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.many import insert_many
-from lodger.engine.ledger.migrations.upgrade import current
+from lodger.engine.ledger.migrations.revision import current
 from lodger.engine.ledger.records import Tenant
 from lodger.engine.ledger.schema import scheduling as s
 from lodger.engine.typed_params import read_fields

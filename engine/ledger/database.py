@@ -20,7 +20,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.ledger import patience, postgres
 from lodger.engine.ledger.hints import Hints
-from lodger.engine.ledger.migrations.upgrade import Progress, silent, upgrade
+from lodger.engine.ledger.migrations.revision import Progress, current, head, silent
 from lodger.engine.ledger.witness import Witness
 
 BUSY_TIMEOUT_MS = 10_000
@@ -68,8 +68,11 @@ class Database:
             with self.write() as connection:
                 if not sqlite:
                     postgres.prepare_upgrade(connection)
-                with patience.waiting(patience.UPGRADE_S):
-                    upgrade(connection, progress)
+                if current(connection) != head():
+                    from lodger.engine.ledger.migrations.upgrade import upgrade
+
+                    with patience.waiting(patience.UPGRADE_S):
+                        upgrade(connection, progress)
         except BaseException:
             self.close()
             raise

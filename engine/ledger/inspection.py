@@ -11,7 +11,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from lodger.engine.errors import InputError
 from lodger.engine.ledger import postgres
 from lodger.engine.ledger.database import shown, told_of
-from lodger.engine.ledger.migrations.upgrade import current, tree
+from lodger.engine.ledger.migrations.revision import current, head, known
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,7 @@ def inspected(place: str) -> Inspection:
         InputError: database_url.
         Unavailable: not_a_database, database_unreadable and the other faults of a host.
     """
-    scripts = tree()
-    wanted = scripts.get_current_head()
+    wanted = head()
     url: URL | str = place
     if "://" not in place:
         if not Path(place).exists():
@@ -65,10 +64,9 @@ def inspected(place: str) -> Inspection:
         raise taught from None
     finally:
         engine.dispose()
-    known = {script.revision for script in scripts.walk_revisions()}
     if revision is None:
         verdict = "empty"
-    elif revision not in known:
+    elif revision not in known():
         verdict = "newer"
     else:
         verdict = "current" if revision == wanted else "behind"

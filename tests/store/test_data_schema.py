@@ -7,7 +7,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect
 
 from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.migrations.upgrade import VERSION_TABLE, downgrade, upgrade
+from lodger.engine.ledger.migrations.revision import VERSION_TABLE
+from lodger.engine.ledger.migrations.upgrade import downgrade, upgrade
 from lodger.engine.ledger.schema import metadata
 
 OURS = {"lodger_kv", "lodger_documents", "lodger_outbox"}

@@ -1,5 +1,9 @@
 """One tree: up, down, up; what it builds is what the tables say."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
@@ -8,7 +12,8 @@ from sqlalchemy.schema import CreateSchema
 
 from lodger.engine.errors import Unavailable
 from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.migrations.upgrade import VERSION_TABLE, current, downgrade, tree, upgrade
+from lodger.engine.ledger.migrations.revision import VERSION_TABLE, current, head, known
+from lodger.engine.ledger.migrations.upgrade import downgrade, tree, upgrade
 from lodger.engine.ledger.schema import metadata
 
 
@@ -18,6 +23,17 @@ def test_autogenerate_finds_nothing(url: str) -> None:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
         assert compare_metadata(context, metadata) == []
     database.close()
+
+
+def test_the_files_names_are_what_alembic_reads_in_them() -> None:
+    assert head() == tree().get_current_head()
+    assert known() == {script.revision for script in tree().walk_revisions()}
+
+
+def test_a_ledger_that_is_set_up_opens_without_alembic(url: str) -> None:
+    Database(url).close()
+    code = "import sys; from lodger.engine.sync import Engine; Engine.open(sys.argv[1]).close(); assert 'alembic' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code, url], check=True, timeout=120, env=os.environ | {"PYTHONPATH": ".dev"})
 
 
 def test_up_down_up(empty_url: str) -> None:

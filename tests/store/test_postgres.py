@@ -14,7 +14,7 @@ from lodger.engine.ledger import leases, stepped
 from lodger.engine.ledger import postgres as module
 from lodger.engine.ledger.database import Database
 from lodger.engine.ledger.inspection import inspected
-from lodger.engine.ledger.migrations.upgrade import current, tree
+from lodger.engine.ledger.migrations.revision import current, head, known
 from lodger.engine.sync import Engine
 
 __all__ = ["url"]
@@ -60,7 +60,7 @@ def test_many_that_open_an_empty_database_at_once_upgrade_it_once(server: Server
     for thread in threads:
         thread.join()
     assert not failed
-    assert len(told) == len(list(tree().walk_revisions()))
+    assert len(told) == len(known())
     server.drop(name)
 
 
@@ -80,7 +80,7 @@ def test_nothing_of_a_session_outlives_its_transaction(url: str) -> None:
     database = Database(url)
     for _ in range(10):
         with database.write() as connection:
-            assert current(connection) == tree().get_current_head()
+            assert current(connection) == head()
             assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "10s"
     raw = database.engine.raw_connection()
     cursor = raw.cursor()

@@ -6,21 +6,11 @@ from pathlib import Path
 
 from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
-from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from lodger.engine.errors import Unavailable
-
-#: A platform may run Alembic on the same database under the usual name.
-VERSION_TABLE = "lodger_version"
-
-#: Called with (revision, its sentence, number, of how many) before each migration.
-Progress = Callable[[str, str, int, int], None]
-
-
-def silent(_revision: str, _sentence: str, _number: int, _total: int) -> None:
-    """Tell nobody."""
+from lodger.engine.ledger.migrations.revision import VERSION_TABLE, Progress, current, known, silent
 
 
 @cache
@@ -32,12 +22,6 @@ def tree() -> ScriptDirectory:
     scripts = ScriptDirectory.from_config(config)
     scripts.get_current_head()  # reads the files, which threads that open ledgers side by side need not do each
     return scripts
-
-
-def current(connection: Connection) -> str | None:
-    """Give the revision of this database, None for an empty one."""
-    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-    return context.get_current_revision()
 
 
 def upgrade(connection: Connection, progress: Progress = silent, *, to: str = "head") -> None:
@@ -68,7 +52,7 @@ def downgrade(connection: Connection, to: str = "base") -> None:
 
 
 def _known(scripts: ScriptDirectory, at: str | None) -> None:
-    if at is None or at in {script.revision for script in scripts.walk_revisions()}:
+    if at is None or at in known():
         return
     raise Unavailable(
         "database_newer",
