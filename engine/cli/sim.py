@@ -1,6 +1,10 @@
 """``lodger sim``: the engine played against itself on a virtual clock, with faults between any two statements."""
 
-from collections.abc import Iterator
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -8,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, write_json
+from lodger.engine.cli.answer import AsJson, say, table, write_json
 from lodger.engine.cli.failure import Usage
 
 if TYPE_CHECKING:
@@ -26,7 +30,7 @@ class Size(StrEnum):
 
 def sim(
     seed: Annotated[int, typer.Option(help="The world to play; with --slots or --minutes the first of many.")] = 1,
-    seeds: Annotated[str | None, typer.Option(metavar="A..B", help="Play every world from A to B.")] = None,
+    seeds: Annotated[str | None, typer.Option(metavar="A-B", help="Play every world from A to B.")] = None,
     slots: Annotated[
         int | None, typer.Option(min=1, help="Go on with more worlds until so many slots had rows of their own.")
     ] = None,
@@ -37,7 +41,10 @@ def sim(
             help="small: much trouble for few schedules; dense: hundreds of schedules; storm: a slot of each every second."
         ),
     ] = Size.SMALL,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="Processes.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, max=256, help="Processes; as many as there are cores when left out."),
+    ] = None,
     plan: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Play the world of this file, see --keep.")
     ] = None,
@@ -51,7 +58,8 @@ def sim(
 
     Each world is drawn from its seed alone. After every transaction the laws are checked: each slot accounted once, effects at
     most once, the next slot of each schedule armed, leases exclusive, nobody starving. The first world that breaks a law ends
-    the run: its seed and the shortest list of happenings that breaks the law are told, and the exit code is 1.
+    the run: its seed and the shortest list of happenings that breaks the law are told, and the exit code is 1. What is told of
+    the worlds is the same with any number of processes.
     """
     import logging
 
@@ -80,16 +88,19 @@ def sim(
         full = slots is not None and proof.figures["slots"] >= slots
         return full or (minutes is not None and proof.seconds >= minutes * 60)
 
-    proof = prove(
-        _seeds(seed, seeds, endless=slots is not None or minutes is not None),
-        SHAPES[shape.value],
-        told,
-        enough=enough,
-        jobs=jobs,
-    )
+    wanted = _seeds(seed, seeds, endless=slots is not None or minutes is not None)
+    many = len(wanted) if isinstance(wanted, range) else None
+    with _progress(many) as advance:
+
+        def heard(played: "Played") -> None:
+            told(played)
+            advance()
+
+        jobs = jobs or len(os.sched_getaffinity(0))
+        proof = prove(wanted, SHAPES[shape.value], heard, enough=enough, jobs=min(jobs, many or jobs))
     body = proof.as_dict()
     if not as_json:
-        say(_sum(proof))
+        _sum(proof)
     if proof.failures:
         first = proof.failures[0]
         whole = drawn(first.seed, SHAPES[shape.value])
@@ -127,29 +138,49 @@ def _line(played: "Played") -> str:
     figures = played.figures
     said = (
         f"world {played.seed}: {figures.get('slots', 0)} slots, {figures.get('attempts', 0)} attempts, "
-        f"{figures.get('transactions', 0)} transactions, {played.seconds:.1f} s"
+        f"{figures.get('transactions', 0)} transactions"
     )
     return said if played.law is None else f"{said}  BROKEN: {played.law}: {played.detail}"
 
 
-def _sum(proof: "Proof") -> str:
+def _sum(proof: "Proof") -> None:
     figures = proof.figures
     faults = sum(number for name, number in figures.items() if name.startswith("fault "))
-    return (
-        f"{proof.worlds} worlds, {figures['slots']} slots as rows of their own ({figures['slots_run']} of them to run) and "
-        f"{figures['slots_in_gaps']} inside {figures['gaps']} gap rows, {figures['attempts']} attempts, {faults} crashes and "
-        f"refusals; {proof.per_minute:.0f} slots a minute as rows, {proof.per_minute_in_all:.0f} in all; "
-        + ("every law held" if not proof.failures else "A LAW IS BROKEN")
+    ended = "every law held" if not proof.failures else f"A LAW IS BROKEN, world {proof.failures[0].seed}"
+    rows = (
+        ("worlds", proof.worlds, ended),
+        ("slots", figures["slots"], f"with rows of their own, {figures['slots_run']} of them to run"),
+        ("slots in gaps", figures["slots_in_gaps"], f"inside {figures['gaps']} gap rows"),
+        ("attempts", figures["attempts"], f"and {figures['effects']} sets of effects"),
+        ("troubles", faults, "crashes and refusals between two statements or at a commit"),
+        ("slots a minute", f"{proof.per_minute:.0f}", f"{proof.per_minute_in_all:.0f} with those inside gap rows"),
+        ("of CPU time", f"{proof.per_cpu_minute:.0f}", "slots a minute of one core, whole worlds"),
     )
+    table(("", "", ""), rows)
 
 
-def _seeds(seed: int, seeds: str | None, *, endless: bool) -> Iterator[int]:
+@contextmanager
+def _progress(total: int | None) -> Iterator[Callable[[], None]]:
+    """Show a bar where somebody looks."""
+    if total == 1 or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("worlds"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task("worlds", total=total)
+        yield lambda: bar.advance(task)
+
+
+def _seeds(seed: int, seeds: str | None, *, endless: bool) -> Iterable[int]:
     if seeds is not None:
-        first, _, last = seeds.partition("..")
-        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
-            raise Usage("seeds_invalid", f"{seeds!r} is no range of seeds", fix="--seeds 1..100")
-        return iter(range(int(first), int(last) + 1))
-    return count(seed) if endless else iter([seed])
+        found = re.fullmatch(r"([0-9]{1,18})(?:-|\.\.)([0-9]{1,18})", seeds)
+        if found is None or int(found[1]) > int(found[2]):
+            raise Usage("seeds_invalid", f"{seeds!r} is no range of seeds", fix="--seeds 1-100")
+        return range(int(found[1]), int(found[2]) + 1)
+    return count(seed) if endless else range(seed, seed + 1)
 
 
 def _read(path: Path) -> "Plan":

@@ -50,6 +50,7 @@ from lodger.engine.effects.refusals import (
     of_the_tables,
     takes_no_writes,
 )
+from lodger.engine.effects.savepoint import savepoint
 from lodger.engine.ledger import outbox, webhooks
 
 
@@ -77,7 +78,7 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
     try:
         with (
             guard.noticing(docket.datasets, docket.home),
-            connection.begin_nested(),
+            savepoint(connection),
             _impatient(connection, docket),
         ):
             return _Commit(connection, docket, now_us).run(verify=verify)

@@ -12,6 +12,7 @@ from lodger.engine.effects.errors import NotApplied, NotYet
 from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.overthrow import Overthrown
 from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
+from lodger.engine.effects.savepoint import savepoint
 from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import fetches, seals, turns, wakes
 from lodger.engine.ledger.books import Books
@@ -152,7 +153,7 @@ def _written(
         return _ending(row, finished)
     try:
         ceilings.demand(claim, finished)
-        with connection.begin_nested():
+        with savepoint(connection):
             if isinstance(finished.journal, Journal) and finished.journal.home is not None:
                 made = seals.seal(books, connection, row, claim, finished, finished.journal.docket(), now_us)
                 ceilings.fit(claim, finished)

@@ -4,7 +4,7 @@ import asyncio
 import random
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from lodger.engine.effects.errors import ConflictFound, EffectRefused
 from lodger.engine.node.executor import Claim, Finished
@@ -84,12 +84,15 @@ class Workers:
         Raises:
             NotApplied: sometimes, after the row was written: the savepoint takes it back.
         """
-        connection.execute(_SEEN, {"id": claim.action_id, "step": claim.step, "n": claim.attempt, "node": self.node_id,
-                                   "epoch": claim.lease_epoch})  # fmt: skip
+        row = (claim.action_id, claim.step, claim.attempt, self.node_id, claim.lease_epoch)
+        connection.exec_driver_sql(_SEEN[connection.dialect.name], row)
         if finished.journal is REFUSED:
             raise EffectRefused("constraint", "a constraint says no", index=0)
         if finished.journal is STALE:
             raise ConflictFound("conflict", "a row has changed", index=0)
 
 
-_SEEN = text("INSERT INTO effects_seen VALUES (:id, :step, :n, :node, :epoch)")
+_SEEN = {
+    "sqlite": "INSERT INTO effects_seen VALUES (?, ?, ?, ?, ?)",
+    "postgresql": "INSERT INTO effects_seen VALUES (%s, %s, %s, %s, %s)",
+}

@@ -65,7 +65,7 @@ class Shape:
 SHAPES = {
     "small": Shape(),
     "dense": Shape(seconds=240, schedules=400, tenants=20, trouble=1.0, job_s=0.05),
-    "storm": Shape(seconds=60, schedules=400, tenants=10, trouble=0.3, job_s=0.1, slots=3000, swift=True),
+    "storm": Shape(seconds=120, schedules=400, tenants=10, trouble=0.3, job_s=0.1, slots=3000, swift=True),
 }
 
 

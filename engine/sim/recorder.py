@@ -43,7 +43,8 @@ class Recorder:
     def __init__(self, database: Database, heard: Heard) -> None:
         self._heard = heard
         self._rows: list[Row] = []
-        self._savepoints: list[int] = []
+        #: Name and number of rows before it, the outermost first.
+        self._savepoints: list[tuple[str, int]] = []
         if database.dialect == "sqlite":
             event.listen(database.engine, "connect", self._listen)
             database.engine.dispose()  # what lies in the pool has no function to tell us by
@@ -56,9 +57,7 @@ class Recorder:
         # A commit that fails is rolled back by the pool, which tells nobody: what is left is forgotten at the next beginning.
         event.listen(database.engine, "begin", self._forget)
         event.listen(database.engine, "rollback", self._forget)
-        event.listen(database.engine, "savepoint", self._savepoint)
-        event.listen(database.engine, "rollback_savepoint", self._back)
-        event.listen(database.engine, "release_savepoint", self._release)
+        event.listen(database.engine, "after_cursor_execute", self._executed)
 
     def _listen(self, raw: Any, _record: object) -> None:  # noqa: ANN401 - a driver's connection
         raw.create_function("lodger_saw", -1, self._saw)
@@ -77,14 +76,20 @@ class Recorder:
         self._rows = []
         self._savepoints = []
 
-    def _savepoint(self, _connection: Connection, _name: str) -> None:
-        self._savepoints.append(len(self._rows))
-
-    def _back(self, _connection: Connection, _name: str, _context: object) -> None:
-        del self._rows[self._savepoints.pop() :]
-
-    def _release(self, _connection: Connection, _name: str, _context: object) -> None:
-        self._savepoints.pop()
+    def _executed(self, _connection: Connection, _cursor: object, statement: str, *_how: object) -> None:
+        """Follow savepoints by the words that the database was told: they are what counts."""
+        if "SAVEPOINT " not in statement[:22]:
+            return
+        words = statement.split()
+        if words[0] == "SAVEPOINT":
+            self._savepoints.append((words[1], len(self._rows)))
+            return
+        while self._savepoints[-1][0] != words[-1]:
+            self._savepoints.pop()
+        if words[0] == "ROLLBACK":
+            del self._rows[self._savepoints[-1][1] :]
+        else:
+            self._savepoints.pop()
 
 
 #: Every applied journal leaves a row here. Without any unique key: what happens twice is seen.

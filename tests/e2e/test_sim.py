@@ -22,6 +22,9 @@ def test_what_cannot_be_played() -> None:
     for wrong in (
         ("--seeds", "5..1"),
         ("--seeds", "all"),
+        ("--seeds", "3-1"),
+        ("--seeds", "1-"),
+        ("--jobs", "0"),
         ("--plan", "nowhere.json"),
         ("--shape", "huge"),
         ("--minutes", "0"),

@@ -5,11 +5,12 @@
 
 import os
 from functools import cache
+from multiprocessing import resource_tracker
 
 import pytest
 
 from lodger.engine.sim.plan import Plan, Shape, drawn, read
-from lodger.engine.sim.proof import Played, play
+from lodger.engine.sim.proof import Played, play, prove
 from lodger.engine.sim.world import World
 
 SEEDS = range(1, int(os.environ.get("LODGER_SIM", "6")) + 1)
@@ -69,3 +70,19 @@ def test_a_dense_world_holds_too() -> None:
     world = play(drawn(1, Shape(seconds=6, schedules=120, tenants=10, job_s=0.05)))
     assert world.law is None, f"{world.law}: {world.detail}"
     assert world.figures["slots"] > 150
+
+
+def test_it_is_told_the_same_with_any_number_of_processes() -> None:
+    def told(jobs: int) -> list[tuple[int, dict[str, int]]]:
+        worlds: list[tuple[int, dict[str, int]]] = []
+        proof = prove(range(1, 4), Shape(seconds=2), lambda each: worlds.append((each.seed, each.figures)), jobs=jobs)
+        assert proof.cpu_s > 0
+        return worlds
+
+    alone = told(1)
+    assert [seed for seed, _figures in alone] == [1, 2, 3]
+    try:
+        assert told(2) == alone
+    finally:
+        # One for the whole test process, which would outlive the pool.
+        resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]  # there is no public way

@@ -1,0 +1,72 @@
+"""A part of a transaction that fails takes back itself and nothing else, also one part within another, on both databases."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+from tests.databases.fixtures import kind, url
+
+from lodger.engine.effects import overthrow
+from lodger.engine.effects.savepoint import savepoint
+from lodger.engine.ledger.database import Database
+
+__all__ = ["kind", "url"]
+
+
+@pytest.fixture
+def database(url: str) -> Iterator[Database]:
+    database = Database(url)
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE parts (name TEXT PRIMARY KEY)"))
+    yield database
+    database.close()
+
+
+def put(connection: Connection, name: str) -> None:
+    connection.execute(text("INSERT INTO parts VALUES (:name)"), {"name": name})
+
+
+def kept(database: Database) -> list[str]:
+    with database.read() as connection:
+        return sorted(connection.scalars(text("SELECT name FROM parts")))
+
+
+def outer_of_two(connection: Connection) -> None:
+    with savepoint(connection):
+        put(connection, "outer of two")
+        with savepoint(connection):
+            put(connection, "inner of two")
+        raise ZeroDivisionError
+
+
+def twice(connection: Connection) -> None:
+    with savepoint(connection):
+        put(connection, "inner")
+        put(connection, "before")
+
+
+def test_what_fails_is_taken_back_alone(database: Database) -> None:
+    with database.write() as connection:
+        put(connection, "before")
+        with savepoint(connection):
+            put(connection, "outer")
+            with pytest.raises(DBAPIError):
+                twice(connection)
+            put(connection, "outer, after")
+        with pytest.raises(ZeroDivisionError):
+            outer_of_two(connection)
+        put(connection, "after")
+    assert kept(database) == ["after", "before", "outer", "outer, after"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
+def test_what_ended_the_whole_transaction_is_found(database: Database) -> None:
+    trigger = "CREATE TRIGGER no BEFORE INSERT ON parts BEGIN SELECT RAISE(ROLLBACK, 'mine'); END"
+    with database.write() as connection:
+        connection.execute(text(trigger))
+    with database.engine.connect() as connection:
+        with pytest.raises(DBAPIError) as caught:
+            twice(connection)
+        assert overthrow.over(connection)
+        assert "mine" in str(overthrow.behind(caught.value))
