@@ -2,6 +2,9 @@
 
 python examples/with_django.py [PORT]                      the site
 lodger up --role node --db shops.db                        the node, started apart
+
+curl -X POST "localhost:8001/shops/oak/scripts/hello?rule=every+5s" -d "export default () => 'hello'"
+curl localhost:8001/shops/oak/runs
 """
 
 import sys
@@ -51,7 +54,8 @@ def store(request: HttpRequest, shop: str, name: str) -> JsonResponse:
             engine.schedules.create(shop, name, script=name, rules=rule)
     except InputError as refused:
         # What the engine refuses explains itself: your customers may read it.
-        return JsonResponse({"code": refused.code, "what": refused.what, "fix": refused.fix}, status=422)
+        told = {"code": refused.code, "what": refused.what, "why": refused.why, "fix": refused.fix}
+        return JsonResponse(told, status=422)
     return JsonResponse({"version": made.version, "runs": text})
 
 

@@ -1,6 +1,10 @@
 """Inside FastAPI: the engine opens with the application, a node works in the same process, routes ask the engine.
 
-python examples/with_fastapi.py [PORT]        then: curl -X POST localhost:8001/shops/oak/scripts/hello -d "export default () => 'hello'"
+python examples/with_fastapi.py [PORT]        then, with the id of the action that the second answers:
+
+curl -X POST localhost:8001/shops/oak/scripts/hello -d "export default () => 'hello'"
+curl -X POST localhost:8001/shops/oak/scripts/hello/run
+curl localhost:8001/shops/oak/runs/ACTION
 """
 
 import sys
@@ -36,7 +40,8 @@ Opened = Annotated[Engine, Depends(the_engine)]
 @app.exception_handler(InputError)
 async def refused(_request: Request, error: InputError) -> JSONResponse:
     """What the engine refuses explains itself: your customers may read it."""
-    return JSONResponse({"code": error.code, "what": error.what, "why": error.why, "fix": error.fix}, 422)
+    status = 404 if isinstance(error, NotFound) else 422
+    return JSONResponse({"code": error.code, "what": error.what, "why": error.why, "fix": error.fix}, status)
 
 
 @app.post("/shops/{shop}/scripts/{name}")

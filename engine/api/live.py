@@ -1,7 +1,7 @@
 """Live streams (server-sent events): what becomes of a tenant's actions, and one action with its log, while it happens.
 
-One look at the ledger serves every stream of a tenant. A stream ends with its token or session, with its tenant, and with a reader that
-falls behind.
+One look at the ledger serves every stream of a tenant, and one question every stream of a single action. A stream ends with its token
+or session, with its tenant, and with a reader that falls behind.
 """
 
 import asyncio
@@ -19,11 +19,12 @@ from starlette.types import Receive, Scope, Send
 
 from lodger.engine.api.calls import Calls, asker, permission
 from lodger.engine.api.gate import session_of
+from lodger.engine.api.lookout import Lookout
 from lodger.engine.api.problems import Refused
 from lodger.engine.api.schema import errors_of
 from lodger.engine.errors import Unavailable
 from lodger.engine.ledger import actions, sessions, tenants, tokens
-from lodger.engine.ledger.following import Following
+from lodger.engine.ledger.following import Following, Pulse, pulses
 from lodger.engine.ledger.records import Action
 from lodger.engine.ledger.running_lines import Hearing
 from lodger.engine.ledger.schema.scheduling import OPEN
@@ -35,7 +36,7 @@ from lodger.sandbox.job import LogLine
 
 #: Seconds between two looks at the ledger; what this process itself changes is looked at at once.
 LOOK_S = 0.5
-#: Seconds after which a silent stream says that it lives, and its token is looked at again.
+#: Seconds after which a stream says that it lives, and its token is looked at again.
 STILL_S = 15.0
 #: Seconds between two looks at least.
 GAP_S = 0.05
@@ -47,6 +48,17 @@ MEDIA = "text/event-stream"
 
 
 Stands = Callable[[Connection], bool]
+
+
+class _Still:
+    """The time until a stream says that it lives, and its token is looked at again."""
+
+    def __init__(self) -> None:
+        self._time = asyncio.get_running_loop().time
+        self._end_s = self._time() + STILL_S
+
+    def left_s(self) -> float:
+        return self._end_s - self._time()
 
 
 @dataclass(slots=True)
@@ -67,6 +79,7 @@ class Live:
         self._most = engine.books.settings.api_streams
         self._channels: dict[str, _Channel] = {}
         self._open: dict[str, int] = {}
+        self._lookout = Lookout(self._read, self._wait)
 
     def enter(self, token_id: str) -> None:
         """Count a stream in.
@@ -101,14 +114,18 @@ class Live:
             await begun
         try:
             yield ": now\n\n"
+            still = _Still()
             while True:
-                try:
-                    async with asyncio.timeout(STILL_S):
-                        action = await queue.get()
-                except TimeoutError:
+                # However much there is to tell: whose token is revoked hears no more of it.
+                if still.left_s() <= 0:
                     if not await self._read(stands):
                         return
+                    still = _Still()
                     yield ": still here\n\n"
+                try:
+                    async with asyncio.timeout(still.left_s()):
+                        action = await queue.get()
+                except TimeoutError:
                     continue
                 if action is None:
                     return
@@ -124,29 +141,35 @@ class Live:
 
         What was not read yet stands in the ledger: nothing is kept for a reader who takes his time, and nothing is lost to him.
         """
-        told, mark, quiet, hearing = 0, None, 0.0, Hearing(tenant_id, action_id)
+        told, mark, hearing = 0, None, Hearing(tenant_id, action_id)
 
-        def look(connection: Connection) -> tuple[Action, list[LogLine]]:
-            return actions.get(connection, action_id, tenant_id), hearing.look(connection)
+        def look(connection: Connection) -> tuple[Pulse | None, Action, list[LogLine]]:
+            # First what tells that there is more: what comes in between is looked at twice, and told once.
+            pulse = pulses(connection, [(tenant_id, action_id)]).get((tenant_id, action_id))
+            return pulse, actions.get(connection, action_id, tenant_id), hearing.look(connection)
 
-        while True:
-            found, lines = await self._read(look)
-            for line in lines:
-                told += 1
-                yield _event("log", f"{action_id}.{told}", shaped(line))
-            now = (found.state, found.attempt, found.step)
-            if now != mark:
-                mark, quiet = now, 0.0
-                yield _event("action", action_id, shaped(found))
-            if found.state not in OPEN:
-                return
-            await self._wait()
-            quiet += LOOK_S
-            if quiet >= STILL_S:
-                quiet = 0.0
-                if not await self._read(stands):
+        with self._lookout.watching(tenant_id, action_id) as watcher:
+            still = _Still()
+            while not watcher.over:
+                if still.left_s() <= 0:
+                    if not await self._read(stands):
+                        return
+                    still = _Still()
+                    yield ": still here\n\n"
+                watcher.moved.clear()
+                watcher.seen, found, lines = await self._read(look)
+                for line in lines:
+                    told += 1
+                    yield _event("log", f"{action_id}.{told}", shaped(line))
+                now = (found.state, found.attempt, found.step)
+                if now != mark:
+                    mark = now
+                    yield _event("action", action_id, shaped(found))
+                if found.state not in OPEN:
                     return
-                yield ": still here\n\n"
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(still.left_s()):
+                        await watcher.moved.wait()
 
     async def _look(self, tenant_id: str, channel: _Channel, begun: "asyncio.Future[None]") -> None:
         following = Following(tenant_id)

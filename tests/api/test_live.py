@@ -3,22 +3,24 @@
 import asyncio
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx2
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, update
 from tests.api.house import House, house
 from tests.store.bench import node_id
 
-from lodger.engine.api import live
+from lodger.engine.api import live, lookout
 from lodger.engine.client import AsyncClient, Client
 from lodger.engine.errors import NotFound
-from lodger.engine.ledger import actions, claims, clocks, commits, following, leases
+from lodger.engine.ledger import actions, claims, clocks, commits, following, leases, running_lines
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.records import Action
+from lodger.engine.ledger.schema.scheduling import actions as table
 from lodger.engine.node.executor import Finished
 from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -145,6 +147,71 @@ def test_a_revoked_token_ends_its_streams(lodge: House, monkeypatch: pytest.Monk
         assert next(told) == ("comment", ": still here")
         lodge.engine.tokens.revoke(made.token.id)
         assert [kind for kind, _body in told if kind != "comment"] == []
+
+
+@pytest.mark.parametrize("what", ["tenant", "action"])
+def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
+    lodge: House, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr(live, "STILL_S", 0.2)
+    made = lodge.engine.tokens.create("short", "viewer", "acme")
+    action = lodge.engine.actions.run_now("s", "acme")
+    over = threading.Event()
+
+    def chatter() -> None:
+        while not over.wait(0.01):
+            with lodge.engine.books.database.write() as connection:
+                connection.execute(update(table).where(table.c.id == action.id).values(attempt=table.c.attempt + 1))
+            lodge.engine.changed()
+
+    talking = threading.Thread(target=chatter)
+    talking.start()
+    try:
+        path = "/tenants/acme/live" if what == "tenant" else f"/tenants/acme/actions/{action.id}/live"
+        with listening(lodge, path, made.text) as told:
+            while next(told)[0] != "action":
+                pass
+            lodge.engine.tokens.revoke(made.token.id)
+            assert {kind for kind, _body in told} <= {"comment", "action"}
+    finally:
+        over.set()
+        talking.join()
+
+
+def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "LOOK_S", 0.05)
+    asked, moved, looks = [], threading.Condition(), Counter[str]()
+    pulses, look = following.pulses, running_lines.Hearing.look
+
+    def asking(connection: Connection, keys: Any) -> Any:
+        with moved:
+            asked.append(set(keys))
+            moved.notify_all()
+        return pulses(connection, keys)
+
+    def looking(hearing: running_lines.Hearing, connection: Connection) -> Any:
+        looks[hearing._action_id] += 1
+        return look(hearing, connection)
+
+    monkeypatch.setattr(lookout, "pulses", asking)
+    monkeypatch.setattr(running_lines.Hearing, "look", looking)
+    made = [lodge.engine.actions.run_now("s", "acme").id for _ in range(3)]
+    with ExitStack() as streams:
+        told = [streams.enter_context(listening(lodge, f"/tenants/acme/actions/{each}/live")) for each in made]
+        for each in told:
+            assert next(each)[0] == "action"
+        whole = {("acme", each) for each in made}
+        with moved:
+            assert moved.wait_for(lambda: asked.count(whole) >= 5, 60), asked
+        assert looks == dict.fromkeys(made, 1), "nothing moved: nobody looked"
+        lodge.engine.actions.cancel(made[1])
+        kind, body = next(told[1])
+        assert (kind, body["state"]) == ("action", "cancelled")
+        assert looks == dict.fromkeys(made, 1) | {made[1]: 2}
+    with listening(lodge, f"/tenants/acme/actions/{made[0]}/live") as again:
+        assert next(again)[0] == "action"
+        with moved:
+            assert moved.wait_for(lambda: asked[-1] == {("acme", made[0])}, 60), "who is gone is not asked for"
 
 
 def test_a_session_that_ends_ends_its_streams(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from tests.store.bench import Bench
 
-from lodger.engine.ledger import running_lines
+from lodger.engine.ledger import following, running_lines
 from lodger.engine.ledger.running_lines import KEPT_US, Batch, Hearing
 from lodger.engine.node.executor import Claim, Finished
 from lodger.sandbox.job import LogLine
@@ -128,3 +128,25 @@ def test_nobody_hears_anothers(hall: Hall) -> None:
     hall.bench.engine.tenants.create("other")
     hall.say(LINES[0])
     assert hall.heard(Hearing("other", hall.id)) == []
+
+
+def test_a_pulse_changes_with_all_that_there_is_to_tell(hall: Hall) -> None:
+    other = hall.bench.engine.run_in("acme", "job", 1000).id
+    keys = [("acme", hall.id), ("acme", other), ("bolt", hall.id), ("acme", "0" * 8 + hall.id[8:])]
+
+    def told() -> dict[tuple[str, str], tuple[str, int, int, int]]:
+        with hall.bench.engine.books.database.read() as connection:
+            return following.pulses(connection, keys)
+
+    first = told()
+    assert set(first) == {("acme", hall.id), ("acme", other)}
+    hall.say(LINES[0])
+    said = told()
+    hall.say(LINES[1])
+    again = told()
+    hall.end(LINES)
+    ended = told()
+    hall.forget()
+    assert len({each["acme", hall.id] for each in (first, said, again, ended)}) == 4
+    assert told()["acme", hall.id] != again["acme", hall.id]
+    assert first["acme", other] == told()["acme", other]
