@@ -26,15 +26,20 @@ class Said:
         return json.loads(self.out)
 
 
+def bare() -> dict[str, str]:
+    """Give the environment of a command."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
+    return kept | {"PYTHONPATH": str(ROOT / ".dev"), "PYTHONWARNINGS": "error", "COLUMNS": "120"}
+
+
 def lodger(*arguments: str | Path, stdin: str | bytes = b"", cwd: Path | None = None, **env: str) -> Said:
     """Run ``lodger`` with these arguments; ``env`` is added to a bare environment."""
-    bare = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
     done = subprocess.run(
         [sys.executable, "-m", "lodger.engine.cli", *map(str, arguments)],
         input=stdin.encode() if isinstance(stdin, str) else stdin,
         capture_output=True,
         cwd=cwd,
-        env=bare | {"PYTHONPATH": str(ROOT / ".dev"), "PYTHONWARNINGS": "error", "COLUMNS": "120"} | env,
+        env=bare() | env,
         timeout=250,
         check=False,
     )
@@ -45,11 +50,10 @@ def inside(*arguments: str | Path, stdin: str | bytes = b"", **env: str) -> Said
     """Carry out a command line as :func:`lodger` does, in this process: for tests that need many of them."""
     from lodger.engine.cli.entry import run
 
-    bare = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
     before, given = dict(os.environ), sys.stdin
     out, err = io.StringIO(), io.StringIO()
     os.environ.clear()
-    os.environ.update(bare | {"COLUMNS": "120"} | env)
+    os.environ.update(bare() | env)
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin))
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

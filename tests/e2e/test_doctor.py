@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import lodger
+from tests.e2e.ready import lodger
 
 from lodger.sandbox.wall import WALLS
 

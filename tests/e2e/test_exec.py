@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import inside, lodger
+from tests.e2e.command import inside
+from tests.e2e.ready import lodger
 
 GOOD = """\
 export default async function ({ db, mail, kv, action, now }) {

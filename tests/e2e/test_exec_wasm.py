@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import Said, inside, lodger
+from tests.e2e.command import Said, inside
+from tests.e2e.ready import lodger
 from tests.escape.commands import HELLO, LOOP, command
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import lodger
+from tests.e2e.ready import lodger
 from tests.e2e.test_scripts import result, run
 from tests.unit.data.shop import Shop
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from aiosmtpd.smtp import SMTP
-from tests.e2e.command import lodger
+from tests.e2e.ready import lodger
 from tests.egress.peer import Peer, opened, thread_of_peers
 from tests.store.test_mailer import Box
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import Said, inside, lodger
+from tests.e2e.command import Said, inside
+from tests.e2e.ready import lodger
 
 RULE = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"
 

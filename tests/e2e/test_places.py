@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from tests.api.house import ONE, House, house
-from tests.e2e.command import ROOT, Said, inside, lodger
+from tests.e2e.command import ROOT, Said, inside
+from tests.e2e.ready import lodger
 
 from lodger.engine.cli import entry
 from lodger.engine.routes.table import NOT_HERE, NOUNS, ROUTES

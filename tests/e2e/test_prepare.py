@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from tests.databases.fixtures import kind, url
-from tests.e2e.command import lodger
+from tests.e2e.ready import lodger
 
 from lodger.engine.data import guard
 from lodger.engine.data.foreign import receipts

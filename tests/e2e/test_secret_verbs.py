@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.e2e.command import inside, lodger
+from tests.e2e.command import inside
+from tests.e2e.ready import lodger
 
 VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
 

@@ -17,7 +17,8 @@ from typing import Any
 import httpx2
 import pytest
 import trustme
-from tests.e2e.command import ROOT, lodger
+from tests.e2e.command import ROOT
+from tests.e2e.ready import lodger
 
 JSON = {"content-type": "application/json"}
 

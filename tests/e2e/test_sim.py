@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.e2e.command import lodger
+from tests.e2e.ready import lodger
 
 from lodger.engine.sim.plan import Shape, drawn
 

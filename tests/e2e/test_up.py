@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import ROOT, lodger
+from tests.e2e.command import ROOT
+from tests.e2e.ready import lodger
 
 SHOP = """
 from sqlalchemy import Column, Integer, MetaData, String, Table
