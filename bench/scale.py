@@ -68,7 +68,8 @@ class Storm:
         late_s = (time.time_ns() // 1000 - self.at_us) / 1_000_000
         if event.kind == "ticked":
             self.ticked.append(late_s)
-            self.cpu_ticked_s = time.process_time() - self.cpu_begun_s
+            if len(self.ticked) == self.wanted:
+                self.cpu_ticked_s = time.process_time() - self.cpu_begun_s
         elif event.kind == "started":
             self.started.append(late_s)
             if len(self.started) >= self.wanted:

@@ -1,6 +1,6 @@
 """What may start: the first so many actions of each line of tenants, and how many of each tenant run already.
 
-On PostgreSQL one question for all lines, on SQLite, where a question costs no round trip, a short one for each.
+On PostgreSQL one question for all lines, on SQLite one for all that may start as many.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from lodger.engine.ledger.many import EachRow, columns, unnested
+from lodger.engine.ledger.many import Over, Row, columns, unnested
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import Name, actions, is_running, is_startable
 from lodger.engine.policy.conduct import Priority
@@ -46,7 +46,7 @@ _COLUMNS = (
     actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.origin, actions.c.slot,
     actions.c.due_at, actions.c.script_id, actions.c.script_version, actions.c.params, actions.c.step, actions.c.handed,
     actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts, actions.c.reason, actions.c.requires,
-    (actions.c.attempt + literal_column("1")).label("attempt"),
+    actions.c.priority, (actions.c.attempt + literal_column("1")).label("attempt"),
 )  # fmt: skip
 
 
@@ -69,14 +69,15 @@ def _of(rank: int, tenant: Any, labels: Any, most: Any, outer: Any = None) -> Se
     return select(due.subquery())
 
 
-def _of_one() -> Select[Any]:
-    tenant, most = bindparam("tenant", type_=Text), bindparam("most", type_=BigInteger)
-    ranked = union_all(*(_of(int(rank), tenant, bindparam("labels", type_=Text), most) for rank in Priority)).subquery()
+def _of_some(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
+    """For SQLite, whose LIMIT names no columns: the lines that may start so many."""
+    most = bindparam("most", type_=BigInteger)
+    ranked = union_all(*(_of(int(rank), given.c.tenant, given.c.labels, most, given) for rank in Priority)).subquery()
+    first = select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(most).correlate(given)
     return (
         select(*_COLUMNS)
-        .join_from(ranked, actions, (actions.c.tenant_id == tenant) & (actions.c.id == ranked.c.id))
-        .order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id)
-        .limit(most)
+        .select_from(given)
+        .where(actions.c.tenant_id == given.c.tenant, actions.c.id.in_(first.scalar_subquery()))
     )
 
 
@@ -107,7 +108,7 @@ def _of_all() -> Select[Any]:
     )
 
 
-_one = EachRow(_of_one())
+_some = Over(("tenant", "labels"), _of_some)
 _all = _of_all()
 
 
@@ -115,9 +116,14 @@ def candidates(connection: Connection, lines: Sequence[Line], now_us: int) -> di
     """Give the first ``most`` of each line that are due, in the order in which they shall start."""
     found: dict[tuple[str, str], list[AnyRow]] = {}
     if connection.dialect.name == "sqlite":
+        alike: dict[int, list[Row]] = {}
         for line in lines:
-            values = {"tenant": line.tenant_id, "labels": line.requires, "most": line.most, "now": now_us}
-            found[line.tenant_id, line.requires] = list(_one.rows(connection, values))
+            alike.setdefault(line.most, []).append({"tenant": line.tenant_id, "labels": line.requires})
+        for most, given in alike.items():
+            for row in _some.rows(connection, given, {"most": most, "now": now_us}):
+                found.setdefault((row.tenant_id, row.requires), []).append(row)
+        for each in found.values():
+            each.sort(key=lambda row: (row.priority, row.due_at, row.id))
         return found
     given = [{"tenant": line.tenant_id, "labels": line.requires, "most": line.most} for line in lines]
     for row in connection.execute(_all, columns(("tenant", "labels", "most"), given) | {"now": now_us}).all():
@@ -125,9 +131,16 @@ def candidates(connection: Connection, lines: Sequence[Line], now_us: int) -> di
     return found
 
 
-_count = EachRow(
-    select(func.count()).select_from(actions).where(actions.c.tenant_id == bindparam("tenant", type_=Text), is_running)
-)
+def _count(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
+    return (
+        select(actions.c.tenant_id, func.count().label("number"))
+        .select_from(given)
+        .where(actions.c.tenant_id == given.c.tenant, is_running)
+        .group_by(actions.c.tenant_id)
+    )
+
+
+_counted = Over(("tenant",), _count)
 _tenants = cast(bindparam("tenants", type_=Text), ARRAY(Name))
 _counts = (
     select(actions.c.tenant_id, func.count().label("number"))
@@ -140,6 +153,7 @@ def running(connection: Connection, tenant_ids: Iterable[str]) -> dict[str, int]
     """Give how many actions of each of these tenants run; those without are absent."""
     wanted = sorted(set(tenant_ids))
     if connection.dialect.name == "sqlite":
-        return {tenant: _count.rows(connection, {"tenant": tenant})[0][0] for tenant in wanted}
+        rows = _counted.rows(connection, [{"tenant": tenant} for tenant in wanted])
+        return {row.tenant_id: row.number for row in rows}
     named = columns(("tenants",), [{"tenants": tenant} for tenant in wanted])
     return {row.tenant_id: row.number for row in connection.execute(_counts, named)}

@@ -25,7 +25,7 @@ from lodger.engine.ledger.stops import stop_running
 from lodger.engine.policy.jitter import delay
 from lodger.engine.policy.labels import NODE, written
 from lodger.engine.policy.overlap import Overlap
-from lodger.engine.policy.plan import Run, Standing, Step, behind, plan, stretch
+from lodger.engine.policy.plan import Gap, Run, Standing, Step, behind, plan, stretch
 
 #: Why a slot of a schedule placed on every node did not run anywhere.
 NO_NODE = "no_node"
@@ -102,26 +102,27 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
     open_of = serial.unfinished(connection, [row.schedule_id for row in rows])
     spent = budgets.used_up(books, connection, (row.tenant_id for row in rows), now_us)
     living = places.living(books, connection, now_us) if any(each.everywhere for each in revisions.values()) else []
-    sheet, ticked = _Sheet(), []
+    sheet, now = _Sheet(), from_us(now_us)
+    told: list[tuple[AnyRow, int, int, int | None]] = []
     for row in rows:
-        revision, now = revisions[row.schedule_id], from_us(now_us)
+        revision, begun = revisions[row.schedule_id], len(sheet.rows)
         if revision.fault is not None:
             _set_aside(books, connection, row, revision.fault)
             continue
-        written_rows: list[dict[str, Any]] = []
         for key in places.keys(revision, living):
             unfinished = open_of.get((row.schedule_id, key or ""), serial.NOTHING)
             reason = spent.get(row.tenant_id) or (NO_NODE if key is None else None)
             steps = _decided(row, revision, unfinished, now, reason)
-            written_rows += _enter(books, connection, sheet, row, revision, unfinished, steps, key or "")
-        sheet.rows += written_rows
+            if steps:
+                _enter(connection, sheet, row, revision, unfinished, steps, key or "")
         next_us = _next_us(revision, now)
         sheet.moves.append(_moved(row, "armed" if next_us is not None else "ended", next_us, now_us))
-        ticked.append(_told(row, written_rows, next_us))
-        if written_rows:
+        told.append((row, begun, len(sheet.rows), next_us))
+        if len(sheet.rows) > begun:
             sheet.touched.add(row.tenant_id)
+    _name(books, sheet.rows)
     _write(books, connection, sheet, now_us)
-    return ticked
+    return [_told(row, sheet.rows[begun:end], next_us) for row, begun, end, next_us in told]
 
 
 def _decided(row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None) -> list[Step]:
@@ -136,10 +137,9 @@ def _decided(row: AnyRow, revision: Revision, unfinished: Unfinished, now: datet
 
 
 def _enter(
-    books: Books, connection: Connection, sheet: _Sheet, row: AnyRow, revision: Revision, unfinished: Unfinished,
-    steps: list[Step], key: str,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Note on the sheet what the steps of one line mean for what is unfinished; give their rows."""
+    connection: Connection, sheet: _Sheet, row: AnyRow, revision: Revision, unfinished: Unfinished, steps: list[Step], key: str
+) -> None:  # fmt: skip
+    """Note on the sheet the rows of one line, and what its steps mean for what is unfinished."""
     runs = [step for step in steps if isinstance(step, Run)]
     line = (row.tenant_id, row.schedule_id, key)
     if any(run.cancels for run in runs):
@@ -151,8 +151,15 @@ def _enter(
     requires = revision.requires if not key else written((*revision.requires.split(), NODE + key))
     if runs and requires:
         sheet.required.add((row.tenant_id, requires))
-    pinned = pins.pinned(connection, row.tenant_id, revision.steps) if runs else None
-    return [_row(books, row, step, revision, pinned) | {"node_key": key, "requires": requires} for step in steps]
+    pinned = pins.pinned(connection, row.tenant_id, revision.steps) if runs and revision.steps else None
+    for step in steps:
+        sheet.rows.append(_row(row, step, revision, pinned, key, requires))
+
+
+def _name(books: Books, rows: list[dict[str, Any]]) -> None:
+    """Give these actions their ids."""
+    for each, identity in zip(rows, books.ids.some(len(rows)), strict=True):
+        each["id"] = identity
 
 
 def _set_aside(books: Books, connection: Connection, row: AnyRow, why: str) -> None:
@@ -198,32 +205,28 @@ _supersede = (
 )
 
 
-def _row(books: Books, row: AnyRow, step: Step, revision: Revision, pinned: str | None = None) -> dict[str, Any]:
-    run, conduct = isinstance(step, Run), revision.conduct
-    slot = to_us(step.slot)
-    due_us = slot
-    if run and conduct.jitter_s:
-        following = revision.recurrence.next_after(step.slot)
-        due_us = to_us(step.slot + delay(row.schedule_id, conduct.jitter, step.slot, following))
-    slot_to = getattr(step, "slot_to", None)
-    return {
-        "tenant_id": row.tenant_id,
-        "id": books.ids.new(),
-        "schedule_id": row.schedule_id,
-        "revision": row.revision,
-        "origin": "slot",
-        "slot": slot,
-        "slot_to": to_us(slot_to) if slot_to is not None else None,
-        "due_at": due_us,
-        "priority": conduct.rank,
-        "expires_at": due_us + conduct.expiry_us if run and conduct.expiry_us is not None else None,
-        "state": "ready" if run else "skipped",
-        "held": int(isinstance(step, Run) and step.held),
-        "reason": step.reason,
-        "script_id": row.script_id if run else None,
-        "script_version": pins.first(revision.steps, row.script_version) if run else None,
-        "steps": pinned if run else None,
-    }
+def _row(row: AnyRow, step: Step, revision: Revision, pinned: str | None, key: str, requires: str) -> dict[str, Any]:
+    """Give the row of one step, without its id."""
+    slot = due_us = to_us(step.slot)
+    made = {
+        "tenant_id": row.tenant_id, "id": None, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "slot",
+        "slot": slot, "slot_to": None, "due_at": due_us, "priority": revision.conduct.rank, "expires_at": None,
+        "state": "skipped", "held": 0, "reason": step.reason, "script_id": None, "script_version": None, "steps": None,
+        "node_key": key, "requires": requires,
+    }  # fmt: skip
+    if isinstance(step, Run):
+        conduct = revision.conduct
+        if conduct.jitter_s:
+            following = revision.recurrence.next_after(step.slot)
+            made["due_at"] = due_us = to_us(step.slot + delay(row.schedule_id, conduct.jitter, step.slot, following))
+        if conduct.expiry_us is not None:
+            made["expires_at"] = due_us + conduct.expiry_us
+        made["state"], made["held"], made["steps"] = "ready", int(step.held), pinned
+        made["script_id"] = row.script_id
+        made["script_version"] = pins.first(revision.steps, row.script_version)
+    elif isinstance(step, Gap):
+        made["slot_to"] = to_us(step.slot_to)
+    return made
 
 
 def _moved(row: AnyRow, state: str, next_us: int | None, now_us: int, wake_us: int | None = None) -> dict[str, Any]:
@@ -269,7 +272,8 @@ def owe(books: Books, connection: Connection, row: AnyRow, now_us: int, reason: 
     """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
     revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
-    rows = [_row(books, row, step, revision) | {"node_key": "", "requires": revision.requires} for step in steps]
+    rows = [_row(row, step, revision, None, "", revision.requires) for step in steps]
+    _name(books, rows)
     insert_absent(connection, actions, rows)
 
 
@@ -329,7 +333,7 @@ _firsts = select(
     )
 )
 _soon = (
-    select(_clock.tenant_id, _clock.schedule_id, _clock.revision)
+    select(_clock.tenant_id, _clock.schedule_id, _clock.revision, _clock.accounted_us)
     .where(_clock.next_at > bindparam("after"), _clock.next_at <= bindparam("until"))
     .order_by(_clock.next_at)
     .limit(bindparam("most"))
@@ -337,10 +341,13 @@ _soon = (
 _wakes = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
 
 
-def approaching(connection: Connection, after_us: int, until_us: int, most: int) -> list[tuple[str, str, int]]:
-    """Give whose clocks come due after one instant and up to another: (tenant, schedule, revision), the soonest first."""
+def approaching(connection: Connection, after_us: int, until_us: int, most: int) -> list[tuple[str, str, int, int]]:
+    """Give whose clocks come due after one instant and up to another, the soonest first.
+
+    Each is (tenant, schedule, revision, the instant up to which its slots are accounted).
+    """
     rows = connection.execute(_soon, {"after": after_us, "until": until_us, "most": most})
-    return [(row.tenant_id, row.schedule_id, row.revision) for row in rows]
+    return [(row.tenant_id, row.schedule_id, row.revision, row.accounted_us) for row in rows]
 
 
 def of(connection: Connection, tenant_id: str, schedule_ids: Iterable[str] | None = None) -> Sequence[Any]:

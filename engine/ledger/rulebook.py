@@ -14,6 +14,7 @@ from sqlalchemy import Connection, literal_column, select, true
 from lodger.engine.clock import from_us
 from lodger.engine.ledger.many import columns, unnested
 from lodger.engine.ledger.records import AnyRow
+from lodger.engine.ledger.remembered import Remembered
 from lodger.engine.ledger.schema.scheduling import schedule_revisions
 from lodger.engine.ledger.unreadable import Unreadable, why
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
@@ -109,10 +110,19 @@ class Rulebook:
             found |= self._read(connection, absent)
         return found
 
-    def unread(self, wanted: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-        """Give those of these revisions (tenant, schedule, number) that are not kept."""
+    def unread(self, wanted: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
+        """Give those of these revisions (tenant, schedule, number, accounted up to) that are not kept."""
         with self._keeping:
-            return [each for each in wanted if each[1:] not in self._kept]
+            return [each for each in wanted if each[1:3] not in self._kept]
+
+    def foresee(self, connection: Connection, wanted: Sequence[tuple[str, str, int, int]]) -> None:
+        """Read and compile revisions (tenant, schedule, number, accounted up to), and work out what their next tick asks."""
+        made = self.revisions(connection, (each[:3] for each in wanted))
+        for _tenant, schedule, _number, accounted_us in wanted:
+            revision = made.get(schedule)
+            first = revision and revision.recurrence.next_after(from_us(accounted_us))
+            if revision and first:
+                revision.recurrence.next_after(first)
 
     def revision(self, connection: Connection, tenant: str, schedule: str, number: int) -> Revision:
         """Give one revision."""
@@ -134,7 +144,7 @@ class Rulebook:
         rules, fault = decode_rules(row.rules), None
         recurrence: Recurrence
         try:
-            recurrence = self.compiled(rules, from_us(row.anchor_us))
+            recurrence = Remembered(self.compiled(rules, from_us(row.anchor_us)))
         except Exception as error:  # noqa: BLE001 - whatever it is, it stops this schedule and no other one
             recurrence, fault = Unreadable(), why(error)
         return Revision(

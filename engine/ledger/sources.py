@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, literal_column, select, true
+from sqlalchemy import ColumnElement, Connection, literal_column, select, true
 
 from lodger.engine.identity import OWNED, PLATFORM
-from lodger.engine.ledger.many import columns, unnested
+from lodger.engine.ledger.many import Over, columns, unnested
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.ledger.schema.scheduling import script_versions, scripts
 from lodger.engine.policy import budgets, grants
@@ -67,7 +67,14 @@ def _of(tenant: Any, script: Any, number: Any) -> tuple[ColumnElement[bool], ...
 
 
 _NAMES = ("tenant", "script", "number")
-_one = select(*_columns).join_from(script_versions, scripts, _script).where(*_of(*map(bindparam, _NAMES)))
+_some = Over(
+    _NAMES,
+    lambda given: (
+        select(given.c.tenant, given.c.script, given.c.number, *_columns)
+        .select_from(given.join(script_versions, true()).join(scripts, _script))
+        .where(*_of(given.c.tenant, given.c.script, given.c.number))
+    ),
+)
 _given = unnested(_NAMES, (scripts.c.tenant_id, scripts.c.id, scripts.c.version))
 _found = (
     select(*_columns)
@@ -185,9 +192,9 @@ class Sources:
 def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, Source]:
     if not keys:
         return {}
-    if connection.dialect.name == "sqlite":
-        return {key: _source(key, connection.execute(_one, _named(key)).one()) for key in keys}
-    rows = connection.execute(_all, columns(_NAMES, [_named(key) for key in keys]))
+    given = [_named(key) for key in keys]
+    sqlite = connection.dialect.name == "sqlite"
+    rows = _some.rows(connection, given) if sqlite else connection.execute(_all, columns(_NAMES, given))
     return {(key := (row[0], row[1], row[2])): _source(key, row) for row in rows}
 
 

@@ -64,8 +64,10 @@ _earliest = select(func.min(_firsts.c.due_at)).scalar_subquery()
 _active = select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
 _derived = case((and_(_active, _running < turns.c.cap), _earliest), else_=None)
 
-_refresh = update(turns).where(turns.c.tenant_id == bindparam("tenant")).values(startable_at=_derived)
-_refresh_each = EachRow(_refresh)
+_refresh = update(turns).values(startable_at=_derived)
+_refresh_each = EachRow(
+    _refresh.where(turns.c.tenant_id == bindparam("tenant")), lambda given: _refresh.where(turns.c.tenant_id == given.c.tenant)
+)  # fmt: skip
 _given = any_(bindparam("tenants", type_=ARRAY(Name)))
 _now = (
     select(turns.c.tenant_id, turns.c.requires, _derived.label("at"))
@@ -134,7 +136,10 @@ def served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> No
         connection.execute(_served_all, {"tenants": wanted, "now": now_us})
 
 
-_served = EachRow(update(turns).where(turns.c.tenant_id == bindparam("tenant")).values(served_us=bindparam("now")))
+_served = EachRow(
+    update(turns).where(turns.c.tenant_id == bindparam("tenant")).values(served_us=bindparam("now")),
+    lambda given: update(turns).where(turns.c.tenant_id == given.c.tenant).values(served_us=given.c.now),
+)
 _served_all = update(turns).where(turns.c.tenant_id == _given).values(served_us=bindparam("now"))
 
 

@@ -1,4 +1,4 @@
-"""Reads what the schedules say that come due soon, before they do: at its instant a slot only has to be named."""
+"""Reads what the schedules say that come due soon, and works out their slots: at its instant a slot only has to be named."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Forerunner(Service):
         self._node = node
         self._ready_us = 0
         self._look_s = float("-inf")
-        self._unread: deque[tuple[str, str, int]] = deque()
+        self._unread: deque[tuple[str, str, int, int]] = deque()
 
     def nudge(self) -> None:
         """Changes are no reason to look: what is changed is read when it is due."""
@@ -39,7 +39,7 @@ class Forerunner(Service):
         node = self._node
         if self._unread:
             few = [self._unread.popleft() for _ in range(min(FEW, len(self._unread)))]
-            await node.pen.read(partial(node.books.rulebook.revisions, wanted=few))
+            await node.pen.read(partial(node.books.rulebook.foresee, wanted=few))
             return REST_S
         now_s = self.clock.elapsed_s()
         if now_s >= self._look_s:

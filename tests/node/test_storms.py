@@ -23,7 +23,7 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
             made = [
                 await engine.schedules.create("acme", f"s{n}", script="job", rules="every 86400") for n in range(60)
             ]
-            book, keys = engine.inner.books.rulebook, [("acme", each.id, each.revision) for each in made]
+            book, keys = engine.inner.books.rulebook, [("acme", each.id, each.revision, 0) for each in made]
             book._kept.clear()
             assert len(book.unread(keys)) == 60, "nothing but a tick would read them, and none comes before midnight"
             ahead = forerunner.Forerunner(node)

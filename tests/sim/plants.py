@@ -85,7 +85,7 @@ class Plant:
 
 _REFRESH = r"UPDATE lodger_turns SET startable_at="
 _TAKE = r"UPDATE lodger_actions SET state=\?, node_id=\?, lease_epoch=\?, attempt="
-_FIRST = r"^SELECT lodger_actions\.tenant_id, lodger_actions\.id, .* AS rank .*$"
+_FIRST = r"^WITH given \(tenant, labels\) .* AS rank .*$"
 _MOVE = r"UPDATE lodger_schedule_clock SET state=\?, next_at="
 _RELEASE = r"UPDATE lodger_actions SET held=\?"
 _ENDED = r"UPDATE lodger_actions SET due_at=\?, state="
@@ -120,8 +120,8 @@ IN_THE_SQL = [
     ),
     Plant(
         "a claim forgets what runs",
-        r"^(SELECT count\(\*\) AS count_1 \nFROM lodger_actions .*'running')$",
-        r"\1 AND 0",
+        r"(count\(\*\) AS number \nFROM given, lodger_actions .*'running') GROUP",
+        r"\1 AND 0 GROUP",
         2,
         "no tenant",
         first=2,

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Column, Double, LargeBinary, MetaData, Table,
 from tests.store.bench import Bench
 
 from lodger.engine.errors import InputError
-from lodger.engine.ledger.many import UpdateMany, add_many, columns, insert_many
+from lodger.engine.ledger.many import TOGETHER, Over, UpdateMany, add_many, columns, insert_many
 
 TABLE = Table(
     "many_rows_probe",
@@ -73,6 +73,36 @@ def test_what_is_there_is_left_or_added_to_or_set(bench: Bench, table: Table) ->
         setting.run(connection, [{"k_id": 2, "said": 'a"b\\'}, {"k_id": 9, "said": "nobody"}])
         setting.run(connection, [])
     assert _all(bench) == {1: (None, None, 11), 2: ('a"b\\', 0.5, 3), 3: (None, None, 30), 4: (None, None, 4)}
+
+
+@pytest.mark.parametrize("number", [TOGETHER - 1, TOGETHER, 2 * TOGETHER, 3 * TOGETHER + 7])
+def test_hundreds_of_rows_are_each_done_once(bench: Bench, table: Table, number: int) -> None:
+    """On SQLite a hundred go in one statement and the rest by themselves: none is left out, none done twice."""
+    setting = UpdateMany(table, {"k_id": "id"}, ("said",), {"number": 0.5}, {"count": table.c.count + 1})
+    every = range(number)
+    with bench.engine.books.database.write() as connection:
+        insert_many(connection, table, [{"id": at, "said": None, "count": 1} for at in every if at % 3])
+        said = [{"id": at, "said": SAID[at % len(SAID)], "count": 5} for at in every]
+        insert_many(connection, table, said, absent=True)
+        add_many(connection, table, ("id",), [{"id": at, "count": 10} for at in [*every, number]])
+        setting.run(connection, [{"k_id": at, "said": f"now {at}"} for at in [*every, number + 1] if at % 2])
+    expected = {at: (None if at % 3 else SAID[at % len(SAID)], None, 11 if at % 3 else 15) for at in every}
+    expected |= {at: (f"now {at}", 0.5, expected[at][2] + 1) for at in every if at % 2}
+    assert _all(bench) == expected | {number: (None, None, 10)}
+
+
+@pytest.mark.parametrize("number", [0, 1, 7, 8, 9, 65, 600])
+def test_one_question_for_many_rows_answers_for_each(bench: Bench, table: Table, kind: str, number: int) -> None:
+    if kind != "sqlite":
+        pytest.skip("PostgreSQL is given arrays")
+    question = Over(
+        ("id", "least"),
+        lambda given: select(table.c.id).where(table.c.id == given.c.id, table.c.count >= given.c.least),
+    )
+    with bench.engine.books.database.write() as connection:
+        insert_many(connection, table, [{"id": at, "said": None, "count": at % 5} for at in range(number)])
+        rows = question.rows(connection, [{"id": at, "least": 3} for at in range(-1, number)])
+    assert sorted(row.id for row in rows) == [at for at in range(number) if at % 5 >= 3]
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800"])
