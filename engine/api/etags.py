@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from lodger.engine.api.problems import Refused, Stale
 from lodger.engine.ledger.records import Schedule, Script, ScriptVersion, Tenant, Token
+from lodger.engine.ledger.webhooks import Webhook
 
 #: What of each record somebody can change.
 _MOVING: dict[type, tuple[str, ...]] = {
@@ -17,6 +18,7 @@ _MOVING: dict[type, tuple[str, ...]] = {
     ScriptVersion: ("script_id", "version"),
     Schedule: ("id", "revision", "state", "note", "wake_at"),
     Token: ("id", "revoked_at"),
+    Webhook: ("name", "created_at", "updated_at", "state"),
 }
 
 

@@ -173,9 +173,9 @@ LONG = {"scripts.check", "scripts.dry_run"}
 
 #: Verbs that change a thing which has an ETag.
 TAGGED = {
-    "tenants.edit", "tenants.suspend", "tenants.resume", "tenants.delete", "scripts.put", "scripts.rollback",
+    "tenants.edit", "tenants.suspend", "tenants.resume", "tenants.delete", "scripts.put", "scripts.put_ping", "scripts.rollback",
     "schedules.edit", "schedules.rollback", "schedules.pause", "schedules.resume", "schedules.delete", "tokens.revoke",
-    "grants.people",
+    "grants.people", "grants.keep", "grants.give", "grants.take", "webhooks.put", "webhooks.renew", "webhooks.delete",
 }  # fmt: skip
 
 

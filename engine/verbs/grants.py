@@ -36,7 +36,7 @@ class Grants(Verbs):
     def keep(self, tenant_id: str, held: Iterable[str] | None) -> Held:
         """Let a tenant hold exactly these; None for what the setting ``grants`` says, now and later."""
         with self._changing("grants.keep", tenant_id, tenant_id) as change:
-            change.before({"grants": grants.held(self.books, change.connection, tenant_id)})
+            self._seen(change, tenant_id)
             grants.keep(change.connection, tenant_id, held)
             return self._told(change, tenant_id)
 
@@ -54,9 +54,13 @@ class Grants(Verbs):
 
     def _changed(self, verb: str, tenant_id: str, give: Iterable[str] = (), take: Iterable[str] = ()) -> Held:
         with self._changing(verb, tenant_id, tenant_id) as change:
-            change.before({"grants": grants.held(self.books, change.connection, tenant_id)})
+            self._seen(change, tenant_id)
             grants.change(self.books, change.connection, tenant_id, give, take)
             return self._told(change, tenant_id)
+
+    def _seen(self, change: Change, tenant_id: str) -> None:
+        held = grants.held(self.books, change.connection, tenant_id)
+        change.before({"grants": held}, of=tenants.get(change.connection, tenant_id))
 
     def _told(self, change: Change, tenant_id: str) -> Held:
         now = grants.held(self.books, change.connection, tenant_id)

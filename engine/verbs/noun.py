@@ -61,14 +61,17 @@ class Change:
             self.act = replace(self.act, why=naming.reason(why))
         return self.act
 
-    def before(self, record: R) -> R:
+    def before(self, record: R, *, of: object = None) -> R:
         """Note what is there before; gives it back.
+
+        Args:
+            of: whose tag the caller had seen, where what the log shows is only a part of it.
 
         Raises:
             Conflict: precondition_failed, when the caller had seen something else.
         """
         if self.act.expect is not None:
-            self.act.expect(record)
+            self.act.expect(record if of is None else of)
         self._seen = True
         self._before = told(record)
         self._name(record)

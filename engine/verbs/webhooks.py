@@ -41,6 +41,7 @@ class Webhooks(Verbs):
     def renew(self, tenant_id: str, name: str) -> NewWebhook:
         """Give it a new secret; for a day what is sent is signed with the one before, too. Raises NotFound, Unavailable."""
         with self._changing("webhooks.renew", tenant_id, name, name) as change:
+            change.before(webhooks.get(change.connection, tenant_id, name))
             made = webhooks.renew(self.vault, change.connection, tenant_id, name, self._now_us)
             return change.made(made, after={"name": name, "secret": "new"})
 

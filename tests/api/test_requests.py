@@ -2,13 +2,16 @@
 
 import json
 import threading
+from pathlib import Path
 
 import httpx2
 import pytest
 from tests.api.house import ONE, House, house
+from tests.escape.commands import HELLO
 
 from lodger.engine.ledger import answers, pages
 from lodger.engine.routes.table import ROUTES
+from lodger.engine.vault.keyring import Keyring
 
 TWO = "export default () => 2"
 
@@ -188,6 +191,74 @@ def test_if_none_match_makes_only_what_is_not_there(lodge: House) -> None:
     assert lodge.ask("PUT", path, {"source": TWO}, headers={"if-none-match": '"x"'}).json()["code"] == "header_invalid"
     assert lodge.ask("PUT", path, {"source": TWO}, headers={"if-match": "no quotes"}).status_code == 412
     assert lodge.ask("POST", "/tenants/acme/schedules/s/run-now", {}, headers={"if-match": "*"}).status_code == 400
+
+
+#: What is sent to each route that changes a thing which others may have changed meanwhile.
+EDITS: dict[str, object] = {
+    "tenants_edit": {"name": "Other"}, "tenants_suspend": None, "tenants_resume": None, "tenants_delete": None,
+    "grants_keep": {"held": ["kv"]}, "grants_give": {"given": ["kv"]}, "grants_take": {"taken": ["kv"]},
+    "grants_people": {"addresses": ["a@example.com"]}, "webhooks_put": {"url": "https://example.com/other"}, "webhooks_renew": None,
+    "webhooks_delete": None, "scripts_put": {"source": TWO}, "scripts_put_module": HELLO,
+    "scripts_put_ping": {"url": "https://example.com/other"}, "scripts_rollback": {"version": 1},
+    "schedules_edit": {"rules": "every 120"}, "schedules_rollback": {"revision": 1}, "schedules_pause": {}, "schedules_resume": None,
+    "schedules_delete": None, "tokens_revoke": None,
+}  # fmt: skip
+#: Those that overwrite nothing that can be read, or do the same however often they are asked.
+BLIND = {"tenants_restore", "collections_index", "collections_drop_index", "secrets_put", "secrets_delete"}
+
+
+def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    edits = {route.identity: route for route in ROUTES if route.tagged}
+    overwrite = {route.identity for route in ROUTES if route.changes and route.method in {"PUT", "PATCH", "DELETE"}}
+    assert overwrite - BLIND <= set(edits) == set(EDITS)
+    Keyring(tmp_path / "keys").add()
+    with house(f"sqlite:///{tmp_path / 'ledger.db'}", secret_keys=tmp_path / "keys") as lodge:
+        lodge.furnish()
+        engine = lodge.engine
+        engine.webhooks.put("acme", "hook", "https://example.com/in")
+        engine.scripts.put_ping("acme", "knock", "https://example.com/in")
+        engine.scripts.put("acme", "wasm", HELLO)
+        named = {
+            "tenant_id": "acme",
+            "schedule": "s",
+            "token": engine.tokens.create("x", "viewer", "acme").token.prefix,
+        }
+        of = {"scripts": "job", "webhooks": "hook"}
+        there = {"scripts_put_module": "wasm", "scripts_put_ping": "knock"}
+
+        def asked(identity: str, tag: str) -> httpx2.Response:
+            route, body = edits[identity], EDITS[identity]
+            name = there.get(identity) or of.get(route.noun, "")
+            path = route.path.format_map(named | {"name": name})
+            sent = {"content": body} if isinstance(body, bytes) else {"body": body}
+            kind = {"content-type": "application/octet-stream"} if isinstance(body, bytes) else {}
+            return lodge.ask(route.method, path, headers={"if-match": tag} | kind, **sent)
+
+        lodge.token("admin")
+        logged = len(engine.audit.list(limit=500))
+        for identity in sorted(edits):
+            with subtests.test(route=identity):
+                answer = asked(identity, '"seen long ago"')
+                assert (answer.status_code, answer.json()["code"]) == (412, "precondition_failed")
+        assert len(engine.audit.list(limit=500)) == logged, "nothing was changed"
+        for identity in sorted(edits, key=lambda each: ("delete" in each, each.startswith("tenants_"), each)):
+            with subtests.test(route=identity):
+                assert asked(identity, "*").status_code < 300
+
+
+def test_the_tag_of_what_was_read_is_the_one_to_ask_with(tmp_path: Path) -> None:
+    Keyring(tmp_path / "keys").add()
+    with house(f"sqlite:///{tmp_path / 'ledger.db'}", secret_keys=tmp_path / "keys") as lodge:
+        lodge.furnish()
+        lodge.engine.webhooks.put("acme", "hook", "https://example.com/in")
+        for read, path, body in (
+            ("/tenants/acme", "/tenants/acme/grants", {"held": ["kv"]}),
+            ("/tenants/acme/webhooks/hook", "/tenants/acme/webhooks/hook", {"url": "https://example.com/other"}),
+        ):
+            seen = {"if-match": lodge.ask("GET", read).headers["etag"]}
+            lodge.clock.advance(1)
+            assert lodge.ask("PUT", path, body, headers=seen).status_code == 200
+            assert lodge.ask("PUT", path, body, headers=seen).status_code == 412, "it has moved"
 
 
 def test_of_many_who_saw_the_same_one_changes_it(lodge: House) -> None:

@@ -139,6 +139,9 @@ def test_brute_force_is_slowed_by_address(tmp_path: Path) -> None:
         assert planted.status_code == 429
         lodge.clock.advance(61)
         assert lodge.ask("GET", "/me").status_code == 200
+        cookies = [{"cookie": "lodger=" + letter * 43} for letter in "ABCDEF"]
+        guessed = [lodge.http.get(f"{lodge.url}/api/v1/me", headers=each).status_code for each in cookies]
+        assert guessed == [401] * 5 + [429], "sessions are guessed no faster than tokens"
 
 
 def test_a_token_may_ask_so_often(tmp_path: Path) -> None:
