@@ -4,22 +4,23 @@ When a schedule is kept it is proved that such asking ends soon: that few closed
 year. Where neither that nor the contrary is proved the schedule is refused.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from lodger.engine.recurrence import coverage, drift, effort
 from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL
 from lodger.engine.recurrence.closing import Clock, Closing, closing, leaves_of, on_clock
-from lodger.engine.recurrence.coverage import MOST_IN_A_ROW, few_in_a_row
-from lodger.engine.recurrence.drift import longest_row
 from lodger.engine.recurrence.every import Every
+from lodger.engine.recurrence.freed import PATIENCE, Freed, Most, Stretches
+from lodger.engine.recurrence.instants import Instants
 from lodger.engine.recurrence.once import OnceLocal
 from lodger.engine.recurrence.parts import classes_of, dates_of, without
 from lodger.engine.recurrence.readings import Readings
 from lodger.engine.recurrence.rrule.leftover import TooMany
 from lodger.engine.recurrence.rrule.remainder import Remainder
 from lodger.engine.recurrence.rule import DstPolicy, Recurrence
+from lodger.engine.recurrence.spread import spread
 from lodger.engine.recurrence.stretched import ANY_TIME
 from lodger.engine.recurrence.union import FIRST, LAST, Union
 from lodger.engine.recurrence.window import Windows
@@ -32,91 +33,10 @@ _LISTED = 1200
 _WALKED = 6000
 #: The same for a rule without an end, of which hardly anything may be left all the same.
 _WALKED_ON = 400
-_FAR = datetime(9000, 1, 1, tzinfo=FIRST.tzinfo)
 
 
 class Undecided(Exception):
     """Nothing is proved of the schedule's exclusions."""
-
-
-class Stretches:
-    """Closed stretches that are listed, each from one instant up to another: the last one inside when it is single."""
-
-    def __init__(self, windows: Sequence[tuple[datetime, datetime]]) -> None:
-        self.begins: list[datetime] = []
-        self.ends: list[datetime] = []
-        for begin, end in sorted(windows):
-            if self.ends and begin < self.ends[-1]:
-                self.ends[-1] = max(self.ends[-1], end)
-            elif not self.begins or begin > self.begins[-1]:
-                self.begins.append(begin)
-                self.ends.append(end)
-
-    def at(self, instant: datetime) -> int:
-        """Index of the stretch that closes an instant; -1 when none does."""
-        i = bisect_right(self.begins, instant) - 1
-        return i if i >= 0 and (instant < self.ends[i] or instant == self.begins[i]) else -1
-
-
-class Freed:
-    """The slots of one rule at which no exclusion is closed.
-
-    Args:
-        rule: as it is without exclusions.
-        source: the same with what is surely closed left out.
-        asked: exclusions that may close more.
-        listed: closed stretches that are known one by one.
-    """
-
-    def __init__(self, rule: Recurrence, source: Recurrence, asked: Sequence[Windows], listed: Stretches) -> None:
-        self.rule, self.source, self.asked = rule, source, tuple(asked)
-        self._listed = listed
-        count = len(listed.begins)
-        #: For each listed stretch the slot before and after it and all that follow without a free slot between.
-        self._before: list[datetime | None] = [None] * count
-        self._after: list[datetime | None] = [None] * count
-        for i in range(count - 1, -1, -1):
-            single = listed.ends[i] == listed.begins[i]
-            slot = source.next_after(listed.ends[i], inclusive=not single)
-            at = -1 if slot is None else listed.at(slot)
-            self._after[i] = slot if at < 0 else self._after[at]
-        for i in range(count):
-            slot = source.previous_before(listed.begins[i])
-            at = -1 if slot is None else listed.at(slot)
-            self._before[i] = slot if at < 0 else self._before[at]
-
-    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """First slot after the instant (or at it, when inclusive)."""
-        slot = self.source.next_after(instant, inclusive=inclusive)
-        while slot is not None:
-            if (at := self._listed.at(slot)) >= 0:
-                slot = self._after[at]
-                if slot is None:
-                    return None
-            closed = [end for each in self.asked if (end := each.closed_until(slot)) is not None]
-            if not closed:
-                return slot
-            latest = max(closed)
-            slot = self.source.next_after(latest, inclusive=latest > slot)
-        return None
-
-    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """Last slot before the instant (or at it, when inclusive)."""
-        slot = self.source.previous_before(instant, inclusive=inclusive)
-        while slot is not None:
-            if (at := self._listed.at(slot)) >= 0:
-                slot = self._before[at]
-                if slot is None:
-                    return None
-            closed = [begin for each in self.asked if (begin := each.closed_from(slot)) is not None]
-            if not closed:
-                return slot
-            slot = self.source.previous_before(min(closed))
-        return None
-
-    def ends(self) -> bool:
-        """Whether its slots are finite: by the rule, or because from some day on everything is closed."""
-        return self.rule.ends() or self.next_after(_FAR) is None
 
 
 def freed(schedule: Union) -> tuple[Freed, ...]:
@@ -136,25 +56,58 @@ def freed(schedule: Union) -> tuple[Freed, ...]:
         if window.readings is None:
             window.readings = _readings(window)
     leaves = [leaf for rule in schedule.rules for leaf in leaves_of(rule)]
-    return tuple(_drifting(leaf, lasting, known) or _decided(leaf, lasting, known) for leaf in leaves)
+    found = tuple(_drifting(leaf, lasting, known) or _decided(leaf, lasting, known) for leaf in leaves)
+    if sum(each.most.us for each in found) > effort.MOST_US:
+        raise Undecided
+    return found
 
 
 def _drifting(rule: Recurrence, windows: Sequence[Windows], known: Sequence[tuple[datetime, datetime]]) -> Freed | None:
     """An interval that asks every exclusion, when its residues prove that few slots in a row are closed."""
     if not isinstance(rule, Every) or not windows:
         return None
-    row = longest_row(rule, windows)
-    return Freed(rule, rule, windows, Stretches(known)) if row is not None and row <= MOST_IN_A_ROW else None
+    row = drift.longest_row(rule, windows)
+    return None if row is None else _bounded(rule, rule, windows, windows, known, row)
 
 
 def _decided(rule: Recurrence, windows: Sequence[Windows], known: Sequence[tuple[datetime, datetime]]) -> Freed:
     """A rule without what is surely closed, when it is proved that what it has to ask besides ends soon."""
     source, asked, doubts, clock = _source(rule, windows)
     closed = [(slot, slot) for slot in _dates(rule) if any(window.covering(slot) for window in windows)]
-    each = Freed(rule, source, asked, Stretches([*known, *closed]))
-    if not few_in_a_row(source, doubts, clock.zone) and not _walked(each):
+    row = coverage.longest_row(source, doubts, clock.zone)
+    found = None if row is None else _bounded(rule, source, asked, windows, [*known, *closed], row)
+    if found is None:
+        found = _all_listed(rule, source, asked, Stretches([*known, *closed]))
+    if found is None:
         raise Undecided
-    return each
+    return found
+
+
+def _bounded(
+    rule: Recurrence,
+    source: Recurrence,
+    asked: Sequence[Windows],
+    windows: Sequence[Windows],
+    known: Sequence[tuple[datetime, datetime]],
+    row: coverage.Row,
+) -> Freed | None:
+    """The rule, when what a question finds closed at most costs no more than a question may."""
+    walking = effort.walked_us(source, asked, row.slots)
+    # The rule as it is and every exclusion may be laid out sooner than what is left of it.
+    ways = (
+        [way for way in (spread(source, asked), spread(rule, windows)) if way is not None]
+        if row.slots > PATIENCE
+        else []
+    )
+    whole = min(ways, key=lambda way: way.effort_us, default=None)
+    if whole is not None:
+        leaping = effort.walked_us(source, asked, PATIENCE) + row.leaps * (whole.effort_us + effort.rule_us(source))
+        if leaping < walking:
+            most = Most(PATIENCE + 1 + row.leaps, row.leaps, leaping)
+            return Freed(rule, source, asked, Stretches(known), whole, most) if leaping <= effort.MOST_US else None
+    if walking > effort.MOST_US:
+        return None
+    return Freed(rule, source, asked, Stretches(known), None, Most(row.slots + 1, 0, walking))
 
 
 def _dates(rule: Recurrence) -> list[datetime]:
@@ -192,7 +145,7 @@ def _source(rule: Recurrence, windows: Sequence[Windows]) -> _Source:
 def _all_of(there: Closing) -> Closing:
     """The same, when nothing has been taken away."""
     surely = tuple(each.block or ANY_TIME for each in there.surely)
-    return replace(there, doubt=(*there.doubt, *surely), rare=False)
+    return replace(there, doubt=(*there.doubt, *surely))
 
 
 def _common_clock(windows: Sequence[Windows]) -> Clock | None:
@@ -239,18 +192,20 @@ class _Seconds:
         return min(local, MAX_LOCAL) if local >= MIN_LOCAL else None
 
 
-def _walked(rule: Freed) -> bool:
-    """Whether all slots are few, and few closed ones among them follow one another."""
-    most = _WALKED if rule.rule.ends() else _WALKED_ON
-    row, slot = 0, rule.source.next_after(FIRST, inclusive=True)
-    many = len(classes_of(rule.source.local)) if isinstance(rule.source, Zoned) else 1
+def _all_listed(rule: Recurrence, source: Recurrence, asked: Sequence[Windows], listed: Stretches) -> Freed | None:
+    """The free slots one by one, when the source has few."""
+    most = _WALKED if rule.ends() else _WALKED_ON
+    many = len(classes_of(source.local)) if isinstance(source, Zoned) else 1
+    free: list[datetime] = []
+    slot = source.next_after(FIRST, inclusive=True)
     for _ in range(most // max(1, many)):
         if slot is None:
-            return True
-        closed = [end for each in rule.asked if (end := each.closed_until(slot)) is not None]
-        row = row + 1 if closed else 0
-        if row > MOST_IN_A_ROW:
-            return False
+            return Freed(
+                rule, Instants(free), (), Stretches([]), None, Most(1, 0, effort.walked_us(Instants(free), (), 0))
+            )
+        closed = [end for each in asked if (end := each.closed_until(slot)) is not None]
+        if not closed and listed.at(slot) < 0:
+            free.append(slot)
         after = max(closed, default=slot)
-        slot = rule.source.next_after(after, inclusive=after > slot)
-    return False
+        slot = source.next_after(after, inclusive=after > slot)
+    return None

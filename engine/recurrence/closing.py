@@ -9,14 +9,17 @@ has changes, windows are therefore shrunk, or grown, by twice the largest one, e
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
-from lodger.engine.recurrence.apart import apart
+from lodger.engine.recurrence.apart import Shared, apart
 from lodger.engine.recurrence.civil import CYCLE_DAYS, DAY_S, MAX_LOCAL, MIN_LOCAL
 from lodger.engine.recurrence.dial import lowest
 from lodger.engine.recurrence.every import Every
 from lodger.engine.recurrence.parts import EVERY_DAY, Part, parts_of
 from lodger.engine.recurrence.rrule.blocks import Block
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
+from lodger.engine.recurrence.rrule.phase import Phase
 from lodger.engine.recurrence.rrule.relative import Taken, as_days
 from lodger.engine.recurrence.rrule.rule_set import SetSequence
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
@@ -25,6 +28,7 @@ from lodger.engine.recurrence.shifted_days import MOST_DAYS, Both, Far, Near, fa
 from lodger.engine.recurrence.stretched import ALL, ANY_TIME, grown, turned
 from lodger.engine.recurrence.union import Union
 from lodger.engine.recurrence.window import Windows
+from lodger.engine.recurrence.year_kinds import KindMasks
 from lodger.engine.recurrence.zoned import Zoned
 from lodger.engine.recurrence.zones import FAR, Zone, zone
 
@@ -41,18 +45,15 @@ class Closing:
     Attributes:
         surely: days × times, between local seconds.
         doubt: every time that it can close besides is among these, whatever the second, but for single days.
-        single_days: so many days on which it may close anything.
-        rare: what is in doubt is so on days near a change of the clocks only.
-        tight: what is in doubt is not grown, so stretches that are apart there are really apart.
-        runs_a_day: how many separate stretches it can close on a day, at most.
+        single_days: so many days on which it may close any of ``singly``.
+        windows_a_day: how many windows it can open on a day, at most.
     """
 
     surely: tuple[Taken, ...]
     doubt: tuple[Block, ...] = ()
     single_days: int = 0
-    rare: bool = True
-    tight: bool = True
-    runs_a_day: int = 1
+    windows_a_day: int = 1
+    singly: int = 0
 
     @property
     def doubtful(self) -> bool:
@@ -79,9 +80,8 @@ def closing(window: Windows, clock: Clock) -> Closing:
         tuple(taken for each in found for taken in each.surely),
         tuple(block for each in found for block in each.doubt),
         sum(each.single_days for each in found),
-        all(each.rare for each in found),
-        all(each.tight for each in found),
-        sum(each.runs_a_day for each in found),
+        sum(each.windows_a_day for each in found),
+        reduce(or_, (each.singly for each in found), 0),
     )
 
 
@@ -105,11 +105,11 @@ def _of(opens: Recurrence, window: Windows, clock: Clock) -> Closing:
         zoned = on_clock(opens)
         if zoned is None:
             a_day = DAY_S * 1_000_000 // opens.period_us + 1
-            return Closing((), (ANY_TIME,), rare=False, tight=False, runs_a_day=a_day)
+            return Closing((), (ANY_TIME,), windows_a_day=a_day)
         opens = zoned
     if not isinstance(opens, Zoned):
         # An instant that no clock names is asked for each slot.
-        return Closing((), (ANY_TIME,), rare=False, tight=False)
+        return Closing((), (ANY_TIME,))
     reading = _Reading(opens, window, clock)
     for part in parts_of(opens.local):
         reading.add(part)
@@ -117,9 +117,8 @@ def _of(opens: Recurrence, window: Windows, clock: Clock) -> Closing:
         tuple(reading.surely),
         tuple(reading.doubt),
         reading.single_days,
-        reading.rare,
-        reading.tight,
-        reading.runs_a_day,
+        reading.windows_a_day,
+        reading.singly,
     )
 
 
@@ -131,11 +130,13 @@ class _Said:
         surely: days × times.
         near: times in doubt near a change of the clocks; None when nothing is said of what is in doubt.
         single_days: days in doubt besides.
+        singly: times of day in doubt on these.
     """
 
     surely: Sequence[Taken] = ()
     near: Sequence[Block] | None = ()
     single_days: int = 0
+    singly: int = ALL
 
 
 _UNSAID = _Said(near=None)
@@ -156,16 +157,14 @@ class _Reading:
         self._alike = (clock.gap, clock.fold) == (opens.gap, opens.fold) and self._apart is None
         self.surely: list[Taken] = []
         self.doubt: list[Block] = []
-        self.single_days = 0
-        self.rare = self.tight = True
-        self.runs_a_day = 0
+        self.single_days = self.singly = 0
+        self.windows_a_day = 0
 
     def add(self, part: Part) -> None:
         """Take in a part."""
         if part.blocks is None:
             self.doubt.append(ANY_TIME)
-            self.rare = self.tight = False
-            self.runs_a_day = DAY_S
+            self.windows_a_day = DAY_S
             return
         for block in part.blocks:
             self._block(part, block)
@@ -177,21 +176,21 @@ class _Reading:
                 for each in turns:
                     self._block(part, each)
                 return
-        self.runs_a_day += stretches_of(block, single=self._window.instants_only)
+        self.windows_a_day += windows_of(block)
         said = self._sure(part, block) if self._told else _UNSAID
         said = self._by_other(said) if self._apart is None else self._by_days(said, block)
         self.surely += said.surely
-        self.single_days += said.single_days
+        if said.single_days:
+            self.single_days += said.single_days
+            for by_s in self._apart.by_s if self._apart is not None else (self._moved,):
+                self.singly |= turned(said.singly, by_s)
         if said.near is None:
             begin, end = self._span(block)
             ahead = self._apart.by_s if self._apart is not None else (self._moved,)
             slack = 2 * self._opens.zone.largest_change
             self.doubt += grown(block, begin + min(ahead), end + max(ahead), slack) or [ANY_TIME]
-            self.rare = False
-            self.tight = self.tight and len(ahead) == 1 and not slack and block.step is None
         elif said.near:
             self.doubt += said.near
-            self.tight = self.tight and self._alike and self._window.instants_only
 
     def _by_other(self, said: _Said) -> _Said:
         """The same on the other clock, when both never change."""
@@ -224,11 +223,17 @@ class _Reading:
                 surely += [Taken(ahead.of(each), first, last) for each in moved]
         low, high = min(self._apart.by_s), max(self._apart.by_s)
         near = [each for there in said.near for each in grown(there, low, high + 1, 0)]
-        times = 0 if self._window.instants_only else ALL
-        for by_s in self._apart.by_s:
-            times |= turned(block.times, by_s)
-        near += [Block(self._apart.near, None, times), Block(EVERY_DAY, self._apart.near_once, times)]
-        return _Said(surely, near, said.single_days)
+        # What it closes on days of a change, by any of the differences; the change itself moves a window's edges.
+        if self._window.instants_only:
+            times = 0
+            for by_s in self._apart.by_s:
+                times |= turned(block.times, by_s)
+            closed = [Block(EVERY_DAY, None, times)]
+        else:
+            begin, end = self._span(block)
+            closed = grown(block, begin + low, end + high, 2 * self._opens.zone.largest_change)
+        near += _days_of(closed, self._apart.near, self._apart.near_once)
+        return replace(said, surely=surely, near=near)
 
     def _span(self, block: Block) -> tuple[int, int]:
         """Seconds after an opening from which, and before which, its window closes."""
@@ -294,7 +299,8 @@ class _Reading:
         first = part.first if part.first == MIN_LOCAL else (part.first // DAY_S + days + 1) * DAY_S
         doubtful = (part.first > MIN_LOCAL) * (days + 2) + (part.last < MAX_LOCAL) * (days + 1)
         if here.still:
-            return _Said([Taken(each, first, part.last) for each in grown(block, 0, length_s, 0)], (), doubtful)
+            sure = grown(block, 0, length_s, 0)
+            return _Said([Taken(each, first, part.last) for each in sure], (), doubtful, _any_day(sure))
         # Windows that open far from any change are told exactly, the others without their edges.
         found = []
         for calm, begin, end in self._calm(block, days):
@@ -303,7 +309,13 @@ class _Reading:
         wide = replace(block, times=block.times & ~here.changing()) if self._opens.gap is Gap.SKIP else block
         found += [(each, MIN_LOCAL, MAX_LOCAL) for each in grown(wide, slack, length_s - slack, 0)]
         taken = [Taken(each, max(first, begin), min(part.last, end)) for each, begin, end in found if each.times]
-        return _Said([each for each in taken if each.first <= each.last], _near(here, days + 2, ALL), doubtful)
+        near = grown(block, 0, length_s, slack)
+        return _Said(
+            [each for each in taken if each.first <= each.last],
+            _on_near(here, days + 2, near),
+            doubtful,
+            _any_day(near),
+        )
 
     def _calm(self, block: Block, days: int) -> list[tuple[Block, int, int]]:
         """The block's days after which no change comes for so many days; for single years, and for those that repeat."""
@@ -329,6 +341,17 @@ def _near(zone: Zone, days: int, times: int) -> list[Block]:
     return [Block(Near(zone, days, days), None, times), Block(EVERY_DAY, near_once(zone, days, days), times)]
 
 
+def _on_near(zone: Zone, days: int, blocks: Sequence[Block]) -> list[Block]:
+    """Blocks on the days around the changes of a zone's clocks only."""
+    return _days_of(blocks, Near(zone, days, days), near_once(zone, days, days))
+
+
+def _days_of(blocks: Sequence[Block], ever: KindMasks, once: Phase) -> list[Block]:
+    """Blocks on some days of years that repeat, and of single years."""
+    found = [Block(Shared(each.allowed, ever), each.phase, each.times) for each in blocks]
+    return found + [Block(each.allowed, Both(each.phase, once), each.times) for each in blocks]
+
+
 def _moved(block: Block, by_s: int) -> list[Block] | None:
     """The same so many seconds later; None when its steps cannot be moved."""
     step = block.step
@@ -340,6 +363,14 @@ def _moved(block: Block, by_s: int) -> list[Block] | None:
     table = step.table[-at:] + step.table[:-at] if at else step.table
     turned = replace(step, origin=step.origin + by_s // step.unit_s, table=table)
     return [replace(each, step=turned) for each in grown(replace(block, step=None), by_s, by_s + 1, 0)]
+
+
+def _any_day(blocks: Sequence[Block]) -> int:
+    """Times of day that any of some blocks has."""
+    times = 0
+    for each in blocks:
+        times |= each.times
+    return times
 
 
 def _images(times: int, zone: Zone, gap: Gap) -> int:
@@ -357,8 +388,8 @@ def _images(times: int, zone: Zone, gap: Gap) -> int:
     return (found | found >> DAY_S) & ALL
 
 
-def stretches_of(block: Block, *, single: bool) -> int:
-    """How many stretches it closes on a day."""
+def windows_of(block: Block) -> int:
+    """How many windows it opens on a day."""
     if block.step is not None:
         return (DAY_S // block.step.unit_s // block.step.n + 1) * block.step.inside.size
-    return (block.times & ~(block.times << 1)).bit_count() if single else block.times.bit_count()
+    return block.times.bit_count()

@@ -7,9 +7,10 @@ from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
 from lodger.engine.recurrence.on_changes import OnChanges
 from lodger.engine.recurrence.parse import parse_rule, recognise
 from lodger.engine.recurrence.rrule.parser import parse_set
-from lodger.engine.recurrence.rule import Density, Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule import Density, Kind, Recurrence, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.union import Union
 from lodger.engine.recurrence.window import Windows
+from lodger.engine.recurrence.zoned import Zoned
 
 MOST_RULES = 32
 
@@ -119,7 +120,27 @@ def _compile(rules: ScheduleRules, now: datetime | None) -> Union:
     schedule = Union(included, excluded, start=rules.start, end=rules.end)
     if excluded:
         _take_away(schedule)
+    elif len(included) > 1 or isinstance(included[0], Union | Zoned):
+        _demand_few(included)
     return schedule
+
+
+def _demand_few(rules: list[Recurrence]) -> None:
+    """Refuse rules that are more sequences than one question can ask in its time."""
+    from lodger.engine.recurrence import effort
+
+    if sum(map(effort.first_us, rules)) <= effort.MOST_US:
+        return
+    cost = sum(effort.first_us(each, known=True) for each in rules)
+    if cost > effort.MOST_US:
+        raise RuleInvalid(
+            "schedule_too_large",
+            f"its rules are so many that a question about them would cost {cost} where {effort.MOST_US} is the most",
+            why="a question about a schedule has bounded work, and that is counted when it is saved",
+            fix="write rules with the same days as one, or split it into several schedules",
+        )
+    for each in rules:
+        effort.work_out(each)
 
 
 def _take_away(schedule: Union) -> None:

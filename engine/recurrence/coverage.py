@@ -7,6 +7,7 @@ days are integers, one bit a day, over as many years as the calendar and all INT
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from math import gcd, lcm
 
 from lodger.engine.recurrence import timeset
@@ -26,12 +27,6 @@ from lodger.engine.recurrence.year_kinds import KindMasks
 from lodger.engine.recurrence.zoned import Zoned
 from lodger.engine.recurrence.zones import Zone
 
-#: Closed slots, or stretches, that may follow one another without a free slot between them.
-MOST_IN_A_ROW = 96
-#: The same for exclusions that are asked only on days near a change of the clocks.
-MOST_NEAR_CHANGES = 2000
-#: Stretches of a day that are looked at one by one.
-_MANY_RUNS = 3000
 #: Up to this year come all that have days of their own: named in a rule, or with changes of the clocks by hand.
 _SINGLE = 2200
 #: Before it nothing begins or ends that matters: what is there repeats.
@@ -50,8 +45,21 @@ class _Needs:
     row: Class | None = None
 
 
-def few_in_a_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> bool:
-    """Whether it is proved that at most :data:`MOST_IN_A_ROW` times in a row a slot of the rule is found closed.
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How much is found closed at most before something free is found, or nothing is left.
+
+    Attributes:
+        slots: so many slots, each window that closes several counted once.
+        leaps: so many stretches of two days and the change of a clock, that each begin with a slot, reach something free.
+    """
+
+    slots: int
+    leaps: int
+
+
+def longest_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> Row | None:
+    """What a question about a rule can find closed one after another; None when no bound is proved.
 
     Args:
         source: the rule, without what is surely closed where it could be taken away.
@@ -59,7 +67,7 @@ def few_in_a_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> b
         here: that zone.
     """
     if not doubts:
-        return True
+        return Row(0, 1)
     surely: list[Block] = []
     if isinstance(source, Every):
         needs = _of_interval(source, here)
@@ -70,30 +78,34 @@ def few_in_a_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> b
     elif isinstance(source, Zoned):
         needs = [_needs(part) for each in classes_of(source.local) for part in _by_days(each)]
     else:
-        return True  # single instants are free or not
-    runs = sum(each.runs_a_day for each in doubts)
-    # Single days in doubt may lie within, before and after what else is in doubt.
-    singly = sum(each.single_days for each in doubts)
+        return Row(1, 1)  # single instants are free or not
     lasting = [each for each in doubts if each.doubt]
-    if not lasting:
-        return singly * runs <= MOST_IN_A_ROW
-    most = MOST_NEAR_CHANGES if all(each.rare for each in lasting) else MOST_IN_A_ROW
-    rooms = 1 + sum(bool(each.single_days) for each in doubts)
-    most = (most - min(singly * runs, most)) // rooms
-    shut = 0
+    shut = singly = 0
     for each in lasting:
         for block in each.doubt:
             shut |= block.times
+    for each in doubts:
+        singly |= each.singly if each.single_days else 0
     # On the day of a change the free slot may be one that is skipped: then the row goes on to the next free day.
-    rows = 2 if here.still else 3
-    if all(_is_free(need, shut) for need in needs):
-        if rows * runs <= most:
-            return True
-        return all(each.tight for each in lasting) and all(rows * _row(need, shut) <= most for need in needs)
-    if rows * runs > most:
-        return False
-    days = _most_in_doubt(needs, lasting, surely) + 2
-    return (days if here.still else 2 * days) * runs <= most
+    days = 2 if here.still else 3
+    windows = sum(each.windows_a_day for each in doubts)
+    a_day = min(windows, sum(map(_slots_a_day, needs)), _any(needs).bit_count())
+    if all(_is_free(need, shut | singly) for need in needs):
+        row = min(a_day, sum(_shut_in_a_row(need, shut | singly) for need in needs))
+        return Row((days if here.still else days + 1) * row, days)
+    # Single days in doubt may lie within, before and after what else is in doubt.
+    rooms = 1 + sum(bool(each.single_days) for each in doubts)
+    single = sum(each.single_days for each in doubts)
+    if not lasting:
+        days = single + rooms
+    elif all(_is_free(need, shut) for need in needs):
+        days = single + rooms * days
+    else:
+        most = _most_in_doubt(needs, lasting, surely)
+        if most is None:
+            return None
+        days = single + rooms * (most + 2) * (1 if here.still else 2)
+    return Row((days if here.still else days + 1) * a_day, days + 1)
 
 
 def _of_interval(source: Every, here: Zone) -> list[_Needs]:
@@ -157,33 +169,34 @@ def _has_run(bits: int, length: int) -> bool:
     return bool(bits)
 
 
-def _row(need: _Needs, shut: int) -> int:
-    """Most stretches of what is shut that follow one another without a slot between them."""
-    starts = shut & ~(shut << 1)
-    if starts.bit_count() > _MANY_RUNS:
-        return MOST_IN_A_ROW if need.stretch_s > 1 else _dense_row(need.times, shut)
-    ends = timeset.listed(shut & ~(shut >> 1))
-    left, row, most = need.times & ~shut, 1, 1
-    begins = timeset.listed(starts)
-    for end, begin in zip(ends, begins[1:], strict=False):
-        between = left >> end + 1 & (1 << begin - end - 1) - 1
-        hit = _has_run(between, need.stretch_s) if need.stretch_s else bool(between)
-        row = 1 if hit else row + 1
-        most = max(most, row)
-    return most
+def _any(needs: Sequence[_Needs]) -> int:
+    """Times of any slot."""
+    times = 0
+    for need in needs:
+        times |= need.times
+    return times
 
 
-def _dense_row(times: int, shut: int) -> int:
-    """Most shut slots of a day in a row."""
-    row = most = 0
-    for at in timeset.listed(times):
-        row = row + 1 if shut >> at & 1 else 0
-        most = max(most, row)
-    return most
+def _slots_a_day(need: _Needs) -> int:
+    """Most slots of a day."""
+    step = need.row.step if need.row is not None else None
+    if step is not None:
+        return min(need.times.bit_count(), (DAY_S // step.unit_s // step.n + 1) * step.inside.size)
+    if need.row is None and need.stretch_s:
+        return DAY_S // need.stretch_s + 1
+    return need.times.bit_count()
 
 
-def _most_in_doubt(needs: Sequence[_Needs], doubts: Sequence[Closing], surely: Sequence[Block]) -> int:
-    """Most days in doubt one after another, days without slots aside; the whole calendar when that is not known.
+def _shut_in_a_row(need: _Needs, shut: int) -> int:
+    """Most slots of a day, one after another, that are all shut."""
+    if need.stretch_s:
+        return _slots_a_day(need)
+    closed = compress(timeset.flags_of(shut, DAY_S), timeset.flags_of(need.times, DAY_S))
+    return max(map(len, bytes(closed).split(b"\0")))
+
+
+def _most_in_doubt(needs: Sequence[_Needs], doubts: Sequence[Closing], surely: Sequence[Block]) -> int | None:
+    """Most days in doubt one after another, days without slots aside; None when that is not known.
 
     Days that are surely closed from end to end are jumped over together, so they are no days in doubt.
     """
@@ -202,11 +215,11 @@ def _most_in_doubt(needs: Sequence[_Needs], doubts: Sequence[Closing], surely: S
     begin = min(edges, default=_ANCIENT)
     asked = range(begin, min(max(edges, default=begin) + years, MAX_YEAR) + 1)
     if len(asked) * (len(needs) + len(blocks) + len(surely)) > _MOST_WORK:
-        return MAX_YEAR * 366
+        return None
     try:
         open_days, closed_days = _sorter(blocks, asked), _sorter(surely, asked)
     except TooMany:
-        return MAX_YEAR * 366
+        return None
     free = busy = at = 0
     ends_free = ends_busy = False
     chunks: list[tuple[int, int, int]] = []
@@ -227,7 +240,7 @@ def _most_in_doubt(needs: Sequence[_Needs], doubts: Sequence[Closing], surely: S
             free = busy = at = 0
     chunks.append((free, busy, at))
     if ends_busy and not ends_free:
-        return MAX_YEAR * 366  # what repeats for ever has no free day
+        return None  # what repeats for ever has no free day
     marked = "".join(_marks(*chunk) for chunk in chunks)
     marked = marked if years > MAX_YEAR else marked + marked[: 400 * 366]
     return max(map(len, _BUSY.findall(marked)), default=0)

@@ -15,9 +15,11 @@ from math import gcd
 
 from lodger.engine.recurrence import timeset
 from lodger.engine.recurrence.civil import CYCLE_DAYS, DAY_S, year_start
-from lodger.engine.recurrence.closing import leaves_of, stretches_of
+from lodger.engine.recurrence.closing import leaves_of, windows_of
+from lodger.engine.recurrence.coverage import Row
 from lodger.engine.recurrence.dial import stride
 from lodger.engine.recurrence.every import Every
+from lodger.engine.recurrence.freed import LEAP_S
 from lodger.engine.recurrence.parts import parts_of
 from lodger.engine.recurrence.rule import Gap, Recurrence
 from lodger.engine.recurrence.stretched import dilated, turned
@@ -29,6 +31,8 @@ _DAY_US = DAY_S * 1_000_000
 _MOST_PLACES = 100_000
 #: Days that come at most once in so many are told apart from the circle.
 _SELDOM = 12
+#: In more days than that an exclusion is held to open each day.
+_MOST_DAYS = 40
 #: Windows longer than that close whole weeks.
 _LONGEST_S = _WEEK_S = 7 * DAY_S
 _EVERY_MIDNIGHT = sum(1 << day * DAY_S for day in range(7))
@@ -41,17 +45,17 @@ def intervals_of(windows: Sequence[Windows]) -> tuple[list[Every], list[Windows]
     return steps, [each for each in windows if not (isinstance(each.opens, Every) and each.instants_only)]
 
 
-def longest_row(source: Every, windows: Sequence[Windows]) -> int | None:
+def longest_row(source: Every, windows: Sequence[Windows]) -> Row | None:
     """Most times in a row that a slot of the interval is found closed; None when no bound is found."""
     steps, others = intervals_of(windows)
     among = _open_among(source, steps)
     shuts = [_shut(leaf, each) for each in others for leaf in leaves_of(each.opens)]
     if among is None or None in shuts:
         return None
-    week = seldom = runs = 0
+    week = seldom = 0
     for shut in shuts:
         assert shut is not None
-        week, seldom, runs = week | shut.week, seldom | shut.seldom, runs + shut.runs_a_day
+        week, seldom = week | shut.week, seldom | shut.seldom
     row = _on_circle(source, week, among)
     if row is None:
         return None
@@ -61,9 +65,10 @@ def longest_row(source: Every, windows: Sequence[Windows]) -> int | None:
         if apart * _DAY_US < (row + among + 2) * source.period_us:
             return None
         row = 2 * (row + among) + -(-closed * _DAY_US // source.period_us) + 2
-    # A stretch is left in one step, however many slots it closes; what steps close between two of them is asked for each.
-    days = row * source.period_us // _DAY_US + 2 + _LONGEST_S // DAY_S
-    return min(row, (runs * days + 1) * among)
+    # A window is left in one step, however many slots it closes; what steps close between two of them is asked for each.
+    days = row * source.period_us // _DAY_US + 2
+    opened = sum(shut.opened(days) for shut in shuts if shut is not None)
+    return Row(min(row, (opened + 1) * among), row * source.period_us // (LEAP_S * 1_000_000) + 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +78,33 @@ class _Shut:
     Attributes:
         week: seconds of a week that begins as 1970 does, in UTC.
         seldom: days of the 400-year cycle on which it is closed at other times, too.
-        runs_a_day: how many separate stretches it closes on a day at most.
+        blocks: days of the cycle on which it opens, and how many windows it opens on each of them at most.
+        reach: so many days a window lasts at most.
     """
 
     week: int
     seldom: int
-    runs_a_day: int
+    blocks: tuple[tuple[int, int], ...]
+    reach: int
+
+    def opened(self, days: int) -> int:
+        """How many windows can be open in so many days."""
+        return sum(many * _within(on, days + self.reach) for on, many in self.blocks)
 
 
 def _shut(opens: Recurrence, window: Windows) -> _Shut | None:
     if not isinstance(opens, Zoned) or (window.length_s or 0) > _LONGEST_S:
         return None
-    week = seldom = runs = 0
+    week = seldom = 0
+    blocks = []
     length = DAY_S + opens.zone.largest_change if window.whole_days else window.length_s or 1
     reach = length // DAY_S + 2
     for part in parts_of(opens.local):
         if part.blocks is None:
             return None
         for block in part.blocks:
-            runs += stretches_of(block, single=window.instants_only)
             days = block.allowed.cycle()
+            blocks.append((days, windows_of(block)))
             if block.allowed.total() * _SELDOM <= CYCLE_DAYS:
                 for far in range(-1, reach):
                     at = far % CYCLE_DAYS
@@ -106,7 +118,28 @@ def _shut(opens: Recurrence, window: Windows) -> _Shut | None:
         for at in opens.zone.change_times():
             moved |= turned(_EVERY_MIDNIGHT, at, _WEEK_S)
     moved = dilated(moved, min(length, _WEEK_S))
-    return _Shut((moved | moved >> _WEEK_S) & (1 << _WEEK_S) - 1, seldom, runs)
+    return _Shut((moved | moved >> _WEEK_S) & (1 << _WEEK_S) - 1, seldom, tuple(blocks), reach)
+
+
+def most_within(days: int, length: int) -> int:
+    """Most days of the cycle among so many neighbouring ones, counted for all of them at once: plane n has the bits worth 2**n."""
+    planes: list[int] = []
+    days |= days << CYCLE_DAYS
+    for far in range(length):
+        carry = days >> far & (1 << CYCLE_DAYS) - 1
+        for i, plane in enumerate(planes):
+            planes[i], carry = plane ^ carry, plane & carry
+        if carry:
+            planes.append(carry)
+    most, among = 0, (1 << CYCLE_DAYS) - 1
+    for i in reversed(range(len(planes))):
+        if among & planes[i]:
+            among, most = among & planes[i], most | 1 << i
+    return most
+
+
+def _within(days: int, length: int) -> int:
+    return most_within(days, length) if length <= _MOST_DAYS else length
 
 
 def _open_among(source: Every, steps: Sequence[Every]) -> int | None:

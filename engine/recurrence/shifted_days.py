@@ -86,6 +86,8 @@ class Both:
     def __init__(self, one: Phase | None, other: Phase) -> None:
         self._one, self._other = one, other
         self.years = other.years if one is None else lcm(one.years, other.years)
+        #: Years outside of which it has no day, when these are known.
+        self.named = named_years(other) or named_years(one)
 
     def mask(self, year: int) -> int:
         """The year's days."""

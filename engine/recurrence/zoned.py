@@ -61,6 +61,16 @@ class Zoned:
         return not self._without and self._ends_at is None
 
     @property
+    def last(self) -> int | None:
+        """UTC second after which it has no slot."""
+        return self._ends_at
+
+    @property
+    def without(self) -> frozenset[int]:
+        """UTC seconds that are no slots."""
+        return self._without
+
+    @property
     def single(self) -> tuple[int, ...]:
         """UTC seconds that it leaves out, or after which it has no slot."""
         return tuple(self._without) if self._ends_at is None else (*self._without, self._ends_at)

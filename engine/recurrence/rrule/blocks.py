@@ -64,7 +64,7 @@ def blocks_of(rule: RuleSequence) -> list[Block] | None:
     if base is None:
         return []
     if isinstance(base, SetPositions):
-        return _of_positions(base)
+        return of_positions(base)
     steps = base.steps
     if isinstance(steps, Days):
         return [Block(steps.allowed, steps.phase, base.times.bits())]
@@ -144,7 +144,8 @@ class Chosen(KindMasks):
         return kept
 
 
-def _of_positions(base: SetPositions) -> list[Block] | None:
+def of_positions(base: SetPositions) -> list[Block] | None:
+    """The blocks of a rule with BYSETPOS; None when there are too many."""
     size = base.times.size
     numbers: dict[int, set[int]] = {}
     for position in base.bysetpos:

@@ -100,6 +100,11 @@ class SetSequence:
         """Whether it lacks members of its rules."""
         return bool(self.excepted or self._taken or self._firsts)
 
+    @property
+    def removed(self) -> tuple[list[int], list[int]]:
+        """First and last seconds of the ranges without members."""
+        return self._firsts, self._lasts
+
     def _excepted(self, local: int) -> bool:
         return any(rule.next_local(local, inclusive=True) == local for rule in self.excepted)
 

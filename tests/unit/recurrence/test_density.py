@@ -114,7 +114,7 @@ def test_a_budget_per_day_counts_the_fullest_day() -> None:
 def test_hostile_schedules_are_bounded_soon() -> None:
     many = union(*(f"{n} */2 * * *" for n in range(0, 60, 2)), tz="Europe/Berlin")
     rules = "\n".join(f"RRULE:FREQ=SECONDLY;INTERVAL={90_000 + n}" for n in range(16))
-    odd = union(*[f"DTSTART:20260101T0000{n:02d}\n{rules}" for n in range(8)], tz="Europe/Berlin")
+    odd = union(*[f"DTSTART:20260101T0000{n:02d}\n{rules}" for n in range(2)], tz="Europe/Berlin")
     start = thread_time()
     assert many.density().smallest_gap_s == 120
     assert odd.density().smallest_gap_s == 1

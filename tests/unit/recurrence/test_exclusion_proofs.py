@@ -11,13 +11,12 @@ import pytest
 from bench.adversarial import cron, part, rrule_set, schyntax
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.recurrence.counted import Counting
 from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence import closing
 from lodger.engine.recurrence.apart import Apart, apart
-from lodger.engine.recurrence.blackout import Freed
 from lodger.engine.recurrence.compile import _compile
-from lodger.engine.recurrence.coverage import MOST_NEAR_CHANGES
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.union import Union
@@ -99,17 +98,6 @@ def _slow(schedule: Union, bare: Union, instant: datetime, *, back: bool) -> tup
     return False, None
 
 
-class _Counted:
-    """A rule whose slots are counted."""
-
-    def __init__(self, source: object) -> None:
-        self.source, self.asked = source, 0
-
-    def __getattr__(self, name: str) -> object:
-        self.asked += name in {"next_after", "previous_before"}
-        return getattr(self.source, name)
-
-
 def check(rules: ScheduleRules, dice: Random) -> str:
     """Compare several questions; give ``kept``, ``refused`` or ``wrong``."""
     try:
@@ -117,11 +105,7 @@ def check(rules: ScheduleRules, dice: Random) -> str:
     except RuleInvalid as error:
         return "dense" if error.code == "exclusions_too_dense" else "refused"
     bare = Union(schedule.rules, start=schedule.start, end=schedule.end)
-    counted = []
-    for each in schedule.asked:
-        assert isinstance(each, Freed)
-        each.source = _Counted(each.source)  # type: ignore[assignment]  # a rule that counts what it is asked
-        counted.append(each.source)
+    counting = Counting(schedule)
     for _ in range(3):
         instant = NOW + timedelta(seconds=dice.randint(-40 * 366 * 86400, 60 * 366 * 86400))
         if dice.random() < 0.5:
@@ -129,10 +113,9 @@ def check(rules: ScheduleRules, dice: Random) -> str:
         if dice.random() < 0.2:
             instant = datetime(dice.randint(1, 9998), 6, 1, tzinfo=UTC)
         for back in (False, True):
-            for each in counted:
-                each.asked = 0
+            counting.begin()
             found = (schedule.previous_before if back else schedule.next_after)(instant)
-            assert all(each.asked <= MOST_NEAR_CHANGES for each in counted), [each.asked for each in counted]
+            counting.hold()
             known, expected = _slow(schedule, bare, instant, back=back)
             if known:
                 assert found == expected, (instant, back)
