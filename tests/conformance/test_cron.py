@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lodger.engine.recurrence.civil import local_of, naive_of
 from lodger.engine.recurrence.cron import parse
+from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import Kind, RuleSpec
 
@@ -123,6 +124,7 @@ def test_agrees_with_cronsim_across_dst(text: str, zone: str, transition: dateti
         ("0 22-3/2 * * *", "2026-11-01 00:00", "2026-11-01 02:00:00"),
         ("0 0 * * FRI-MON", "2026-11-10", "2026-11-13 00:00:00"),
         ("0 0 1 NOV-FEB *", "2026-02-02", "2026-11-01 00:00:00"),
+        ("0 0 * * FRI-TUE/2", "2026-11-15 00:00", "2026-11-17 00:00:00"),  # a step counts on over the edge of the week
         ("30 0 9 * * *", "2026-11-01", "2026-11-01 09:00:30"),
         ("0 0 13 * 5", "2026-11-01", "2026-11-06 00:00:00"),
         ("DAYS=both 0 0 13 * 5", "2026-11-01 00:00", "2026-11-13 00:00:00"),
@@ -148,3 +150,67 @@ def test_reads(text: str, after: str, expected: str | None) -> None:
     assert (None if found is None else str(naive_of(found))) == expected
     if found is not None:
         assert rule.previous_local(found, inclusive=True) == found
+
+
+@pytest.mark.parametrize(
+    ("word", "fields"),
+    [
+        ("@yearly", "0 0 1 1 *"),
+        ("@annually", "0 0 1 1 *"),
+        ("@monthly", "0 0 1 * *"),
+        ("@weekly", "0 0 * * 0"),
+        ("@daily", "0 0 * * *"),
+        ("@midnight", "0 0 * * *"),
+        ("@hourly", "0 * * * *"),
+        ("@HOURLY", "0 * * * *"),
+    ],
+)
+def test_words_are_the_fields_of_crontab(word: str, fields: str) -> None:
+    one, other = parse(word).rule, parse(fields).rule
+    assert (one.dial, one.days, one.recurring) == (other.dial, other.days, other.recurring)
+
+
+@pytest.mark.parametrize(
+    ("text", "index"),
+    [
+        ("? 0 * * *", 0),
+        ("0 ? * * *", 2),
+        ("0 0 1 ? *", 6),
+        ("60 * * * *", 0),
+        ("0 24 * * *", 2),
+        ("0 0 32 * *", 4),
+        ("0 0 0 * *", 4),
+        ("0 0 * 13 *", 6),
+        ("0 0 * 0 *", 6),
+        ("0 0 * * 8", 8),
+        ("60 0 0 * * *", 0),
+        ("*/0 * * * *", 2),
+        ("*/x * * * *", 2),
+        ("1,,2 * * * *", 2),
+        ("5- * * * *", 2),
+        ("1-2-3 * * * *", 2),
+        ("0 0 L-31 * *", 4),
+        ("0 0 LL * *", 4),
+        ("0 0 40W * *", 4),
+        ("0 0 * * L", 8),
+        ("0 0 * * 9L", 8),
+        ("0 0 * * 5#6", 10),
+        ("0 0 * * 5#0", 10),
+        ("0 0 * * MOM", 8),
+        ("0 0 MON * *", 4),
+        ("0 0 * FRI *", 6),
+        ("٣ * * * *", 0),
+        ("@reboot", 0),
+        ("0 0 * *", 6),
+        ("* * * * * * *", 12),
+        ("TZ=UTC TZ=UTC 0 0 * * *", 7),
+        ("DAYS=none 0 0 * * *", 0),
+        ("CRON_TZ= 0 0 * * *", 0),
+    ],
+)
+def test_refuses_at_the_place_of_the_mistake(text: str, index: int) -> None:
+    with pytest.raises(RuleInvalid) as caught:
+        parse(text)
+    assert caught.value.index == index
+    assert caught.value.why
+    assert caught.value.fix

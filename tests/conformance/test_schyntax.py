@@ -81,6 +81,48 @@ def test_defects_of_the_reference_are_fixed(text: str, after: str, expected: str
     assert next_of(parse(text), after) == expected
 
 
+@pytest.mark.parametrize(
+    ("names", "argument", "canonical"),
+    [
+        ("s sec second seconds secondofminute secondsofminute", "5", "seconds(5)"),
+        ("m min minute minutes minuteofhour minutesofhour", "5", "minutes(5)"),
+        ("h hour hours hourofday hoursofday", "5", "hours(5)"),
+        ("day days dow dayofweek daysofweek", "5", "daysofweek(5)"),
+        ("dom dayofmonth daysofmonth", "5", "daysofmonth(5)"),
+        ("doy dayofyear daysofyear", "5", "daysofyear(5)"),
+        ("date dates", "5/6", "dates(5/6)"),
+    ],
+)
+def test_every_name_of_a_unit(names: str, argument: str, canonical: str) -> None:
+    for name in names.split():
+        for spelled in (name, name.upper()):
+            assert parse(f"{spelled}({argument})").text() == parse(canonical).text()
+
+
+@pytest.mark.parametrize(
+    ("names", "number"),
+    [
+        ("su sun sunday", 1),
+        ("mo mon monday", 2),
+        ("tu tue tues tuesday", 3),
+        ("we wed wednesday", 4),
+        ("th thu thur thurs thursday", 5),
+        ("fr fri friday", 6),
+        ("sa sat saturday", 7),
+    ],
+)
+def test_every_name_of_a_day(names: str, number: int) -> None:
+    for name in names.split():
+        assert parse(f"dow({name})").text() == parse(f"dow({name.upper()})").text() == parse(f"dow({number})").text()
+
+
+def test_the_first_and_last_year_of_a_date() -> None:
+    assert next_of(parse("dates(1900/1/1)"), "1899-12-31 00:00:00") == "1900-01-01 00:00:00"
+    for text in ("dates(1899/12/31)", "dates(2201/1/1)"):
+        with pytest.raises(RuleInvalid):
+            parse(text)
+
+
 def test_outside_the_named_years() -> None:
     rule = parse("dates(!2000/1/1..2200/12/31, 12/25)")
     assert next_of(rule, "1999-12-25 00:00:00") == "2201-12-25 00:00:00"
