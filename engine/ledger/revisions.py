@@ -17,7 +17,7 @@ from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.pages import Cut, read
 from lodger.engine.ledger.places import demand_placed
 from lodger.engine.ledger.records import AnyRow, Json, ScheduleRevision
-from lodger.engine.ledger.rulebook import decode_rules, encode_rules
+from lodger.engine.ledger.rulebook import decode_rules, encode_rules, settled
 from lodger.engine.ledger.schema import scheduling as tables
 from lodger.engine.policy.conduct import Conduct, parse_conduct
 from lodger.engine.policy.labels import written
@@ -149,7 +149,7 @@ def revise(
             tenant_id=tenant_id,
             schedule_id=schedule_id,
             revision=number,
-            rules=encode_rules(wish.rules),
+            rules=encode_rules(settled(wish.rules, anchor)),
             sentence=recurrence.text(),
             script_id=steps[0]["script_id"],
             steps=json.dumps(steps) if len(steps) > 1 or steps[0]["limits"] or "version" in steps[0] else None,

@@ -4,7 +4,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -206,6 +206,14 @@ def _terms(missed: str, overlap: str, missed_after_s: float, catch_up_max: int) 
 def zone_of(rules: ScheduleRules) -> str:
     """Give the zone that a schedule's local times are told in: its own, else its first rule's, else UTC."""
     return rules.tz or next((rule.tz for rule in rules.rules if rule.tz), None) or "UTC"
+
+
+def settled(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:
+    """Give rules that mean the same whenever they are read again: ``in 3 days`` is the instant that this is from the anchor."""
+    from lodger.engine.recurrence.parse import resolved
+
+    included, excluded = (tuple(resolved(spec, anchor) for spec in specs) for specs in (rules.rules, rules.exclusions))
+    return replace(rules, rules=included, exclusions=excluded)
 
 
 def encode_rules(rules: ScheduleRules) -> str:

@@ -198,9 +198,8 @@ def resolved(spec: RuleSpec, now: datetime) -> RuleSpec:
     from lodger.engine.recurrence.instant import format_instant
     from lodger.engine.recurrence.once import OnceAt, is_relative, parse_once
 
-    text, kind = _checked(spec)
-    if kind is not Kind.ONCE or not is_relative(text):
+    if not is_relative(spec.text) or _checked(spec)[1] is not Kind.ONCE:
         return spec
-    once = parse_once(text, now)
+    once = parse_once(spec.text, now)
     assert isinstance(once, OnceAt)
     return RuleSpec(text=f"at {format_instant(once.instant)}", kind=Kind.ONCE, dtstart=spec.dtstart, tz=spec.tz)

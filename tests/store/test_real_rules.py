@@ -55,6 +55,23 @@ def test_a_schedule_survives_the_engine_with_its_rules(real: Bench, url: str) ->
     assert real.engine.schedules.get("acme", "s").state == "ended"
 
 
+def test_what_was_meant_in_three_days_stays_there(real: Bench, url: str) -> None:
+    """A length of time from now is counted once, when it is saved: no edit and no restart begins it anew."""
+    made = real.schedule("in 3 days", exclusions="in 2 days")
+    assert made.next_at == from_us(real.clock.us) + timedelta(days=3)
+    real.clock.advance(86_400)
+    edited = real.engine.schedules.edit("acme", "s", priority="high")
+    assert (edited.revision, edited.next_at, edited.text) == (2, made.next_at, made.text)
+    rolled = real.engine.schedules.edit("acme", "s", rules=[*made.rules.rules, "@yearly"])
+    assert rolled.next_at == made.next_at
+    with Engine.open(url, clock=real.clock) as other:
+        found = other.schedules.get("acme", "s")
+        assert (found.next_at, found.rules.exclusions) == (made.next_at, made.rules.exclusions)
+        assert [spec.text for spec in found.rules.exclusions] == ["at 2026-01-03T00:00:00Z"]
+        later = other.schedules.edit("acme", "s", rules="in 3 days")
+        assert later.next_at == made.next_at + timedelta(days=1), "said anew, it counts from now"
+
+
 def test_a_hundred_days_off_under_each_missed_policy(real: Bench) -> None:
     owed = from_us(real.clock.us) - timedelta(days=100)
     rows = {}
