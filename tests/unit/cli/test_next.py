@@ -1,0 +1,70 @@
+"""``lodger next`` for people: the sentence, slots around an instant in the zone and in UTC, how often, until when, and mistakes."""
+
+import pytest
+
+from lodger.engine.cli.entry import run
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        # The zone is the one that the rule names, however it names it.
+        (
+            ["CRON_TZ=Asia/Tokyo 0 9 * * *", "--after", "2026-11-22T12:00Z"],
+            ["At 09:00, every day (Asia/Tokyo)  (cron)", "Mon 2026-11-23 09:00:00 JST", "Mon 2026-11-23 00:00:00Z"],
+        ),
+        (
+            ['DTSTART;TZID="Europe/Berlin":20260101T090000\nRRULE:FREQ=DAILY', "--after", "2026-07-01T00:00Z"],
+            ["Wed 2026-07-01 09:00:00 CEST", "Wed 2026-07-01 07:00:00Z"],
+        ),
+        # Before standard time, and where the calendar ends.
+        (
+            ["0 9 * * *", "--tz", "Asia/Tokyo", "--after", "0999-12-31T12:00Z"],
+            ["Wed 1000-01-01 09:00:00 LMT", "Tue 0999-12-31 23:41:01Z"],
+        ),
+        (
+            ["every 1h", "--tz", "Asia/Tokyo", "--after", "9999-12-31T22:30Z"],
+            ["beyond the calendar", "Fri 9999-12-31 23:00:00Z"],
+        ),
+        (["every 500ms", "--after", "2026-11-22T12:00Z"], ["12:00:00.500000Z"]),
+        # What DST moved is marked, ahead and behind; and how often, until when.
+        (
+            ["30 2 * * *", "--tz", "Europe/Berlin", "--after", "2027-03-27T12:00Z"],
+            ["Sun 2027-03-28 03:00:00 CEST", " DST ", "At most 1 a day", "366 in the next 366 days.", "It never ends."],
+        ),
+        (
+            ["30 2 * * *", "--tz", "Europe/Berlin", "--after", "2027-03-29T12:00Z"],
+            ["Before that: Mon 2027-03-29 02:30:00 CEST", "and that: Sun 2027-03-28 03:00:00 CEST", ", moved by DST"],
+        ),
+        (["* * * * *", "--after", "2026-11-22T12:00Z"], ["At most 1440 a day", "more than 10000 in the next 366 days"]),
+        (
+            ["FREQ=DAILY;COUNT=3", "--dtstart", "20300101T000000", "--after", "2029-12-31T00:00Z"],
+            ["3 in the next 366 days.", "It ends: the last is 2030-01-03T00:00:00Z."],
+        ),
+        (["at 2020-01-01", "--after", "2026-11-22T12:00Z"], ["No slot after that instant.", "It ends"]),
+        (["0 0 30 2 *"], ["It never fires: No year of the calendar has such a day"]),
+    ],
+)
+def test_what_it_shows(words: list[str], shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["next", *words]) == 0
+    told = capsys.readouterr().out
+    for part in shown:
+        assert part in told, told
+
+
+@pytest.mark.parametrize(
+    ("rule", "place"),
+    [
+        ("0 9 * * MOM", 8),
+        ("FREQ=DAILY;BYMONTH=13", 19),
+        ("min(*%5) hours(25)", 15),
+        ("every 3 fortnights", 8),
+        ("at noon", 3),
+    ],
+)
+def test_a_mistake_is_shown_where_it_stands(rule: str, place: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["next", rule]) == 1
+    told = capsys.readouterr().err
+    assert f"  {rule}\n  {' ' * place}^\n" in told, told
+    assert "why: " in told
+    assert "fix: " in told
