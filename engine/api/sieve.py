@@ -64,11 +64,11 @@ class Sieve:
     def _asked(self, body: bytes, most: int) -> dict[str, str]:
         if self._process is None:
             self._process = subprocess.Popen(  # noqa: S603 - this very module, by this interpreter
-                [sys.executable, "-m", __spec__.name],
+                [sys.executable, "-P", "-m", __spec__.name],  # -P: what lies in the present folder is no module of ours
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 bufsize=0,
-                env={"PYTHONPATH": os.pathsep.join(sys.path)},
+                env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 start_new_session=True,  # who presses Ctrl-C means the server, which ends it
             )
         into, out = self._process.stdin, self._process.stdout

@@ -24,7 +24,7 @@ WHOLE = os.environ.get("LODGER_FUZZ") == "whole"
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600 if WHOLE else 300)
+@pytest.mark.timeout(3600 if WHOLE else 900)
 def test_the_api_keeps_to_its_description(tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
     phases = ("examples,coverage,fuzzing,stateful", "--max-examples", "60") if WHOLE else ("examples,coverage",)
@@ -42,6 +42,8 @@ def test_the_api_keeps_to_its_description(tmp_path: Path) -> None:
                 "--exclude-operation-id", "tokens_revoke",
                 # They go on for as long as they are listened to.
                 "--exclude-operation-id", "actions_live", "--exclude-operation-id", "action_live",
+                # Its own ten seconds are not enough for a run behind walls on a busy machine.
+                "--request-timeout", "250",
                 "--seed", "1", "--no-color", "--workers", "2", "--phases", *phases,
             ],
             cwd=tmp_path, capture_output=True, text=True, check=False,

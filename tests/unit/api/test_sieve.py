@@ -66,6 +66,16 @@ def test_it_knows_nothing_and_stands_back(sieve: Sieve, monkeypatch: pytest.Monk
     assert len(held) == 2, held
 
 
+def test_a_folder_with_files_of_its_own_names_is_no_hindrance(
+    sieve: Sieve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("json", "struct", "lodger"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(tmp_path)
+    assert sieve.looked(b"{}", MOST)
+    os.kill(process(sieve), 0)
+
+
 def test_one_that_is_lost_costs_nobody_an_answer(sieve: Sieve) -> None:
     for _ in range(3):
         assert sieve.looked(b"{}", MOST)
