@@ -116,6 +116,12 @@ def test_now_stands_in_for_after() -> None:
     assert answer({"rule": "in 90s"})["error"]["code"] == "bad_request"
 
 
+def test_a_count_that_outlasts_the_calendar_ends_with_it() -> None:
+    told = answer({"rule": "FREQ=DAILY;COUNT=5", "dtstart": "9999-12-30T00:00:00", "after": "9999-12-30T12:00Z"})
+    assert (told["next"], told["ends"], told["last"]) == (["9999-12-31T00:00:00Z"], True, "9999-12-31T00:00:00Z")
+    assert answer({"rule": "FREQ=DAILY", "after": "9999-12-31T12:00Z"})["ends"] is False
+
+
 def test_what_nobody_knows_is_named() -> None:
     assert answer({"rule": "@daily", "after": NOON, "timezone": "UTC"})["ignored"] == ["timezone"]
 
