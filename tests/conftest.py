@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.databases.compiled import kept_statements
+from tests.databases.patience import patient_server
 from tests.databases.template import copied_ledgers
 from tests.longest_first import LONGEST_FIRST
 
@@ -74,7 +75,7 @@ def _left(descriptors: dict[str, str], children: set[str], threads: set[threadin
 @pytest.fixture(scope="session", autouse=True)
 def ready_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """SQLite ledgers begin as copies of one that is set up, and what one has compiled serves all."""
-    with copied_ledgers(tmp_path_factory.mktemp("template")), kept_statements():
+    with copied_ledgers(tmp_path_factory.mktemp("template")), kept_statements(), patient_server():
         yield
 
 

@@ -12,6 +12,8 @@ from lodger.engine.node.sandbox_executor import SandboxExecutor
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 
+#: No lease is to be lost on a busy machine: the run would be given up for that, and begin again.
+LASTING = SETTINGS.model_copy(update={"lease_s": 300.0})
 LOOP = "export default () => { console.log('begun'); for (let i = 0; ; i++); }"
 
 
@@ -24,7 +26,7 @@ def _usage(engine: Engine) -> tuple[int, int]:
 @pytest.mark.parametrize("by", ["cancel", "suspend", "cancel, seen twice"])
 def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
     async def scenario() -> None:
-        async with Engine.open(str(tmp_path / "ledger.db"), settings=SETTINGS) as engine:
+        async with Engine.open(str(tmp_path / "ledger.db"), settings=LASTING) as engine:
             await engine.tenants.create("acme", limits={"cpu_ms": 30_000, "wall_ms": 60_000})
             await engine.scripts.put("acme", "job", LOOP)
             signals, said = Signals(engine), asyncio.Event()

@@ -9,6 +9,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,12 +31,12 @@ SESSIONS = 3
 
 
 @pytest.fixture(scope="session")
-def pooler(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def pooler(server: Server) -> Iterator[Path]:
     """A folder with the pooler's socket."""
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if program is None:
         pytest.skip("NOT TESTED behind a pooler: no pgbouncer on this machine (apt-get install pgbouncer)")
-    folder = tmp_path_factory.mktemp("pooler")
+    folder = Path(tempfile.mkdtemp(prefix="lodger-pooler-"))  # pytest's own folders let no other user in
     users = folder / "users"
     users.write_text('"postgres" ""\n')
     settings = folder / "pgbouncer.ini"
@@ -48,8 +49,6 @@ def pooler(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     as_user = {}
     if os.getuid() == 0:
         account = pwd.getpwnam("postgres")
-        os.chmod(folder.parent, 0o755)
-        os.chmod(folder.parent.parent, 0o755)
         os.chown(folder, account.pw_uid, account.pw_gid)
         as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
     process = subprocess.Popen(
@@ -66,6 +65,7 @@ def pooler(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     yield folder
     process.kill()
     process.wait(120)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

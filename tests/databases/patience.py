@@ -1,0 +1,26 @@
+"""A test process that gets no CPU for ten seconds keeps its transaction on the server all the same.
+
+The server ends a transaction whose client says nothing for so long, which is there for processes that are stopped in the middle of one.
+On a machine with thirty other processes that hit tests in the middle of a question. Engines in processes of their own are not touched.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lodger.engine.ledger import postgres
+
+_SAID = f"idle_in_transaction_session_timeout = {postgres.LOCK_TIMEOUT_MS}"
+#: As long as a test may take.
+PATIENCE_MS = 300_000
+
+
+@contextmanager
+def patient_server() -> Iterator[None]:
+    """For the block, transactions of this process may pause for long."""
+    said = postgres._SESSION
+    assert _SAID in said
+    postgres._SESSION = said.replace(_SAID, f"idle_in_transaction_session_timeout = {PATIENCE_MS}")
+    try:
+        yield
+    finally:
+        postgres._SESSION = said
