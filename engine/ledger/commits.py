@@ -1,5 +1,6 @@
 """The end of attempts, many in one transaction: fence, effects, outcome, result, logs, usage, next state."""
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,8 @@ from lodger.engine.ledger.usage import Warned
 from lodger.engine.node.executor import Claim, Finished
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
+
+_log = logging.getLogger("lodger.ledger")
 
 #: Applies an attempt's journal on the ledger's own connection; raises NotApplied, or NotYet.
 ApplyEffects = Callable[[Connection, Claim, Finished], None]
@@ -173,6 +176,8 @@ def _written(
         if _about_the_host(connection, error):
             raise
         # A table that the platform has dropped, a column type that raises: never a reason to hold up the neighbours.
+        _log.error("the end of attempt %d of action %s cannot be written: %s", claim.attempt, claim.action_id,
+                   type(error).__name__, exc_info=error)  # fmt: skip
         finished = our_fault(finished, error)
     return _ending(row, finished)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -17,6 +18,7 @@ from lodger.sandbox.outcome import Outcome
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node
 
+_log = logging.getLogger("lodger.node")
 
 #: Later than anything is due.
 FOREVER_US = 2**62
@@ -114,6 +116,8 @@ class Dispatcher(Service):
             self.forget(claim)
             return
         except Exception as error:  # noqa: BLE001 - an executor must answer; that it did not is our fault, never the tenant's
+            _log.error("attempt %d of action %s: %s: %s", claim.attempt, claim.action_id, type(error).__name__, error,
+                       exc_info=error)  # fmt: skip
             finished = Finished(Outcome.ENGINE_FAULT, error=ScriptError(type(error).__name__, str(error)))
         self._node.committer.put(claim, finished)
 

@@ -4,10 +4,11 @@ import os
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from tests.chaos import leash
 
 from lodger.engine.clock import SystemClock
 
@@ -31,8 +32,8 @@ class Node:
         self._began_s = self._clock.elapsed_s()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "lodger.engine.cli", "up", "--role", "node", "--name", self.name,
-                 "--expose", "tests.chaos.town:expose", "--db", self._url, "--json"],
+                leash.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", self.name,
+                             "--expose", "tests.chaos.town:expose", "--db", self._url, "--json"),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT,
                 env=bare | {"PYTHONPATH": str(ROOT / ".dev")} | self._settings,
             )  # fmt: skip
@@ -62,6 +63,11 @@ class Node:
     def words(self) -> str:
         """Give the end of its log."""
         return self._log.read_text(errors="replace")[-3000:] if self._log.exists() else ""
+
+    def about(self, sign: str) -> list[str]:
+        """Give the lines of its whole log that hold these words."""
+        text = self._log.read_text(errors="replace") if self._log.exists() else ""
+        return [line for line in text.splitlines() if sign in line]
 
     def kill(self) -> None:
         """End it as kill -9 does; safe to call twice."""

@@ -106,7 +106,9 @@ class Havoc:
                 say(f"done to them: {dict(self.deeds)}; now they are left in peace")
                 self._rest(engine)
                 assert [node.stop() for node in self.nodes] == [0] * len(self.nodes)
-                return reckon(engine, self.planned)
+                found = reckon(engine, self.planned)
+                found.faults += [f"{node.name} said {line}" for node in self.nodes for line in node.about("Traceback")]
+                return found
         finally:
             for node in self.nodes:
                 node.kill()
@@ -309,7 +311,7 @@ def main() -> None:
     finally:
         server.remove()
     sys.stdout.write(f"{found}\n")
-    for each in (*found.lost, *found.doubled)[:50]:
+    for each in (*found.lost[:50], *found.doubled[:50], *found.faults[:50]):
         sys.stdout.write(f"  {each}\n")
     sys.exit(bool(found.lost or found.doubled))
 

@@ -48,6 +48,8 @@ class Reckoning:
     doubled: list[str] = field(default_factory=list)
     states: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
+    #: Attempts that ended by a fault of ours: what their rows say.
+    faults: list[str] = field(default_factory=list)
     late_ms: list[float] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -80,6 +82,11 @@ def reckon(engine: Engine, planned: list[Planned]) -> Reckoning:
         found.outcomes.update(_counted(connection, "SELECT outcome, count(*) FROM lodger_attempts GROUP BY outcome"))
         first = "SELECT min(t.started_us) - a.slot AS late FROM lodger_actions a JOIN lodger_attempts t ON t.action_id = a.id"
         rows = connection.execute(text(f"{first} WHERE a.step = 0 GROUP BY a.id, a.slot"))
+        faulty = "SELECT action_id, n, node_id, error FROM lodger_attempts WHERE outcome = 'engine_fault' ORDER BY finished_us"
+        found.faults = [
+            f"action {action} attempt {number} on {node}: {error}"
+            for action, number, node, error in connection.execute(text(faulty))
+        ]
         found.late_ms = [float(late) / 1000 for (late,) in rows]
     return found
 

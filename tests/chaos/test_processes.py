@@ -4,13 +4,12 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from tests.chaos import engine_process
+from tests.chaos import engine_process, leash
 
 from lodger.engine.clock import SystemClock
 from lodger.engine.ledger.schema.scheduling import actions
@@ -42,7 +41,7 @@ def start(url: str) -> Iterator[Start]:
 
     def begin(name: str, mode: str = "work", through: str | None = None) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.engine_process", through or url, name, mode],
+            leash.python("-m", "tests.chaos.engine_process", through or url, name, mode),
             stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": f"{ROOT / '.dev'}:{ROOT}"},
         )  # fmt: skip
         begun.append(process)
