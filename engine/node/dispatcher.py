@@ -12,6 +12,7 @@ from lodger.engine.ledger import turns
 from lodger.engine.node.executor import Claim, Finished, Stopped
 from lodger.engine.node.service import Service
 from lodger.engine.policy.placement import Room, long_slots
+from lodger.engine.policy.restraint import Restraint
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -38,6 +39,7 @@ class Dispatcher(Service):
         self.running: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._claims: dict[tuple[str, int], Claim] = {}
         self._vain = 0
+        self._restraint = Restraint()
         self._claimed_s = float("-inf")
         #: Whether a claim is under way, and whether one may have been written whose answer never came.
         self.claiming = self.in_doubt = False
@@ -47,7 +49,7 @@ class Dispatcher(Service):
     async def round(self) -> float:
         """Claim for the free slots; wait for the next instant at which something may start."""
         node = self._node
-        free = node.settings.slots - len(self.running)
+        free = self.slots - len(self.running)
         lease = node.lease
         if lease is None:
             return node.settings.poll_s
@@ -87,10 +89,26 @@ class Dispatcher(Service):
         since = self._node.ticker.behind_s
         return since is not None and self.clock.elapsed_s() - since < PATIENCE_S
 
+    @property
+    def slots(self) -> int:
+        """How many attempts may run here at once: fewer than it has slots while it hardly keeps its lease."""
+        return self._restraint.of(self._node.settings.slots)
+
+    def renewed(self, after_s: float) -> None:
+        """Hear that the lease was renewed so long after the renewal before: one that comes late lets the node claim less."""
+        settings = self._node.settings
+        before, kept_s = self._restraint, settings.lease_s - settings.surrendering_s
+        self._restraint = before.renewed(after_s, kept_s, settings.slots)
+        if self._restraint.halvings < before.halvings:
+            self.nudge()
+
+    def held_back(self) -> None:
+        """Hear that the lease was lost: what is claimed under the next one is less at first."""
+        self._restraint = self._restraint.troubled(self._node.settings.slots)
+
     def room(self) -> Room:
         """Give what of this node is free."""
-        settings = self._node.settings
-        room = Room(settings.slots, long_slots(settings.slots), settings.memory_reserved_bytes)
+        room = Room(self.slots, long_slots(self.slots), self._node.settings.memory_reserved_bytes)
         for claim in self._claims.values():
             room = room.without(1, claim.limits)
         return room

@@ -203,6 +203,7 @@ class Node:
         # What was asked under it is worth nothing any more: whoever still waits for an answer hangs up and begins anew.
         self.pen.line.patience_s = min(self.settings.lease_s, self.settings.database_patience_s)
         self.dispatcher.kill()
+        self.dispatcher.held_back()
         self.engine.meters.count("lodger_leases_lost_total")
         self.tell("lease_lost", reason=why)
 

@@ -33,6 +33,7 @@ class Heartbeat(Service):
         if lease is None:
             await node.register()
         elif await node.pen.write(partial(leases.renew, node.books, lease=lease, now_us=now)):
+            node.dispatcher.renewed(begun - node.renewed_s)
             node.renewed_s = begun
             labels = node.labels()
             if not labels <= lease.labels or len(labels) + 1 != len(lease.labels):

@@ -213,7 +213,7 @@ class World:
     def may(self, node: Node, turn: Turn) -> bool:
         """Whether a node has a slot left for whose turn this is."""
         carried = node.lease.labels if node.lease is not None else frozenset[str]()
-        free = len(node.dispatcher.running) < self.settings.slots
+        free = len(node.dispatcher.running) < node.dispatcher.slots
         return free and carried.issuperset(turn.requires.split() + turn.bound.split())
 
     def disturbed(self, *, warped: bool = False) -> None:

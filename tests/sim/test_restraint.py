@@ -1,0 +1,38 @@
+"""A node that loses its lease again and again holds less, and all of its slots when renewals come in time."""
+
+from dataclasses import replace
+
+import pytest
+
+from lodger.engine.sim.plan import Happening, Plan, Shape, drawn
+from lodger.engine.sim.world import World
+
+pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
+SLOTS = 16
+
+
+def plan() -> Plan:
+    """Give a world of one node whose transactions take so long, for ten seconds, that leases of three seconds end meanwhile."""
+    base = drawn(1, Shape(seconds=30, schedules=1, tenants=2, nodes=1, trouble=0))
+    settings = base.settings | {"slots": SLOTS, "lease_s": 3.0, "poll_s": 0.25, "concurrent_runs": 100}
+    slow = Happening(5.0, "slow", {"node": 0, "by_s": 5.0, "for_s": 10.0})
+    return replace(base, settings=settings, job_s=0.001, happenings=(slow,))
+
+
+def test_it_holds_less_for_a_while() -> None:
+    with World(plan()) as world:
+        held: list[tuple[float, int]] = []
+
+        def look() -> None:
+            node = world.machines[0].node
+            assert node is not None
+            held.append((world.loop.time(), node.dispatcher.slots))
+            world.later(0.25, look)
+
+        world.later(0.25, look)
+        world.run()
+    before = {slots for at_s, slots in held if at_s < 5}
+    after = [slots for at_s, slots in held if at_s > 29]
+    assert before == {SLOTS}
+    assert min(slots for _at_s, slots in held) <= SLOTS // 2, held
+    assert set(after) == {SLOTS}, "and all of it again"
