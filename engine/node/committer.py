@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,7 +11,7 @@ from sqlalchemy import Connection
 
 from lodger.engine.effects.overthrow import Overthrown
 from lodger.engine.errors import Unavailable
-from lodger.engine.ledger import commits
+from lodger.engine.ledger import commits, doubts
 from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.commits import Committed
 from lodger.engine.node.executor import Claim, Finished
@@ -39,6 +40,8 @@ class Committer(Service):
         self._alone = 0
         #: Attempts (action id, number) that wait for what somebody holds: since when, and when they are looked at again.
         self._held_up: dict[tuple[str, int], tuple[float, float]] = {}
+        #: Attempts (action id, number) that were being written when the database fell silent: they may have been.
+        self._doubted: set[tuple[str, int]] = set()
 
     def put(self, claim: Claim, finished: Finished) -> None:
         """Hand over an attempt that has ended."""
@@ -75,12 +78,15 @@ class Committer(Service):
         if not batch:
             return
         if lease is None:
-            # The lease was lost: whatever was claimed under it is another's by now.
+            # The lease was lost: whatever was claimed under it is another's by now, but for what was written before.
             committed = Committed((), tuple(claim for claim, _finished in batch))
+            if any(_key(claim) in self._doubted for claim in committed.lost):
+                committed = await self._node.pen.read(partial(self._answered, committed=committed, batch=batch))
         else:
             try:
                 committed = await self._node.pen.write(partial(self._commit, lease=lease, batch=batch))
             except Unavailable:
+                self._doubted.update(_key(claim) for claim, _finished in batch)
                 raise
             except Overthrown as gone:
                 # All of them again, without what that one wrote: nobody waits longer for a trigger of the platform's.
@@ -114,6 +120,7 @@ class Committer(Service):
         over = [each for each in batch if _key(each[0]) not in held_up]
         gone = {_key(claim) for claim, _finished in over}
         self._waiting = [each for each in self._waiting if _key(each[0]) not in gone]
+        self._doubted -= gone
         for key in gone:
             self._held_up.pop(key, None)
         self._alone = max(0, self._alone - len(batch))
@@ -122,9 +129,20 @@ class Committer(Service):
     def _commit(self, connection: Connection, lease: Lease, batch: list[tuple[Claim, Finished]]) -> Committed:
         node, now = self._node, self.clock.elapsed_s()
         tired = {key[0] for key, (since, _look) in self._held_up.items() if now - since >= PATIENCE_S}
-        return commits.commit(
+        committed = commits.commit(
             node.books, connection, lease, batch, self.clock.now_us(), node.apply_effects, tired=tired
         )
+        return self._answered(connection, committed, batch)
+
+    def _answered(self, connection: Connection, committed: Committed, batch: list[tuple[Claim, Finished]]) -> Committed:
+        """Find among what seems lost those ends that were written, and only their answer was lost on the way."""
+        seems = {_key(claim) for claim in committed.lost} & self._doubted
+        if not seems:
+            return committed
+        settled = doubts.found(connection, self._node.id, [each for each in batch if _key(each[0]) in seems])
+        there = {(each.action_id, each.attempt) for each in settled}
+        lost = tuple(claim for claim in committed.lost if _key(claim) not in there)
+        return replace(committed, settled=(*committed.settled, *settled), lost=lost)
 
 
 def _key(claim: Claim) -> tuple[str, int]:

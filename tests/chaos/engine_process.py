@@ -88,7 +88,7 @@ async def main(path: str, mode: str) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, worker.let_go.set)
 
     def told(event: Event) -> None:
-        if mode in {"hold", "keep"} and event.kind in {"lost", "lease_lost"}:
+        if mode in {"hold", "keep", "race"} and event.kind in {"lost", "lease_lost"}:
             tell(event.kind)
 
     async with AsyncExitStack() as stack:

@@ -116,7 +116,7 @@ def test_a_node_that_is_cut_off_is_stood_in_for_and_comes_back(
 def test_what_is_lost_on_the_way_is_settled_by_the_ledger_and_a_slow_way_loses_nothing(
     engine: Engine, start: Start, relay: Relay, name: str
 ) -> None:
-    start("cut", "race", relay.url(name))
+    cut = start("cut", "race", relay.url(name))
     for number, loses in enumerate((relay.lose_answer, relay.lose_commit, relay.lose_answer), 1):
         loses(EFFECT)
         for _ in range(5):
@@ -130,6 +130,10 @@ def test_what_is_lost_on_the_way_is_settled_by_the_ledger_and_a_slow_way_loses_n
     until(lambda: states(engine) == {"done": 20}, 100)
     audit(engine, 20)
     assert did(engine) == {"cut": 20}
+    cut.terminate()
+    assert "lost" not in cut.communicate(timeout=100)[0].split(), (
+        "what was written is told as done, whatever became of the answer"
+    )
 
 
 def test_a_node_that_falls_silent_in_the_middle_of_a_commit_keeps_nobody_from_its_work(
