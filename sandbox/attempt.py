@@ -374,9 +374,9 @@ class Attempt:
                 return
             reply = await self._host.call(name, arguments)
             self._reply(number, reply)
-        except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
-            _journal.exception("the host failed at a call")
-            self._decide(verdict.engine_fault("the engine failed while answering a host call"))
+        except Exception as error:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
+            _journal.error("the host failed at a call: %r", error, exc_info=verdict.is_bug(error))
+            self._decide(verdict.of_host(error))
         finally:
             self._calls.pop(number, None)
             self._read_on()

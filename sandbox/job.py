@@ -114,8 +114,12 @@ class Reply:
     json: str
 
 
+class HostGone(Exception):
+    """What answers a script's calls is not there now, a database that was stopped: nobody's bug, and the run begins again."""
+
+
 class Host(Protocol):
-    """The parent's end of a script's calls. Arguments are hostile; an exception from here is our fault."""
+    """The parent's end of a script's calls. Arguments are hostile; an exception from here is our fault, but for :class:`HostGone`."""
 
     async def call(self, name: str, arguments: str) -> Reply:
         """Answer one call; ``arguments`` is JSON text within frame_bytes and json_depth, otherwise unchecked."""

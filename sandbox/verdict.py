@@ -4,7 +4,7 @@ import os
 import signal
 from dataclasses import dataclass
 
-from lodger.sandbox.job import ScriptError
+from lodger.sandbox.job import HostGone, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 
@@ -95,6 +95,18 @@ def worker_lost(why: str) -> Verdict:
 def engine_fault(why: str) -> Verdict:
     """Say that our own side failed; ``why`` is a fixed sentence, never an exception's text."""
     return Verdict(Outcome.ENGINE_FAULT, ScriptError("EngineFault", why))
+
+
+def is_bug(error: Exception) -> bool:
+    """Whether what the host raised at a call wants a traceback: that its database is away explains itself."""
+    return not isinstance(error, HostGone)
+
+
+def of_host(error: Exception) -> Verdict:
+    """Say what becomes of an attempt at whose call the host raised."""
+    if isinstance(error, HostGone):
+        return engine_fault("the database that answers this script's calls could not be reached")
+    return engine_fault("the engine failed while answering a host call")
 
 
 def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Verdict:

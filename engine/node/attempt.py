@@ -28,6 +28,7 @@ from lodger.engine.data.numbers import Numbers
 from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.scope import Scope
 from lodger.engine.effects.journal import Journal
+from lodger.engine.errors import Unavailable
 from lodger.engine.identity import Identities
 from lodger.engine.ledger.lots import Wish
 from lodger.engine.ledger.usage import DAY_US
@@ -36,7 +37,7 @@ from lodger.engine.node.context import context_json
 from lodger.engine.node.executor import Claim
 from lodger.engine.policy.budgets import BY_NAME
 from lodger.engine.vault.redaction import Redactor
-from lodger.sandbox.job import LogLine, Reply, ScriptError
+from lodger.sandbox.job import HostGone, LogLine, Reply, ScriptError
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
 
@@ -153,7 +154,7 @@ class Attempt:
         return context_json(self.claim, self.datasets, self.now_us)
 
     async def call(self, name: str, arguments: str) -> Reply:
-        """Answer one call; what cannot be done is a Reply that says why. An exception from here is a fault of ours."""
+        """Answer one call; what cannot be done is a Reply that says why. An exception from here is a fault of ours, but for HostGone."""
         call = CALLS.get(name)
         if call is not None and call.apart:
             return await self._reply(name, arguments)
@@ -169,6 +170,8 @@ class Attempt:
             if refusal.details is not None:
                 told["details"] = dict(refusal.details)
             return Reply(ok=False, json=wire.dump(told))
+        except Unavailable as gone:
+            raise HostGone(f"{gone.code}: {gone}") from gone
 
     async def _answer(self, name: str, arguments: str) -> Any:  # noqa: ANN401 - any JSON value
         if self._over:
