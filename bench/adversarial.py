@@ -192,10 +192,13 @@ def schedule(dice: Random) -> ScheduleRules:
 
 
 def questions(dice: Random) -> list[Callable[[Recurrence], object]]:
-    """What is asked: next and previous, near and far."""
+    """What is asked: next and previous, near and far, and about the days of a change of the clocks."""
     instants = [
         _NOW + timedelta(days=days, seconds=dice.randrange(86_400)) for days in (0, dice.randint(-700_000, 2_900_000))
     ]
+    # In the nights of these Sundays many clocks change.
+    sunday = dice.choice(((2027, 3, 28), (2027, 10, 31), (2027, 3, 14), (2027, 11, 7), (2027, 4, 4), (2027, 4, 30)))
+    instants.append(datetime(*sunday, tzinfo=UTC) + timedelta(minutes=dice.randint(-900, 900)))
     return [ask for instant in instants for ask in (_after(instant), _before(instant))]
 
 

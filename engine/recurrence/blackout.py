@@ -7,6 +7,7 @@ year. Where neither that nor the contrary is proved the schedule is refused.
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from math import lcm
 
 from lodger.engine.recurrence import coverage, drift, effort
 from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL
@@ -76,11 +77,38 @@ def _decided(rule: Recurrence, windows: Sequence[Windows], known: Sequence[tuple
     closed = [(slot, slot) for slot in _dates(rule) if any(window.covering(slot) for window in windows)]
     row = coverage.longest_row(source, doubts, clock.zone)
     found = None if row is None else _bounded(rule, source, asked, windows, [*known, *closed], row)
+    if found is None and isinstance(rule, Every):
+        # What closes everything for good is left in one step, but what is taken away of it leaves pieces near changes.
+        row = coverage.longest_row(rule, [_all_of(closing(window, clock)) for window in windows], clock.zone)
+        found = None if row is None else _bounded(rule, rule, windows, windows, known, row)
+    found = found or _beside_steps(rule, windows, [*known, *closed])
     if found is None:
         found = _all_listed(rule, source, asked, Stretches([*known, *closed]))
     if found is None:
         raise Undecided
     return found
+
+
+def _beside_steps(
+    rule: Recurrence, windows: Sequence[Windows], known: Sequence[tuple[datetime, datetime]]
+) -> Freed | None:
+    """A wall-clock rule that intervals close single slots of: taken away is what the other exclusions surely close."""
+    steps, others = drift.intervals_of(windows)
+    if not steps or not isinstance(rule, Zoned):
+        return None
+    source, asked, doubts, clock = _source(rule, others)
+    if not isinstance(source, Zoned):
+        return None
+    row = coverage.row_beside_steps(
+        source,
+        doubts,
+        clock.zone,
+        lambda apart_s: drift.open_among(Every(apart_s * 1_000_000), [replace(each, anchor_us=0) for each in steps]),
+        # On whole seconds, on which the rule's slots are, an interval of fractions comes every so many.
+        [lcm(each.period_us, 1_000_000) // 1_000_000 for each in steps],
+    )
+    single = [window for window in windows if window not in others]
+    return None if row is None else _bounded(rule, source, [*asked, *single], windows, known, row)
 
 
 def _bounded(

@@ -25,7 +25,7 @@ from lodger.engine.recurrence.rrule.rule_set import SetSequence
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rule import Fold, Gap, Recurrence
 from lodger.engine.recurrence.shifted_days import MOST_DAYS, Both, Far, Near, far_once, near_once
-from lodger.engine.recurrence.stretched import ALL, ANY_TIME, grown, turned
+from lodger.engine.recurrence.stretched import ALL, ANY_TIME, any_day, grown, moved_block, run_begins, turned
 from lodger.engine.recurrence.union import Union
 from lodger.engine.recurrence.window import Windows
 from lodger.engine.recurrence.year_kinds import KindMasks
@@ -198,7 +198,7 @@ class _Reading:
             return said
         surely: list[Taken] = []
         for taken in said.surely:
-            moved = _moved(taken.block, self._moved) if taken.block is not None else None
+            moved = moved_block(taken.block, self._moved) if taken.block is not None else None
             if moved is None:
                 return _UNSAID
             first, last = taken.first + max(self._moved, 0), taken.last + min(self._moved, 0)
@@ -217,11 +217,19 @@ class _Reading:
                 last = ahead.last if taken.last == MAX_LOCAL else min(ahead.last, taken.last + ahead.by_s)
                 if first > last:
                     continue
-                moved = _moved(taken.block, ahead.by_s) if taken.block is not None else None
+                moved = moved_block(taken.block, ahead.by_s) if taken.block is not None else None
                 if moved is None:
                     return _UNSAID
                 surely += [Taken(ahead.of(each), first, last) for each in moved]
         low, high = min(self._apart.by_s), max(self._apart.by_s)
+        # What is closed however far ahead the other clock is, on days of a change as well.
+        for taken in said.surely:
+            if taken.block is None or taken.block.step is not None:
+                continue
+            core = replace(taken.block, times=run_begins(taken.block.times, high - low + 1))
+            first = taken.first if taken.first == MIN_LOCAL else max(taken.first + high, MIN_LOCAL)
+            last = taken.last if taken.last == MAX_LOCAL else min(taken.last + low, MAX_LOCAL)
+            surely += [Taken(each, first, last) for each in grown(core, high, high + 1, 0) if first <= last]
         near = [each for there in said.near for each in grown(there, low, high + 1, 0)]
         # What it closes on days of a change, by any of the differences; the change itself moves a window's edges.
         if self._window.instants_only:
@@ -300,7 +308,7 @@ class _Reading:
         doubtful = (part.first > MIN_LOCAL) * (days + 2) + (part.last < MAX_LOCAL) * (days + 1)
         if here.still:
             sure = grown(block, 0, length_s, 0)
-            return _Said([Taken(each, first, part.last) for each in sure], (), doubtful, _any_day(sure))
+            return _Said([Taken(each, first, part.last) for each in sure], (), doubtful, any_day(sure))
         # Windows that open far from any change are told exactly, the others without their edges.
         found = []
         for calm, begin, end in self._calm(block, days):
@@ -314,7 +322,7 @@ class _Reading:
             [each for each in taken if each.first <= each.last],
             _on_near(here, days + 2, near),
             doubtful,
-            _any_day(near),
+            any_day(near),
         )
 
     def _calm(self, block: Block, days: int) -> list[tuple[Block, int, int]]:
@@ -350,27 +358,6 @@ def _days_of(blocks: Sequence[Block], ever: KindMasks, once: Phase) -> list[Bloc
     """Blocks on some days of years that repeat, and of single years."""
     found = [Block(Shared(each.allowed, ever), each.phase, each.times) for each in blocks]
     return found + [Block(each.allowed, Both(each.phase, once), each.times) for each in blocks]
-
-
-def _moved(block: Block, by_s: int) -> list[Block] | None:
-    """The same so many seconds later; None when its steps cannot be moved."""
-    step = block.step
-    if step is None:
-        return grown(block, by_s, by_s + 1, 0)
-    if by_s % step.unit_s:
-        return None
-    at = by_s // step.unit_s % len(step.table)
-    table = step.table[-at:] + step.table[:-at] if at else step.table
-    turned = replace(step, origin=step.origin + by_s // step.unit_s, table=table)
-    return [replace(each, step=turned) for each in grown(replace(block, step=None), by_s, by_s + 1, 0)]
-
-
-def _any_day(blocks: Sequence[Block]) -> int:
-    """Times of day that any of some blocks has."""
-    times = 0
-    for each in blocks:
-        times |= each.times
-    return times
 
 
 def _images(times: int, zone: Zone, gap: Gap) -> int:

@@ -5,6 +5,7 @@ days are integers, one bit a day, over as many years as the calendar and all INT
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -22,7 +23,7 @@ from lodger.engine.recurrence.rrule.phase import Phase
 from lodger.engine.recurrence.rrule.relative import as_days
 from lodger.engine.recurrence.rule import Recurrence
 from lodger.engine.recurrence.shifted_days import named_years
-from lodger.engine.recurrence.stretched import ALL, ANY_TIME
+from lodger.engine.recurrence.stretched import ALL, ANY_TIME, run_begins
 from lodger.engine.recurrence.year_kinds import KindMasks
 from lodger.engine.recurrence.zoned import Zoned
 from lodger.engine.recurrence.zones import Zone
@@ -108,6 +109,39 @@ def longest_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> Ro
     return Row((days if here.still else days + 1) * a_day, days + 1)
 
 
+def row_beside_steps(
+    source: Zoned, doubts: Sequence[Closing], here: Zone, among: Callable[[int], int | None], periods_s: Sequence[int]
+) -> Row | None:
+    """The same for a rule that intervals close single slots of besides: None unless every day keeps one.
+
+    While the clock is not changed an interval meets times of one residue only; over a change it may meet those of two.
+
+    Args:
+        source, doubts, here: as for :func:`longest_row`, the intervals aside.
+        among: of so many slots in a row, so many seconds apart, no interval closes all; None when that is not known.
+        periods_s: the intervals' periods.
+    """
+    shut = 0
+    for each in doubts:
+        shut |= each.singly if each.single_days else 0
+        for block in each.doubt:
+            shut |= block.times
+    needs = [_needs(part) for each in classes_of(source.local) for part in _by_days(each)]
+    if not all(_keeps_one(need, shut, among, periods_s) for need in needs):
+        return None
+    days = 2 if here.still else 4
+    return Row(days * sum(map(_slots_a_day, needs)), days)
+
+
+def _keeps_one(need: _Needs, shut: int, among: Callable[[int], int | None], periods_s: Sequence[int]) -> bool:
+    left = need.times & ~shut
+    if need.stretch_s:
+        neighbours = among(need.stretch_s)
+        return neighbours is not None and _is_free(need, shut, neighbours)
+    times = timeset.listed(left)
+    return len(times) > sum(max(Counter(at % period for at in times).values(), default=0) for period in periods_s)
+
+
 def _of_interval(source: Every, here: Zone) -> list[_Needs]:
     """An interval that divides the day, or that the day divides, has its times by the offset of the zone."""
     period, fraction = divmod(source.period_us, 1_000_000)
@@ -142,22 +176,22 @@ def _needs(each: Class) -> _Needs:
     return _Needs(each.times, 0 if each.step is None else each.step.n * each.step.unit_s, each)
 
 
-def _is_free(need: _Needs, shut: int) -> bool:
-    """Whether a day has a slot at a time that is not shut."""
+def _is_free(need: _Needs, shut: int, neighbours: int = 1) -> bool:
+    """Whether a day has a slot at a time that is not shut; so many in a row, of steps."""
     left = need.times & ~shut
     if not left or not need.stretch_s:
         return bool(left)
     step = need.row.step if need.row is not None else None
     if step is None:
         around = left | left << DAY_S
-        return _has_run(around, need.stretch_s)
+        return _has_run(around, need.stretch_s * neighbours)
     # Steps come at every position only when they drift by one: of the others they pass, nothing has to be open.
     flags, every = timeset.flags_of(left, DAY_S), gcd(step.n, DAY_S // step.unit_s)
     first = step.origin % every
     tables = (
         flags[offset + first * step.unit_s :: every * step.unit_s] for offset in timeset.listed(step.inside.bits())
     )
-    return any(max(map(len, table.split(b"\0"))) >= step.n // every for table in tables)
+    return any(max(map(len, table.split(b"\0"))) >= step.n * neighbours // every for table in tables)
 
 
 def _has_run(bits: int, length: int) -> bool:
@@ -280,15 +314,5 @@ def _year(year: int, needs: Sequence[_Needs], sorter: Sorter, known: dict[tuple[
                 free |= here if known[i, state] else 0
     for need in needs:
         if need.row is None and need.stretch_s >= DAY_S:
-            free |= _run_days(untouched, -(-need.stretch_s // DAY_S) + 1)
+            free |= run_begins(untouched, -(-need.stretch_s // DAY_S) + 1)
     return free, busy
-
-
-def _run_days(bits: int, length: int) -> int:
-    """Members with which a run of so many members begins."""
-    have = 1
-    while bits and have < length:
-        more = min(have, length - have)
-        bits &= bits >> more
-        have += more
-    return bits

@@ -48,7 +48,7 @@ def intervals_of(windows: Sequence[Windows]) -> tuple[list[Every], list[Windows]
 def longest_row(source: Every, windows: Sequence[Windows]) -> Row | None:
     """Most times in a row that a slot of the interval is found closed; None when no bound is found."""
     steps, others = intervals_of(windows)
-    among = _open_among(source, steps)
+    among = open_among(source, steps)
     shuts = [_shut(leaf, each) for each in others for leaf in leaves_of(each.opens)]
     if among is None or None in shuts:
         return None
@@ -142,7 +142,7 @@ def _within(days: int, length: int) -> int:
     return most_within(days, length) if length <= _MOST_DAYS else length
 
 
-def _open_among(source: Every, steps: Sequence[Every]) -> int | None:
+def open_among(source: Every, steps: Sequence[Every]) -> int | None:
     """Among so many slots in a row at least one is in none of the other intervals; None when that is not known."""
     shares = []
     for each in steps:

@@ -7,7 +7,8 @@ change skips, or shows twice, is a slice of the same bits.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import gcd
 from typing import Protocol
 
 from lodger.engine.recurrence import timeset
@@ -26,6 +27,7 @@ from lodger.engine.recurrence.cron.rule import CronRule
 from lodger.engine.recurrence.dial import stride
 from lodger.engine.recurrence.every import Every
 from lodger.engine.recurrence.grid import Grid
+from lodger.engine.recurrence.instants import Instants
 from lodger.engine.recurrence.once import OnceLocal
 from lodger.engine.recurrence.parts import Reduced
 from lodger.engine.recurrence.rrule.blocks import of_positions, second_bits
@@ -79,6 +81,8 @@ def _of(rule: Recurrence) -> Seconds:
         return _All([_of(each) for each in rule.rules])
     if isinstance(rule, Zoned):
         return _OnClock(rule)
+    if isinstance(rule, Instants) and not rule.instants:
+        return _All(())
     if isinstance(rule, Every) and not rule.period_us % 1_000_000 and not rule.anchor_us % 1_000_000:
         return _Steps(rule)
     raise _Unknown
@@ -333,7 +337,20 @@ class Spread:
 def spread(source: Recurrence, windows: Sequence[Windows]) -> Spread | None:
     """Free slots of a rule without what exclusions close; None when they are not known by the second."""
     slots = seconds_of(source)
-    opens = [seconds_of(each.opens) for each in windows]
+    opens = [seconds_of(_met(each)) for each in windows]
     if slots is None or None in opens:
         return None
     return Spread(slots, [Shut(window, each) for window, each in zip(windows, opens, strict=True) if each is not None])
+
+
+def _met(window: Windows) -> Recurrence:
+    """What opens an exclusion, of an interval of fractions that closes single instants only those on whole seconds."""
+    opens = window.opens
+    if not isinstance(opens, Every) or not window.instants_only:
+        return opens
+    common = gcd(opens.period_us, 1_000_000)
+    if opens.anchor_us % common:
+        return Instants(())
+    turns = 1_000_000 // common
+    first = -(opens.anchor_us // common) * pow(opens.period_us // common, -1, turns) % turns
+    return replace(opens, period_us=opens.period_us * turns, anchor_us=opens.anchor_us + first * opens.period_us)

@@ -1,5 +1,8 @@
 """Days × times that are moved, or widened, over midnights."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from lodger.engine.recurrence.civil import DAY_S
 from lodger.engine.recurrence.dial import highest, lowest
 from lodger.engine.recurrence.parts import EVERY_DAY
@@ -68,3 +71,34 @@ def turned(times: int, by_s: int, ring_s: int = DAY_S) -> int:
     """Times of a day, or of another ring of seconds, so many seconds later, whichever day that is."""
     moved = times << by_s % ring_s
     return (moved | moved >> ring_s) & (1 << ring_s) - 1
+
+
+def run_begins(bits: int, length: int) -> int:
+    """Members with which a run of so many members begins."""
+    have = 1
+    while bits and have < length:
+        more = min(have, length - have)
+        bits &= bits >> more
+        have += more
+    return bits
+
+
+def moved_block(block: Block, by_s: int) -> list[Block] | None:
+    """The same so many seconds later; None when its steps cannot be moved."""
+    step = block.step
+    if step is None:
+        return grown(block, by_s, by_s + 1, 0)
+    if by_s % step.unit_s:
+        return None
+    at = by_s // step.unit_s % len(step.table)
+    table = step.table[-at:] + step.table[:-at] if at else step.table
+    turned = replace(step, origin=step.origin + by_s // step.unit_s, table=table)
+    return [replace(each, step=turned) for each in grown(replace(block, step=None), by_s, by_s + 1, 0)]
+
+
+def any_day(blocks: Sequence[Block]) -> int:
+    """Times of day that any of some blocks has."""
+    times = 0
+    for each in blocks:
+        times |= each.times
+    return times
