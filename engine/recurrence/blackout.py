@@ -57,10 +57,12 @@ def freed(schedule: Union) -> tuple[Freed, ...]:
         if window.readings is None:
             window.readings = _readings(window)
     leaves = [leaf for rule in schedule.rules for leaf in leaves_of(rule)]
-    found = tuple(_drifting(leaf, lasting, known) or _decided(leaf, lasting, known) for leaf in leaves)
-    if sum(each.most.us for each in found) > effort.MOST_US:
-        raise Undecided
-    return found
+    found: list[Freed] = []
+    for leaf in leaves:
+        found.append(_drifting(leaf, lasting, known) or _decided(leaf, lasting, known))
+        if sum(each.most.us for each in found) > effort.MOST_US:
+            raise Undecided
+    return tuple(found)
 
 
 def _drifting(rule: Recurrence, windows: Sequence[Windows], known: Sequence[tuple[datetime, datetime]]) -> Freed | None:
@@ -73,15 +75,17 @@ def _drifting(rule: Recurrence, windows: Sequence[Windows], known: Sequence[tupl
 
 def _decided(rule: Recurrence, windows: Sequence[Windows], known: Sequence[tuple[datetime, datetime]]) -> Freed:
     """A rule without what is surely closed, when it is proved that what it has to ask besides ends soon."""
+    if isinstance(rule, Zoned) and not rule.zone.still and (soon := _beside_steps(rule, windows, known)) is not None:
+        return soon  # steps in the rule's own clock would be other ones after each change
     source, asked, doubts, clock = _source(rule, windows)
-    closed = [(slot, slot) for slot in _dates(rule) if any(window.covering(slot) for window in windows)]
+    closed = _closed_dates(rule, windows)
     row = coverage.longest_row(source, doubts, clock.zone)
     found = None if row is None else _bounded(rule, source, asked, windows, [*known, *closed], row)
     if found is None and isinstance(rule, Every):
         # What closes everything for good is left in one step, but what is taken away of it leaves pieces near changes.
         row = coverage.longest_row(rule, [_all_of(closing(window, clock)) for window in windows], clock.zone)
         found = None if row is None else _bounded(rule, rule, windows, windows, known, row)
-    found = found or _beside_steps(rule, windows, [*known, *closed])
+    found = found or _beside_steps(rule, windows, known)
     if found is None:
         found = _all_listed(rule, source, asked, Stretches([*known, *closed]))
     if found is None:
@@ -108,7 +112,9 @@ def _beside_steps(
         [lcm(each.period_us, 1_000_000) // 1_000_000 for each in steps],
     )
     single = [window for window in windows if window not in others]
-    return None if row is None else _bounded(rule, source, [*asked, *single], windows, known, row)
+    if row is None:
+        return None
+    return _bounded(rule, source, [*asked, *single], windows, [*known, *_closed_dates(rule, windows)], row)
 
 
 def _bounded(
@@ -136,6 +142,11 @@ def _bounded(
     if walking > effort.MOST_US:
         return None
     return Freed(rule, source, asked, Stretches(known), None, Most(row.slots + 1, 0, walking))
+
+
+def _closed_dates(rule: Recurrence, windows: Sequence[Windows]) -> list[tuple[datetime, datetime]]:
+    """Those of the slots that a rule names one by one at which an exclusion is closed."""
+    return [(slot, slot) for slot in _dates(rule) if any(window.covering(slot) for window in windows)]
 
 
 def _dates(rule: Recurrence) -> list[datetime]:

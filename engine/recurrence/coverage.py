@@ -88,7 +88,7 @@ def longest_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> Ro
     for each in doubts:
         singly |= each.singly if each.single_days else 0
     # On the day of a change the free slot may be one that is skipped: then the row goes on to the next free day.
-    days = 2 if here.still else 3
+    days = (2 if here.still else 3) + _cut_within_days(needs)
     windows = sum(each.windows_a_day for each in doubts)
     a_day = min(windows, sum(map(_slots_a_day, needs)), _any(needs).bit_count())
     if all(_is_free(need, shut | singly) for need in needs):
@@ -129,7 +129,7 @@ def row_beside_steps(
     needs = [_needs(part) for each in classes_of(source.local) for part in _by_days(each)]
     if not all(_keeps_one(need, shut, among, periods_s) for need in needs):
         return None
-    days = 2 if here.still else 4
+    days = (2 if here.still else 4) + _cut_within_days(needs)
     return Row(days * sum(map(_slots_a_day, needs)), days)
 
 
@@ -140,6 +140,12 @@ def _keeps_one(need: _Needs, shut: int, among: Callable[[int], int | None], peri
         return neighbours is not None and _is_free(need, shut, neighbours)
     times = timeset.listed(left)
     return len(times) > sum(max(Counter(at % period for at in times).values(), default=0) for period in periods_s)
+
+
+def _cut_within_days(needs: Sequence[_Needs]) -> bool:
+    """Whether a day can belong to two stretches of the rule, and have all times of neither."""
+    begins = sorted({need.row.begin for need in needs if need.row is not None})
+    return any(begin % DAY_S for begin in begins[1:])
 
 
 def _of_interval(source: Every, here: Zone) -> list[_Needs]:
@@ -311,7 +317,8 @@ def _year(year: int, needs: Sequence[_Needs], sorter: Sorter, known: dict[tuple[
                 if (i, state) not in known:
                     known[i, state] = _is_free(need, ALL & ~sorter.states[state])
                 busy |= here
-                free |= here if known[i, state] else 0
+                if known[i, state]:
+                    free |= here if need.row is None else here & need.row.whole(year)
     for need in needs:
         if need.row is None and need.stretch_s >= DAY_S:
             free |= run_begins(untouched, -(-need.stretch_s // DAY_S) + 1)

@@ -97,6 +97,7 @@ class Class:
         days: the days of a year.
         years: after so many years the days repeat.
         first, last: years between which it has days.
+        begin, end: local seconds between which it has its times, both inside.
     """
 
     times: int
@@ -105,10 +106,24 @@ class Class:
     years: int
     first: int
     last: int
+    begin: int = MIN_LOCAL
+    end: int = MAX_LOCAL
 
     def mask(self, year: int) -> int:
-        """The days of a year."""
-        return self.days(year) if self.first <= year <= self.last else 0
+        """The days of a year on which it has times."""
+        return self._between(year, self.begin // DAY_S, self.end // DAY_S)
+
+    def whole(self, year: int) -> int:
+        """Those on which it has all of them."""
+        return self._between(year, -(-self.begin // DAY_S), (self.end + 1) // DAY_S - 1)
+
+    def _between(self, year: int, first: int, last: int) -> int:
+        if not self.first <= year <= self.last:
+            return 0
+        days, start = self.days(year), year_start(year)
+        if first > start:
+            days = days >> first - start << first - start
+        return days & (1 << max(last + 1 - start, 0)) - 1 if last < start + 366 else days
 
 
 def classes_of(local: LocalSequence) -> list[Class]:
@@ -118,13 +133,13 @@ def classes_of(local: LocalSequence) -> list[Class]:
     for remainder in remainders:
         for stretch in remainder.stretches:
             blocks = remainder.blocks if stretch.whole is not None else ()
-            span = _years(stretch.first, stretch.last)
+            span = (*_years(stretch.first, stretch.last), stretch.first, stretch.last)
             found += [_ANYTHING] if blocks is None else [_of_block(block, *span) for block in blocks]
             found += [_of_piece(piece, *span) for piece in stretch.pieces]
     if remainders:
         return found
     for part in parts_of(local):
-        span = _years(part.first, part.last)
+        span = (*_years(part.first, part.last), part.first, part.last)
         found += [_ANYTHING] if part.blocks is None else [_of_block(block, *span) for block in part.blocks]
     return found
 
@@ -133,18 +148,18 @@ def _years(first: int, last: int) -> tuple[int, int]:
     return civil(max(first, MIN_LOCAL) // DAY_S)[0], civil(min(last, MAX_LOCAL) // DAY_S)[0]
 
 
-def _of_block(block: Block, first: int, last: int) -> Class:
+def _of_block(block: Block, first: int, last: int, begin: int, end: int) -> Class:
     days = Days(block.allowed, block.phase)
     years = 400 if block.phase is None else lcm(400, block.phase.years)
-    return Class(block.times, block.step, days.mask, years, first, last)
+    return Class(block.times, block.step, days.mask, years, first, last, begin, end)
 
 
-def _of_piece(piece: Piece, first: int, last: int) -> Class:
+def _of_piece(piece: Piece, first: int, last: int, begin: int, end: int) -> Class:
     days = piece.source.days
     years = days.years if isinstance(days, SortedDays) else 400
     if isinstance(days, Days) and days.phase is not None:
         years = lcm(400, days.phase.years)
-    return Class(piece.times, piece.step, days.mask, years, first, last)
+    return Class(piece.times, piece.step, days.mask, years, first, last, begin, end)
 
 
 def parts_of(local: LocalSequence) -> list[Part]:
