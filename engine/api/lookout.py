@@ -61,8 +61,9 @@ class Lookout:
                 with suppress(Unavailable):  # a server that is down: at the next look
                     found: dict[Key, Pulse] = await self._read(lambda connection, keys=keys: pulses(connection, keys))  # type: ignore[misc]  # a default binds this round's
                     for watcher in self._watchers:
-                        # One that came meanwhile was not asked for.
-                        if watcher.key in keys and found.get(watcher.key) != watcher.seen:
+                        # One that came meanwhile was not asked for, and one whose own first look is under way sees it all.
+                        new = watcher.seen is None or watcher.key not in keys
+                        if not new and found.get(watcher.key) != watcher.seen:
                             watcher.moved.set()
         finally:
             if self._task is asyncio.current_task():  # not ended because nobody watches: a fault of ours

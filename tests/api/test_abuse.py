@@ -93,6 +93,35 @@ def test_headers_without_end_are_refused_within_their_bound(lodge: House) -> Non
     assert quick(lodge) < 30
 
 
+@pytest.mark.parametrize(("lines", "status"), [(100, b"401"), (wire.HEADER_LINES + 10, b"400")])
+def test_headers_are_bounded_in_number_too(steady: House, lines: int, status: bytes) -> None:
+    """Each costs more than its letters, however short it is."""
+    answer = steady.raw(b"GET /api/v1/me HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + b"X: 1\r\n" * lines + b"\r\n")
+    assert answer.startswith(b"HTTP/1.1 " + status), answer[:200]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "acme/../zeta",
+        "acme/%2e%2e/zeta",
+        "acme/scripts/..%2f..%2fzeta",
+        "acme/scripts/a%2fb",
+        "acme/scripts/a%5cb",
+        "./acme",
+    ],
+)
+def test_a_path_that_climbs_is_refused_before_it_is_looked_for(steady: House, path: str) -> None:
+    """A proxy that tidies it up would have let another path through."""
+    token = steady.token("viewer", "acme")
+    sent = (
+        f"GET /api/v1/tenants/{path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+    )
+    answer = steady.raw(sent.encode())
+    assert answer.startswith(b"HTTP/1.1 400"), answer[:200]
+    assert body_of(answer)["code"] == "path_invalid"
+
+
 @contextmanager
 def connected(lodge: House) -> Iterator[socket.socket]:
     with socket.create_connection(("127.0.0.1", lodge.port), 20) as connection:
