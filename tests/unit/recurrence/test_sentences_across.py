@@ -1,5 +1,6 @@
 """No sentence means two things: over all languages together, and for every part of an RRULE."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from random import Random
 
@@ -7,10 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.recurrence.test_sentences import CRON, SCHYNTAX, cron_text, first_slots, schyntax_text
+from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence.compile import compile_schedule
+from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import DstPolicy, Gap, Recurrence, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.union import Union
+from lodger.engine.recurrence.window import Windows
 
 PARTS = {
     "INTERVAL": ["2", "3", "7"],
@@ -172,3 +177,57 @@ def same_slots(one: Recurrence, other: Recurrence) -> bool:
     bound = datetime(2024, 12, 31, tzinfo=UTC), datetime(2025, 1, 2, tzinfo=UTC)
     nearby = all([*one.between(*span)] == [*other.between(*span)] for span in (spring, bound))
     return nearby and first_slots(one) == first_slots(other)
+
+
+POOL = [
+    MORNING,
+    HOURLY,
+    f"RRULE:{HOURLY}\nEXRULE:{MORNING}",
+    f"RRULE:{MORNING}\nRRULE:{HOURLY}",
+    f"RRULE:{MORNING}\nRRULE:{HOURLY}\nEXRULE:{MORNING}",
+    NINE,
+    "h(10)",
+    "{h(9)} {h(10)}",
+    "{m(30)} {h(5)}",
+    "m(30)",
+    "every 90m",
+]
+BOUNDS = [None, datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, 0, 0, 0, 5, tzinfo=UTC)]
+
+
+def drawn(dice: Random) -> ScheduleRules:
+    """A schedule of few words, put together in as many ways as there are."""
+
+    def specs(count: int) -> tuple[RuleSpec, ...]:
+        return tuple(
+            RuleSpec(dice.choice(POOL), tz=dice.choice([None, None, None, "Europe/Berlin"])) for _ in range(count)
+        )
+
+    return ScheduleRules(
+        specs(dice.choice([1, 1, 2, 2, 3])),
+        specs(dice.choice([0, 0, 1])),
+        dst=DstPolicy(dice.choice([None, None, None, Gap.NEXT, Gap.SKIP])),
+        start=dice.choice([None, None, *BOUNDS]),
+    )
+
+
+def said_of(rules: ScheduleRules) -> str:
+    """Its sentence, without the work of taking exclusions away."""
+    included, excluded = (
+        [parse_rule(spec, dst=rules.dst) for spec in each] for each in (rules.rules, rules.exclusions)
+    )
+    return Union(included, [Windows(opens) for opens in excluded], start=rules.start).text()
+
+
+@settings(max_examples=examples(1), deadline=None, derandomize=examples(1) == 1)
+@given(st.integers(0, 2**32))
+def test_no_two_schedules_share_a_sentence(seed: int) -> None:
+    dice, said = Random(seed), dict[str, ScheduleRules]()
+    for _ in range(300):
+        rules = drawn(dice)
+        words = said_of(rules)
+        first = said.setdefault(words, rules)
+        if first != rules:
+            with suppress(RuleInvalid):  # exclusions that are not decided
+                same = same_slots(compile_schedule(first), compile_schedule(rules))
+                assert same, f"{first} and {rules} share {words!r}"
