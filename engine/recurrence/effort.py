@@ -27,6 +27,8 @@ from lodger.engine.recurrence.zoned import Zoned
 MOST_US = 1000
 #: An interval or a single instant; a zone; a sequence of a wall-clock rule; the end of a window's day; its readings.
 _PLAIN, _ZONE, _SEQUENCE, _MIDNIGHT, _READINGS = 2, 2, 3, 3, 2
+#: Sorting the days of a year.
+_YEAR = 15
 #: A sequence whose days are known, one that has to find out the days of a year first, and what INTERVAL and BYSETPOS add.
 _KNOWN, _FIRST, _PHASE, _POSITIONS = 5, 24, 10, 40
 #: Days of which centuries, or decades, may have none: all of the calendar is looked through, or many years.
@@ -97,7 +99,7 @@ def rule_us(rule: Recurrence) -> int:
         return sum(map(rule_us, rule.rules))
     if not isinstance(rule, Zoned):
         return _PLAIN
-    return _ZONE + _SEQUENCE * _sequences(rule.local)
+    return _ZONE + _SEQUENCE * _sequences(rule.local) + _YEAR * _sorted(rule.local)
 
 
 def window_us(window: Windows) -> int:
@@ -110,6 +112,15 @@ def walked_us(source: Recurrence, asked: Sequence[Windows], slots: int) -> int:
     """Going from closed slot to closed slot, so many, and finding one more."""
     first = first_us(source) + sum(first_us(each.opens) for each in asked)
     return first + slots * (rule_us(source) + sum(map(window_us, asked)))
+
+
+def _sorted(local: LocalSequence) -> int:
+    """How many sorts of days are told apart anew in each year that a row comes to."""
+    remainders = local.remainders if isinstance(local, Reduced | SetSequence) else ()
+    found = (each for remainder in remainders for each in remainder.stretches)
+    return min(
+        len(remainders), sum(any(isinstance(one.source.days, SortedDays) for one in each.pieces) for each in found)
+    )
 
 
 def _sequences(local: LocalSequence) -> int:
