@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.ledger import patience, postgres
 from lodger.engine.ledger.hints import Hints
 from lodger.engine.ledger.migrations.revision import Progress, current, head, silent
-from lodger.engine.ledger.witness import Witness
+from lodger.engine.ledger.witness import ServerWitness, Witness
 
 BUSY_TIMEOUT_MS = 10_000
 #: Durability of a commit on SQLite: FULL survives a power cut, NORMAL a killed process only.
@@ -62,6 +63,10 @@ class Database:
         self._writer: AbstractContextManager[object] = threading.Lock() if sqlite else nullcontext()
         self._reading: dict[str, Any] = _READ if sqlite else postgres.READ
         self._closed = False
+        self._patience_s = patience_s
+        #: How many transactions that may have written have ended in this process.
+        self.written = 0
+        self._counting = threading.Lock()
         self.engine = self._opened() if sqlite else postgres.opened(self.url, patience_s)
         event.listen(self.engine, "checkin", self._returned)
         try:
@@ -108,10 +113,20 @@ class Database:
             raw.execute(f"PRAGMA {pragma}")
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """Give one transaction that may write; commits at the end, rolls back on any exception."""
-        with self._writer, _teaching(self.url), self.engine.begin() as connection:
-            yield connection
+    def write(self, *, counted: bool = True) -> Iterator[Connection]:
+        """Give one transaction that may write; commits at the end, rolls back on any exception.
+
+        Args:
+            counted: whether :attr:`written` counts it.
+        """
+        try:
+            with self._writer, _teaching(self.url), self.engine.begin() as connection:
+                yield connection
+        finally:
+            # Whatever became of it: an answer that was lost on the way may have been a commit.
+            if counted:
+                with self._counting:
+                    self.written += 1
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -122,8 +137,14 @@ class Database:
                 yield connection
 
     def witness(self) -> Witness | None:
-        """Give who sees that somebody has committed; None where only a question can tell. The caller closes it."""
+        """Give who sees that somebody has committed; None where a server has to be asked. The caller closes it."""
         return Witness(str(self.url.database)) if self.dialect == "sqlite" else None
+
+    def server_witness(self) -> ServerWitness | None:
+        """Give who asks a server whether somebody has committed; None where there is no server. The caller closes it."""
+        if self.dialect == "sqlite":
+            return None
+        return ServerWitness(partial(postgres.alone, self.url, self._patience_s))
 
     def close(self) -> None:
         """Let go of every connection, of one that a thread still uses when it is done with it; safe to call twice."""

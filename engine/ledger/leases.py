@@ -66,8 +66,11 @@ _relabel = update(nodes).where(*_own).values(labels=bindparam("carried"))
 
 
 def renew(books: Books, connection: Connection, lease: Lease, now_us: int) -> bool:
-    """Move the lease's end on; False when it was lost, and with it every action claimed under it."""
-    now_us = books.lease_us(connection, now_us)
+    """Move the lease's end on; False when it was lost, and with it every action claimed under it.
+
+    Args:
+        now_us: the time that leases are kept by (:meth:`Books.lease_us`).
+    """
     mine = {"node": lease.node_id, "lease": lease.epoch}
     return connection.execute(_renew, mine | {"until": now_us + books.settings.lease_us, "now": now_us}).rowcount == 1
 

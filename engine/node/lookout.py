@@ -13,17 +13,21 @@ if TYPE_CHECKING:
 STEP_US = 20_000
 #: How long who is woken by this one may sleep by itself, seconds.
 FAR_S = 60.0
+#: How soon a server that could not be asked is asked again, at the least, seconds.
+AGAIN_S = 1.0
+#: How long a server may take to answer before all look by themselves, seconds.
+SILENT_S = 1.0
 
 
 class Lookout(Service):
-    """Looks every ``poll_s``. Where nobody can tell of commits, those that depend on them look by themselves."""
+    """Looks every ``poll_s``. While nobody can tell of commits, those that depend on them look by themselves."""
 
     name: ClassVar[str] = "lookout"
 
     def __init__(self, node: Node) -> None:
         super().__init__(node.clock, node.failed)
         self._node = node
-        self._version: int | None = None
+        self._version: object | None = None
         self._expected_us = 0
 
     def nudge(self) -> None:
@@ -32,10 +36,14 @@ class Lookout(Service):
     async def round(self) -> float:
         """Look once."""
         node, poll_s = self._node, self._node.settings.poll_s
+        stepped = abs(self.clock.now_us() - self._expected_us) > STEP_US
+        await node.pen.look(SILENT_S)
         version = node.pen.version()
         if version is None:
-            return FAR_S
-        stepped = abs(self.clock.now_us() - self._expected_us) > STEP_US
+            if self._version is not None:
+                self._version = None
+                node.look_again()
+            return max(AGAIN_S, poll_s) if node.pen.asks else FAR_S
         if version != self._version or stepped:
             self._version = version
             await node.pen.refresh()

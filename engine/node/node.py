@@ -189,11 +189,14 @@ class Node:
 
     async def compare_clocks(self) -> None:
         """Measure how far this machine's clock is from the database server's, and tell when it is too far."""
-        if not self.books.database_time:
-            return
-        before, asked = self.clock.skewed, self.clock.own_us()
-        server_us = await self.pen.read(database_us)
-        self.clock.measured(server_us, asked, self.clock.own_us())
+        if self.books.database_time:
+            asked = self.clock.own_us()
+            self.compared(await self.pen.read(database_us), asked, self.clock.own_us())
+
+    def compared(self, server_us: int, asked_us: int, answered_us: int) -> None:
+        """Take the server's time, read between two moments of this machine's clock."""
+        before = self.clock.skewed
+        self.clock.measured(server_us, asked_us, answered_us)
         if self.clock.skewed != before:
             self.tell("clock_skew", offset_us=self.clock.offset_us, claims=not self.clock.skewed)
 
@@ -385,6 +388,7 @@ class Node:
 
     def look(self) -> None:
         """Look now; called in the node's loop."""
+        self.pen.doubt()
         for service in self._services:
             if not isinstance(service, Archivist):
                 service.nudge()

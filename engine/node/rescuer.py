@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlalchemy import Connection
 
 from lodger.engine.ledger import expiry, leases, places, stepped
+from lodger.engine.ledger.claims import Lease
 from lodger.engine.ledger.records import AnyRow
 from lodger.engine.node.service import Service
 
@@ -24,25 +25,36 @@ class Heartbeat(Service):
     def __init__(self, node: Node) -> None:
         super().__init__(node.clock, node.failed)
         self._node = node
+        #: The server's time, and this machine's before and after it was asked.
+        self._compared: tuple[int, int, int] | None = None
 
     async def round(self) -> float:
         """Renew once."""
         node, lease = self._node, self._node.lease
         begun = self.clock.elapsed_s()
-        now = self.clock.now_us()
         if lease is None:
             await node.register()
-        elif await node.pen.write(partial(leases.renew, node.books, lease=lease, now_us=now)):
+        # Nothing that may start or is due depends on it: no other service need look because of it.
+        elif await node.pen.write(partial(self._renewed, lease=lease), quiet=True):
             node.dispatcher.renewed(begun - node.renewed_s)
             node.renewed_s = begun
             labels = node.labels()
             if not labels <= lease.labels or len(labels) + 1 != len(lease.labels):
                 node.lease = await node.pen.write(partial(leases.relabel, lease=lease, labels=labels))
-            await node.compare_clocks()
+            if self._compared is not None:
+                node.compared(*self._compared)
         else:
             node.lose_lease("another node has taken it")
             return 0.0
         return node.settings.renewal_s
+
+    def _renewed(self, connection: Connection, lease: Lease) -> bool:
+        """Renew by the time that leases are kept by; a server's is compared with this machine's on the way."""
+        books, clock = self._node.books, self._node.clock
+        asked = clock.own_us()
+        now = books.lease_us(connection, clock.now_us())
+        self._compared = (now, asked, clock.own_us()) if books.database_time else None
+        return leases.renew(books, connection, lease, now)
 
 
 class Warden(Service):

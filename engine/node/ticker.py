@@ -28,7 +28,7 @@ class Ticker(Service):
         self._horizon = Horizon()
         #: What was read stands from one instant to another.
         self._read_us = self._again_us = 0
-        self._version: int | None = None
+        self._version: object | None = None
         self._woken = False
         #: Since when more is due than one tick takes, elapsed seconds; None while it keeps up.
         self.behind_s: float | None = None

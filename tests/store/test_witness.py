@@ -1,13 +1,16 @@
 """Who sees that somebody has committed: every commit of anybody is seen, and nothing else is."""
 
 import asyncio
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from sqlalchemy import Connection, text
 from tests.store.bench import Bench
 
 from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.witness import Witness
+from lodger.engine.ledger.witness import ServerWitness, Snapshot, Witness
 from lodger.engine.node.pen import Pen
 
 MARK = "UPDATE lodger_tenants SET name = name || '!'"
@@ -18,27 +21,119 @@ def marked(database: Database) -> None:
         connection.execute(text(MARK))
 
 
-def test_every_commit_is_seen_and_nothing_else(bench: Bench, tmp_path: Path) -> None:
+def once(tried: Callable[[], bool]) -> None:
+    """What a server does by itself, such as a vacuum, commits too: it must come true once."""
+    assert any(tried() for _ in range(20))
+
+
+def witness_of(database: Database) -> Witness | ServerWitness:
+    witness = database.witness() or database.server_witness()
+    assert witness is not None
+    return witness
+
+
+def test_every_commit_is_seen_and_nothing_else(bench: Bench, url: str) -> None:
     bench.tenant()
     database = bench.engine.books.database
-    witness = database.witness()
-    if witness is None:
-        assert database.dialect == "postgresql"
-        return
+    witness = witness_of(database)
+
+    def read() -> bool:
+        before = witness.version()
+        with database.read() as connection:
+            connection.execute(text("SELECT * FROM lodger_tenants")).all()
+        return witness.version() == before
+
+    once(read)
     seen = [witness.version()]
-    with database.read() as connection:
-        connection.execute(text("SELECT * FROM lodger_tenants")).all()
-    assert witness.version() == seen[0]
     marked(database)
     seen.append(witness.version())
-    other = Database(str(database.url.database))
+    other = Database(url)
     marked(other)
     other.close()
     seen.append(witness.version())
     assert len(set(seen)) == 3
     witness.close()
     witness.close()
-    assert witness.version() != witness.version(), "who cannot see says so"
+
+
+def test_what_is_begun_before_a_look_and_ends_after_it_is_seen(bench: Bench, kind: str) -> None:
+    if kind == "sqlite":
+        pytest.skip("SQLite has one writer, and shows nothing of it before the end")
+    bench.tenant()
+    database = bench.engine.books.database
+    witness = witness_of(database)
+
+    def two() -> bool:
+        with database.write() as first, database.write() as second:
+            first.execute(text("SELECT pg_current_xact_id()"))
+            second.execute(text("SELECT pg_current_xact_id()"))
+            begun = witness.version()
+            still = witness.version()
+            second.commit()
+            between = witness.version()
+            assert between != begun
+        assert witness.version() != between, "the one that began first has ended last"
+        return begun == still
+
+    once(two)
+    witness.close()
+
+
+def test_what_is_to_be_overlooked_is_alone(bench: Bench, kind: str) -> None:
+    if kind == "sqlite":
+        pytest.skip("SQLite does not number transactions")
+    bench.tenant()
+    database = bench.engine.books.database
+    witness = witness_of(database)
+    assert isinstance(witness, ServerWitness)
+
+    def overlooked(others: int) -> bool:
+        before = witness.version()
+        with database.write() as connection:
+            connection.execute(text(MARK))
+            witness.overlook(int(connection.execute(text("SELECT pg_current_xact_id()::text")).scalar_one()))
+            midst = witness.version()
+        for _ in range(others):
+            marked(database)
+        return before == midst == witness.version()
+
+    for _ in range(3):
+        once(lambda: overlooked(0))
+        assert not overlooked(1)
+    assert not witness._own
+    witness.close()
+
+
+def test_a_server_that_cannot_be_asked_tells_nothing(bench: Bench, kind: str) -> None:
+    if kind == "sqlite":
+        pytest.skip("a file is always there")
+    database = bench.engine.books.database
+    witness = witness_of(database)
+    assert isinstance(witness, ServerWitness)
+    assert witness.version() is not None
+    witness._connection.close()
+    assert witness.version() is None
+    assert witness.version() is not None, "it comes back by itself"
+    witness.close()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "own", "news"),
+    [
+        ("100:100:", "100:100:", (), False),
+        ("100:100:", "101:101:", (), True),
+        ("100:100:", "101:101:", (100,), False),
+        ("100:102:100", "102:102:", (), True),
+        ("100:102:100", "102:102:", (100,), False),
+        ("100:102:100", "100:103:100", (102,), False),
+        ("100:100:", "100:102:100", (101,), False),
+        ("100:100:", "100:102:100", (100,), True),
+        ("100:100:", "90:90:", (), True),
+        ("100:100:", "4000000000:4000000000:", (), True),
+    ],
+)
+def test_a_snapshot_sees_what_another_does_not(before: str, after: str, own: tuple[int, ...], news: bool) -> None:
+    assert Snapshot.of(after).sees_beyond(Snapshot.of(before), own) is news
 
 
 def test_a_file_that_cannot_be_read_looks_changed_every_time(tmp_path: Path) -> None:
@@ -59,14 +154,62 @@ def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
 
     async def scenario() -> None:
         pen = Pen(database)
+        assert pen.sees == (database.dialect == "sqlite")
+        assert await pen.standing("name", ask) == await pen.standing("name", ask)
+        assert len(asked) == (1 if pen.sees else 2), "while nobody can tell it is asked each time"
+        asked.clear()
+        await pen.look(60)
+        assert pen.sees
         first = await pen.standing("name", ask)
         assert await pen.standing("name", ask) == first
-        each_time = database.dialect != "sqlite"
-        assert len(asked) == (2 if each_time else 1)
         marked(database)
-        assert await pen.standing("name", ask) == first + "!"
+        assert await pen.standing("name", ask) == first + "!", "what this process writes is known without a look"
         assert await pen.standing(("name", "other"), ask) == first + "!"
-        assert len(asked) == (4 if each_time else 3)
+        assert len(asked) == (3 if pen.asks else 2)
+        pen.close()
+
+    asyncio.run(scenario())
+
+
+def test_another_process_is_seen_at_the_next_look_or_when_in_doubt(bench: Bench, url: str) -> None:
+    bench.tenant()
+    database = bench.engine.books.database
+
+    def ask(connection: Connection) -> str:
+        return str(connection.scalar(text("SELECT max(name) FROM lodger_tenants WHERE id = 'acme'")))
+
+    async def scenario() -> None:
+        pen, other = Pen(database), Database(url)
+        await pen.look(60)
+        first = await pen.standing("name", ask)
+        marked(other)
+        await pen.look(60)
+        assert await pen.standing("name", ask) == first + "!"
+        marked(other)
+        pen.doubt()
+        assert await pen.standing("name", ask) == first + "!!"
+        pen.close()
+        other.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    database, going = bench.engine.books.database, threading.Event()
+    if database.dialect == "sqlite":
+        pytest.skip("a file always answers")
+
+    async def scenario() -> None:
+        pen = Pen(database)
+        await pen.look(60)
+        assert pen.sees
+        monkeypatch.setattr(ServerWitness, "version", lambda _self: int(going.wait()))
+        await pen.look(0.01)
+        assert not pen.sees
+        await pen.look(0.01)
+        going.set()
+        await pen.look(60)
+        assert pen.sees
         pen.close()
 
     asyncio.run(scenario())
