@@ -45,3 +45,7 @@ def test_many_fit_at_once_exactly_when_they_fit_one_after_the_other(
         after = after.without(1, limits)
     assert room.takes(number, limits) == fits
     assert room.without(number, limits) == after
+
+
+def test_long_runs_have_half_of_the_slots_and_never_none() -> None:
+    assert [long_slots(slots) for slots in (1, 2, 3, 8, 65)] == [1, 1, 1, 4, 32]

@@ -1,0 +1,64 @@
+"""A node that stops claims nothing more and lets what runs end; long runs hold half of a node's slots. On a real node."""
+
+import asyncio
+from pathlib import Path
+
+from tests.node.harness import OK, SETTINGS, Script, working
+
+from lodger.engine.node.executor import Claim, Finished
+
+
+class Held(Script):
+    """Ends when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+
+    async def execute(self, claim: Claim) -> Finished:
+        self.seen.append(claim)
+        await self.go.wait()
+        return OK
+
+
+def test_what_runs_ends_while_the_node_stops_and_nothing_new_begins(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        script = Held()
+        settings = SETTINGS.model_copy(update={"drain_s": 600.0})
+        async with working(tmp_path, script, settings) as (engine, node, signals):
+            asked = await engine.run_in("acme", "job", 0)
+            await signals.wait("started")
+            claims = node.dispatcher._task
+            assert claims is not None
+            stop = asyncio.create_task(node.stop())
+            await asyncio.wait([claims])
+            late = await engine.run_in("acme", "job", 0)
+            # Whoever did not wait for what runs would be through by then.
+            assert not (await asyncio.wait([stop], timeout=0.5))[0]
+            script.go.set()
+            await stop
+            assert (await engine.actions.get(asked.id)).state == "done"
+            assert len(await engine.actions.attempts(asked.id)) == 1, "it was neither killed nor handed back"
+            assert (await engine.actions.get(late.id)).state == "ready"
+
+    asyncio.run(scenario())
+
+
+def test_long_runs_hold_half_of_its_slots_and_short_ones_the_rest(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        script = Held()
+        async with working(tmp_path, script) as (engine, node, signals):
+            await engine.tenants.create("slow", limits={"wall_ms": 60_000, "concurrent_runs": 100})
+            await engine.scripts.put("slow", "job", "export default () => 1")
+            await engine.tenants.edit("acme", limits={"concurrent_runs": 100})
+            assert node.dispatcher.room().long == SETTINGS.slots // 2
+            for _ in range(SETTINGS.slots):
+                await engine.run_in("slow", "job", 0)
+            await signals.wait("started", SETTINGS.slots // 2)
+            await engine.run_in("acme", "job", 0)
+            started = await signals.wait("started", SETTINGS.slots // 2 + 1)
+            assert [each.tenant_id for each in started] == ["slow"] * (SETTINGS.slots // 2) + ["acme"]
+            script.go.set()
+            await signals.wait("finished", SETTINGS.slots + 1)
+
+    asyncio.run(scenario())

@@ -1,0 +1,25 @@
+"""A call that meets a database that is away is neither the script's mistake nor a bug of ours."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+from sqlalchemy import Connection
+from tests.unit.data.shop import NOW_US, Shop
+
+from lodger.engine.errors import Unavailable
+from lodger.engine.node.attempt import Attempt
+from lodger.sandbox.job import HostGone
+
+T = TypeVar("T")
+
+
+async def away(_work: Callable[[Connection], T]) -> T:
+    raise Unavailable("database_unreachable", "nobody answers", why="it was stopped", fix="start it")
+
+
+def test_it_is_told_as_that(shop: Shop) -> None:
+    attempt = Attempt(shop.attempt().claim, away, shop.datasets, now_us=NOW_US)
+    with pytest.raises(HostGone, match="database_unreachable"):
+        asyncio.run(attempt.call("db.find", '{"set": "orders"}'))
