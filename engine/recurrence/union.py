@@ -52,6 +52,8 @@ class Union:
         self.exclusions = tuple(exclusions)
         self.start = start
         self.end = end
+        #: Nothing is known of what is closed later.
+        self.last = min((each.last for each in self.exclusions), default=LAST)
         #: What is asked for slots: the rules, or what exclusions leave of them once that is known.
         self.asked: tuple[Asked, ...] = self.rules
 
@@ -73,12 +75,14 @@ class Union:
             slot = rule.next_after(instant, inclusive=inclusive)
             if slot is not None and (found is None or slot < found):
                 found = slot
-        return None if found is None or (self.end is not None and found >= self.end) else found
+        return None if found is None or found > self.last or (self.end is not None and found >= self.end) else found
 
     def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """Last slot before the instant (or at it, when inclusive)."""
         if self.end is not None and instant >= self.end:
             instant, inclusive = self.end, False
+        if instant > self.last:
+            instant, inclusive = self.last, True
         found = None
         for rule in self.asked:
             slot = rule.previous_before(instant, inclusive=inclusive)

@@ -47,6 +47,13 @@ class Windows:
         """Whether each window is a single instant."""
         return self._length is None and self._zone is None
 
+    @property
+    def last(self) -> datetime:
+        """Last instant at which the wall clock of its zone still has a date: east of Greenwich year 10000 begins earlier."""
+        opens = self.opens
+        ahead = opens.zone.offset(civil.MAX_LOCAL) if isinstance(opens, Zoned) else 0
+        return civil.instant_of(civil.MAX_LOCAL - max(ahead, 0)).replace(microsecond=999_999)
+
     def covering(self, instant: datetime) -> tuple[datetime, datetime] | None:
         """Begin (inclusive) and end (exclusive; equal to begin for a single instant) of the window over an instant."""
         opened = self.opens.previous_before(instant, inclusive=True)

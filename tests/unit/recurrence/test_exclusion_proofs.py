@@ -19,7 +19,7 @@ from lodger.engine.recurrence.apart import Apart, apart
 from lodger.engine.recurrence.compile import _compile
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, RuleSpec, ScheduleRules
-from lodger.engine.recurrence.union import Union
+from lodger.engine.recurrence.union import LAST, Union
 from lodger.engine.recurrence.zones import Zone
 
 NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
@@ -32,6 +32,13 @@ _ZONES = (
     "Pacific/Apia",
     "America/Sao_Paulo",
 )
+#: How far ahead of UTC a zone's clocks are at the end of 9999.
+_AHEAD = {
+    "Pacific/Kiritimati": timedelta(hours=14),
+    "Australia/Lord_Howe": timedelta(hours=11),
+    "UTC": timedelta(),
+    "Pacific/Honolulu": timedelta(hours=-10),
+}
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 #: Slots that the slow walk goes through before it gives a question up.
 _PATIENCE = 120
@@ -127,6 +134,21 @@ def check(rules: ScheduleRules, dice: Random) -> str:
 def test_what_exclusions_leave_is_what_a_walk_finds(seed: int) -> None:
     dice = Random(seed)
     check(drawn(dice), dice)
+
+
+@pytest.mark.parametrize("closed", ["DTSTART;VALUE=DATE:19260615\nRRULE:FREQ=DAILY;BYMONTH=1,2", "0 9 * * *"])
+@pytest.mark.parametrize("rule", ["every 1s", "every 90s", "DTSTART:20200101T000000Z\nRRULE:FREQ=MINUTELY"])
+@pytest.mark.parametrize("tz", ["Pacific/Kiritimati", "Australia/Lord_Howe", "UTC", "Pacific/Honolulu"])
+def test_what_no_calendar_of_an_exclusion_has_a_date_for_is_no_slot(rule: str, closed: str, tz: str) -> None:
+    """East of Greenwich year 10000 begins while it is still 9999 in UTC."""
+    schedule = _compile(ScheduleRules((RuleSpec(rule),), (RuleSpec(closed),), tz=tz), NOW)
+    last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - max(_AHEAD[tz], timedelta())
+    after = last - timedelta(seconds=90)
+    slots = [slot for slot in Union(schedule.rules).between(after, schedule.last) if slot <= last]
+    assert slots
+    assert list(schedule.between(after, LAST)) == slots
+    assert schedule.previous_before(LAST, inclusive=True) == slots[-1]
+    assert schedule.next_after(last) is None
 
 
 def test_a_clock_that_is_an_hour_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
