@@ -1,12 +1,10 @@
 """Budgets of a day, expiry and priority, held on the ledger."""
 
 import pytest
-from sqlalchemy import text
-from sqlalchemy.dialects import sqlite
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.errors import InputError
-from lodger.engine.ledger import candidates, expiry
+from lodger.engine.ledger import expiry
 from lodger.engine.node.executor import Finished
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
@@ -169,19 +167,3 @@ def test_priority_says_nothing_between_tenants(bench: Bench) -> None:
     bench.clock.advance(60)
     bench.tick()
     assert sorted({claim.tenant_id for claim in bench.claim(2)}) == ["acme", "other"]
-
-
-def test_a_claim_looks_at_the_index_and_sorts_nothing(bench: Bench, kind: str) -> None:
-    """Ten thousand waiting actions may not make a claim slow: no sort over them stands in its plan."""
-    if kind != "sqlite":
-        pytest.skip("a plan in SQLite's words")
-    bench.tenant()
-    asked = candidates._of_one().compile(dialect=sqlite.dialect(paramstyle="named"))
-    values = asked.params | {"tenant": "acme", "labels": "", "now": 1, "most": 5}
-    with bench.engine.books.database.read() as connection:
-        plan = connection.execute(text(f"EXPLAIN QUERY PLAN {asked}"), values).all()
-    steps = [row[3] for row in plan]
-    looks = [step for step in steps if "ix_lodger_actions_startable" in step]
-    assert len(looks) == 3
-    # The one sort is that of the three short lists.
-    assert sum("TEMP B-TREE" in step for step in steps) == 1, steps
