@@ -48,12 +48,13 @@ def fill(engine: Engine, number: int, tenant_count: int, source: str) -> None:
         connection.exec_driver_sql("ANALYZE")
 
 
-def storm(engine: Engine, number: int, tenant_count: int, at_us: int) -> None:
-    """Let so many schedules, of as many tenants as there are, have a slot at one instant; no two rules are the same."""
+def storm(engine: Engine, number: int, tenant_count: int, begin_us: int, over_us: int = 0) -> None:
+    """Let so many schedules, of as many tenants as there are, have a slot each within so long; no two rules are the same."""
     with engine.books.database.write() as connection:
         revision, clock = schedule_revisions, schedule_clock
         for each in range(number):
             tenant, key = f"t{each % tenant_count:06}", _id(each)
+            at_us = begin_us + over_us * each // number
             rules = ScheduleRules((RuleSpec(f"every {3600 + each}s", dtstart=from_us(at_us).isoformat()),))
             connection.execute(
                 revision.update()
