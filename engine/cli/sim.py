@@ -178,7 +178,12 @@ def _seeds(seed: int, seeds: str | None, *, endless: bool) -> Iterable[int]:
     if seeds is not None:
         found = re.fullmatch(r"([0-9]{1,18})(?:-|\.\.)([0-9]{1,18})", seeds)
         if found is None or int(found[1]) > int(found[2]):
-            raise Usage("seeds_invalid", f"{seeds!r} is no range of seeds", fix="--seeds 1-100")
+            raise Usage(
+                "seeds_invalid",
+                f"{seeds!r} is no range of seeds",
+                why="a range is two whole numbers below 10^18, the smaller first",
+                fix="--seeds 1-100",
+            )
         return range(int(found[1]), int(found[2]) + 1)
     return count(seed) if endless else range(seed, seed + 1)
 
