@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, Float, Integer, LargeBinary, Numeric, String, Table, select
 from sqlalchemy.exc import DataError, IntegrityError
 
+from lodger.engine.effects.savepoint import savepoint
 from lodger.engine.errors import Conflict, InputError
 from lodger.engine.identity import OWNED, PLATFORM
 from lodger.engine.ledger import storage, tenants, turns
@@ -63,7 +64,7 @@ def bring_in(books: Books, connection: Connection, tenant_id: str, archive: byte
     lines = _Lines(archive)
     head = _head(lines, tenant_id, current(connection))
     try:
-        with connection.begin_nested():
+        with savepoint(connection):
             return _Arrival(books, connection, tenant_id).through(head, lines, now_us)
     except (IntegrityError, DataError) as error:
         raise _bad(f"its rows contradict each other: {str(error.orig).splitlines()[0]}") from error

@@ -121,7 +121,7 @@ class Pen:
             self._stood[key] = version, answer, stale[key]
 
     def close(self) -> None:
-        """End both threads after what they hold; safe to call twice."""
+        """End its threads after what they hold; safe to call twice."""
         if self._witness is not None:
             self._witness.close()
         self._looker.shutdown()

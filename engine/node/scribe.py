@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from lodger.engine.effects.savepoint import savepoint
 from lodger.engine.ledger import running_lines
 from lodger.engine.ledger.running_lines import Batch
 from lodger.engine.node.executor import Claim
@@ -98,7 +99,7 @@ def _store(
     batches: list[Batch], over: list[tuple[str, int, int]], now_us: int, connection: Connection
 ) -> set[tuple[str, int, int]]:
     try:
-        with connection.begin_nested():
+        with savepoint(connection):
             running_lines.write(connection, batches, now_us)
     except IntegrityError:
         pass  # an action went away just now; these are no record

@@ -32,11 +32,6 @@ from lodger.engine.recurrence.year_kinds import KindMasks
 from lodger.engine.recurrence.zoned import Zoned
 from lodger.engine.recurrence.zones import FAR, Zone, zone
 
-#: Wall clocks of two zones are never further apart.
-_APART_S = 26 * 3600
-#: Without an end.
-FOR_EVER = 1 << 30
-
 
 @dataclass(frozen=True, slots=True)
 class Closing:
