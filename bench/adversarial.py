@@ -1,10 +1,12 @@
 """Thousands of hostile rules, drawn at random, and what one question about each costs.
 
-    PYTHONPATH=.dev python bench/adversarial.py [how many] [first seed] [--json]
+    PYTHONPATH=.dev python bench/adversarial.py [how many] [first seed] [--json] [--corners]
 
-A rule is read afresh before each measured question, so that nothing is kept but what reading made; questions go forwards
-and backwards from instants before, near and long after DTSTART. A figure is the least of several tries of CPU time: the
-rest is the machine. Ends with 1 when a question costs more than a millisecond.
+Questions go forwards and backwards from instants before, near and long after DTSTART, at the ends of the calendar, near
+changes of clocks, and on from the slot that was found. A different one is the first for each rule, and one that seems to
+cost too much is asked again of the rule read afresh, so that nothing is kept but what reading made. A figure is the least
+of several tries of CPU time: the rest is the machine. Ends with 1 when a question costs more than a millisecond.
+``--corners`` draws from ``bench/corners.py``.
 """
 
 import gc
@@ -24,7 +26,7 @@ MOST_MS = 1.0
 _NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
 _FREQS = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "Asia/Kolkata")
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo", "Asia/Kolkata")
 #: INTERVALs that drift slowly through the day, the week or the year, that never meet, or that hardly ever come.
 _STEPS = (
     2, 3, 5, 7, 11, 12, 13, 24, 25, 48, 49, 59, 61, 77, 90, 365, 366, 400, 773, 1439, 1440, 1441, 1461, 2555, 3599,
@@ -99,7 +101,7 @@ def _related(dice: Random, rule: str) -> str:
 
 def rrule_set(dice: Random, *, exceptions: bool) -> str:
     """DTSTART, one or several RRULEs, and EXRULEs where asked."""
-    zone = dice.choice(_ZONES)
+    zone = dice.choice(ZONES)
     head = f"DTSTART:{_start(dice)}Z" if zone == "UTC" else f"DTSTART;TZID={zone}:{_start(dice)}"
     rules = [part(dice) for _ in range(1 if dice.random() < 0.8 else dice.randint(2, 4))]
     lines = [head, *(f"RRULE:{each}" for each in rules)]
@@ -188,18 +190,30 @@ def schedule(dice: Random) -> ScheduleRules:
         dice.choice((None, *Gap)) if dice.random() < 0.4 else None,
         dice.choice((None, *Fold)) if dice.random() < 0.4 else None,
     )
-    return ScheduleRules(rules, exclusions, tz=dice.choice(_ZONES), dst=policy)
+    return ScheduleRules(rules, exclusions, tz=dice.choice(ZONES), dst=policy)
 
 
 def questions(dice: Random) -> list[Callable[[Recurrence], object]]:
-    """What is asked: next and previous, near and far, and about the days of a change of the clocks."""
+    """What is asked: next and previous, near and far, at both ends, and about the days of a change of the clocks."""
     instants = [
         _NOW + timedelta(days=days, seconds=dice.randrange(86_400)) for days in (0, dice.randint(-700_000, 2_900_000))
     ]
     # In the nights of these Sundays many clocks change.
     sunday = dice.choice(((2027, 3, 28), (2027, 10, 31), (2027, 3, 14), (2027, 11, 7), (2027, 4, 4), (2027, 4, 30)))
     instants.append(datetime(*sunday, tzinfo=UTC) + timedelta(minutes=dice.randint(-900, 900)))
-    return [ask for instant in instants for ask in (_after(instant), _before(instant))]
+    asked = [ask for instant in instants for ask in (_after(instant), _before(instant))]
+    far = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - timedelta(seconds=dice.randrange(10 ** dice.randint(1, 10)))
+    asked += [_after(datetime.min.replace(tzinfo=UTC)), _before(far), _after(far), _on_from(instants[1])]
+    dice.shuffle(asked)
+    return asked
+
+
+def _on_from(instant: datetime) -> Callable[[Recurrence], object]:
+    def ask(rule: Recurrence) -> object:
+        slot = rule.next_after(instant)
+        return slot and rule.next_after(slot)
+
+    return ask
 
 
 def _after(instant: datetime) -> Callable[[Recurrence], object]:
@@ -241,6 +255,9 @@ def main() -> int:
     """Draw, measure, tell; give the exit code."""
     given = [each for each in sys.argv[1:] if not each.startswith("--")]
     many, first = (int(text) for text in (*given, *("34000", "0")[len(given) :]))
+    draw = schedule
+    if "--corners" in sys.argv:
+        from corners import corner as draw
     refused: dict[str, int] = {}
     above: list[dict[str, Any]] = []
     figures: list[float] = []
@@ -249,7 +266,7 @@ def main() -> int:
     gc.disable()
     for seed in range(first, first + many):
         dice = Random(seed)
-        rules = schedule(dice)
+        rules = draw(dice)
         try:
             dearest, reading = dearest_ms(rules, dice)
         except RuleInvalid as error:

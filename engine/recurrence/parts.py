@@ -6,6 +6,7 @@ from math import lcm
 
 from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, MAX_YEAR, MIN_LOCAL, civil, year_start
 from lodger.engine.recurrence.cron.rule import CronRule
+from lodger.engine.recurrence.dial import highest, lowest
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.grid import Grid
 from lodger.engine.recurrence.once import OnceLocal
@@ -45,6 +46,7 @@ class Named:
 
     def __init__(self, days: YearDays, span: tuple[int, int]) -> None:
         self._days, self._span = days, span
+        self._some: dict[KindMasks, int] = {}
 
     def on(self, day: int) -> bool:
         """Whether the day is a member."""
@@ -56,19 +58,26 @@ class Named:
         return self._days.of_year(year)
 
     def prepare(self, allowed: KindMasks) -> None:
-        """Nothing is to be made."""
+        """Look at the years."""
+        self._years(allowed)
 
     def year_from(self, year: int, allowed: KindMasks) -> int | None:
         """First year from this one on with an allowed member."""
-        first, last = self._span
-        return next((each for each in range(max(year, first), last + 1) if self.mask(each) & allowed.mask(each)), None)
+        left = self._years(allowed) >> year
+        return year + lowest(left) if left else None
 
     def year_to(self, year: int, allowed: KindMasks) -> int | None:
         """Last year up to this one with an allowed member."""
-        first, last = self._span
-        return next(
-            (each for each in range(min(year, last), first - 1, -1) if self.mask(each) & allowed.mask(each)), None
-        )
+        left = self._years(allowed) & (2 << year) - 1
+        return highest(left) if left else None
+
+    def _years(self, allowed: KindMasks) -> int:
+        """Bit n: year n has an allowed member."""
+        if (found := self._some.get(allowed)) is None:
+            first, last = self._span
+            some = (year for year in range(first, last + 1) if self.mask(year) & allowed.mask(year))
+            found = self._some[allowed] = sum(1 << year for year in some)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from lodger.engine.recurrence.civil import (
     DAY_S,
@@ -27,20 +28,28 @@ def _seconds(text: str) -> int:
     return sign * (fields[0] * 3600 + fields[1] * 60 + fields[2])
 
 
-def _day(date: str, year: int) -> int:
-    """Day number on which a POSIX date (Mm.w.d, Jn or n) falls."""
-    start = year_start(year)
+@cache
+def _read(date: str) -> tuple[int, int, int]:
+    """Month, week and weekday; for dates that are numbers of days 0, the number, and whether February 29 is never counted."""
     if found := _MONTH_WEEK_DAY.match(date):
         month, week, dow = (int(part) for part in found.groups())
+        return month, week, dow
+    return (0, int(date[1:]), 1) if date.startswith("J") else (0, int(date), 0)
+
+
+def _day(date: str, year: int) -> int:
+    """Day number on which a POSIX date (Mm.w.d, Jn or n) falls."""
+    month, week, dow = _read(date)
+    start = year_start(year)
+    if month:
         first = start + DAYS_BEFORE_MONTH[is_leap(year)][month]
         day = first + (dow - 1 - weekday(first)) % 7 + 7 * (week - 1)  # POSIX counts weekdays from Sunday = 0
         while day >= first + days_in_month(year, month):
             day -= 7
         return day
-    if date.startswith("J"):  # 1 to 365, February 29 is never counted
-        number = int(date[1:])
-        return start + number - 1 + (is_leap(year) and number > 59)
-    return start + int(date)
+    if dow:  # 1 to 365
+        return start + week - 1 + (is_leap(year) and week > 59)
+    return start + week
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The offsets of an IANA zone as integers: exact for every year from 1 to 9999, without a zoneinfo call per question.
 
 The compiled files of the pinned ``tzdata`` distribution are read once per zone (RFC 8536); years after the last stored
-transition follow the POSIX rule in the file's footer, and repeat every 400 years because the calendar does.
+transition follow the POSIX rule in the file's footer, by the kind of the year: there are few, whatever the year's number.
 """
 
 import struct
@@ -9,9 +9,9 @@ from bisect import bisect_right
 from functools import cache, cached_property
 
 from lodger.engine.record import record
-from lodger.engine.recurrence.civil import CYCLE_DAYS, CYCLE_YEARS, DAY_S, MAX_LOCAL, civil, year_start
+from lodger.engine.recurrence.civil import CYCLE_DAYS, DAY_S, MAX_LOCAL, civil, year_start
 from lodger.engine.recurrence.errors import RuleInvalid
-from lodger.engine.recurrence.year_kinds import YEAR_OF, KindMasks
+from lodger.engine.recurrence.year_kinds import KIND_OF, YEAR_OF, KindMasks
 
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 FAR = 1 << 62
 _CYCLE_S = CYCLE_DAYS * DAY_S
+#: 400 years in which any other year is looked up, because the calendar repeats: the first day and second.
+_CYCLE_BEGINS = year_start(2000)
+_CYCLE_BEGINS_S = _CYCLE_BEGINS * DAY_S
 
 
 @record
@@ -48,48 +51,49 @@ class Zone:
         self._starts = starts  # UTC seconds at which offsets[i + 1] begins
         self._offsets = offsets
         self._tail = tail if tail is not None and tail.changes else None
-        last = civil(stored_to // DAY_S)[0]
         self.stored_to = stored_to  # UTC second from which on the POSIX rule decides
-        self._next_year = last  # first year whose tail transitions are not in the lists yet
-        self._full_year = last + CYCLE_YEARS + 2
-        self._known = stored_to
+        #: Changes about a year of each kind: seconds after its January 1, and the offsets.
+        self._yearly: dict[int, tuple[list[int], list[int]]] = {}
+        self._listed_to = FAR
         self._gap: _GapDays | None = None
         self._changing: int | None = None
         if self._tail is not None:
-            self._extend(last + 1)
-
-    def _extend(self, year: int) -> None:
-        assert self._tail is not None
-        for each in range(self._next_year, year + 1):
-            for at, offset in self._tail.transitions(each):
-                if at > self.stored_to and offset != self._offsets[-1]:
-                    self._starts.append(at)
-                    self._offsets.append(offset)
-        self._next_year = max(self._next_year, year + 1)
-        # Up to the last transition the end of every stretch is known; the stretch after it would seem endless.
-        self._known = max(self.stored_to, self._starts[-1]) if self._starts else self.stored_to
+            last = civil(stored_to // DAY_S)[0]
+            for year in range(last, last + 3):
+                for at, offset in self._tail.transitions(year):
+                    if at > stored_to and offset != offsets[-1]:
+                        starts.append(at)
+                        offsets.append(offset)
+            # Up to the last of them the end of every stretch is listed.
+            self._listed_to = starts[-1]
 
     def segment(self, utc: int) -> Segment:
         """Give the stretch that holds a UTC second."""
-        moved = 0
-        if self._tail is not None and utc >= self._known:
-            year = 1970 + utc // 31_556_952
-            if year + 2 > self._full_year:
-                cycles = (year + 2 - self._full_year + CYCLE_YEARS) // CYCLE_YEARS
-                moved = cycles * _CYCLE_S
-                utc -= moved
-                year -= cycles * CYCLE_YEARS
-            if utc >= self._known:
-                self._extend(year + 2)
-        starts, offsets = self._starts, self._offsets
-        i = bisect_right(starts, utc)
+        begin, starts, offsets = 0, self._starts, self._offsets
+        if utc >= self._listed_to:
+            cycles, second = divmod(utc - _CYCLE_BEGINS_S, _CYCLE_S)
+            year = civil(_CYCLE_BEGINS + second // DAY_S)[0]
+            begin = cycles * _CYCLE_S + year_start(year) * DAY_S
+            kind = KIND_OF[year % 400]
+            starts, offsets = self._yearly.get(kind) or self._changes_about(kind)
+        i = bisect_right(starts, utc - begin)
         return Segment(
-            starts[i - 1] + moved if i else -FAR,
-            starts[i] + moved if i < len(starts) else FAR,
+            starts[i - 1] + begin if i else -FAR,
+            starts[i] + begin if i < len(starts) else FAR,
             offsets[i],
             offsets[i - 1] if i else offsets[0],
             offsets[i + 1] if i < len(starts) else offsets[i],
         )
+
+    def _changes_about(self, kind: int) -> tuple[list[int], list[int]]:
+        """Changes of a year of a kind and of the years beside it, whose days the kind decides too."""
+        assert self._tail is not None
+        year = YEAR_OF[kind]
+        begin = year_start(year) * DAY_S
+        changes = sorted(change for each in (year - 1, year, year + 1) for change in self._tail.transitions(each))
+        first = self._tail.summer if changes[0][1] == self._tail.standard else self._tail.standard
+        found = self._yearly[kind] = ([at - begin for at, _ in changes], [first, *(offset for _, offset in changes)])
+        return found
 
     def yearly_gap(self) -> tuple[KindMasks, int] | None:
         """Days and seconds of the day (bits) that every year after :attr:`stored_to` skips; None when none does.

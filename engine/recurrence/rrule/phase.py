@@ -1,7 +1,8 @@
 """Which years, months or weeks INTERVAL selects, counted from DTSTART; days and rarer things are in ``residues.py``.
 
-A phase answers for a whole year at once (``mask``), and names by arithmetic the next year in which a selected day is also
-an allowed one, so that neither a large INTERVAL nor one that never meets an allowed day costs a walk.
+A phase answers for a whole year at once (``mask``), and names the next year in which a selected day is also an allowed one:
+all such years of the calendar are one integer, made when the rule is read, so that neither a large INTERVAL nor one that
+never meets an allowed day costs a walk.
 """
 
 from math import gcd
@@ -21,6 +22,17 @@ from lodger.engine.recurrence.year_kinds import (
 )
 
 _CYCLE_MONTHS = 4800
+#: Spans of 400 years that the calendar has, the first from year 0 on.
+_SPANS = 25
+
+
+def _meeting(bits: int, size: int, first: int, interval: int) -> int:
+    """Which numbers of the whole calendar INTERVAL selects of those that repeat after ``size``, every 400 years."""
+    width, have = size * _SPANS, size
+    while have < width:
+        bits |= bits << have
+        have *= 2
+    return bits & stride(first, width, interval)
 
 
 class Phase(Protocol):
@@ -50,6 +62,7 @@ class Years:
     def __init__(self, interval: int, first: int) -> None:
         self.n, self.first = interval, first % interval
         self.years = 400 * interval // gcd(400, interval)
+        self._some: dict[KindMasks, int] = {}
 
     def on(self, day: int) -> bool:
         """Whether the day's year is selected."""
@@ -61,25 +74,23 @@ class Years:
 
     def prepare(self, allowed: KindMasks) -> None:
         """Look at all kinds of year."""
-        allowed.years()
+        self._years(allowed)
 
     def year_from(self, year: int, allowed: KindMasks) -> int | None:
-        """Selected years are looked up among the 400 that have an allowed day; at most 400 before they repeat."""
-        some = allowed.years()
-        year += (self.first - year) % self.n
-        for each in range(year, min(civil.MAX_YEAR + 1, year + self.years), self.n):
-            if some >> each % 400 & 1:
-                return each
-        return None
+        """First selected year from this one on that has an allowed day."""
+        left = self._years(allowed) >> year
+        return year + lowest(left) if left else None
 
     def year_to(self, year: int, allowed: KindMasks) -> int | None:
         """Like year_from, backwards."""
-        some = allowed.years()
-        year -= (year - self.first) % self.n
-        for each in range(year, max(civil.MIN_YEAR - 1, year - self.years), -self.n):
-            if some >> each % 400 & 1:
-                return each
-        return None
+        left = self._years(allowed) & (2 << year) - 1
+        return highest(left) if left else None
+
+    def _years(self, allowed: KindMasks) -> int:
+        """Bit n: year n is selected and has an allowed day."""
+        if (found := self._some.get(allowed)) is None:
+            found = self._some[allowed] = _meeting(allowed.years(), civil.CYCLE_YEARS, self.first, self.n) & ~1
+        return found
 
 
 class WeekYears:
@@ -88,7 +99,7 @@ class WeekYears:
     def __init__(self, interval: int, first: int, wkst: int) -> None:
         self.n, self.first, self.wkst = interval, first % interval, wkst
         self.years = 400 * interval // gcd(400, interval)
-        self._some: tuple[KindMasks, int] | None = None
+        self._some: dict[KindMasks, int] = {}
 
     def on(self, day: int) -> bool:
         """Whether the day's week-numbering year is selected."""
@@ -109,38 +120,43 @@ class WeekYears:
 
     def year_from(self, year: int, allowed: KindMasks) -> int | None:
         """First calendar year with a selected and allowed day."""
-        some = self._week_years(allowed)
-        begin = year - 1 + (self.first - (year - 1)) % self.n
-        for each in range(begin, min(civil.MAX_YEAR + 2, begin + self.years + 1), self.n):
-            if some >> each % 400 & 1:
-                for there in range(max(year, each - 1), min(civil.MAX_YEAR, each + 1) + 1):
-                    if self.mask(there) & allowed.mask(there):
-                        return there
+        left = self._week_years(allowed) >> year - 1 << year - 1
+        while left:
+            each = lowest(left)
+            for there in range(max(year, each - 1), min(civil.MAX_YEAR, each + 1) + 1):
+                if self.mask(there) & allowed.mask(there):
+                    return there
+            left &= left - 1
         return None
 
     def year_to(self, year: int, allowed: KindMasks) -> int | None:
         """Like year_from, backwards."""
-        some = self._week_years(allowed)
-        begin = year + 1 - (year + 1 - self.first) % self.n
-        for each in range(begin, max(civil.MIN_YEAR - 2, begin - self.years - 1), -self.n):
-            if some >> each % 400 & 1:
-                for there in range(min(year, each + 1), max(civil.MIN_YEAR, each - 1) - 1, -1):
-                    if self.mask(there) & allowed.mask(there):
-                        return there
+        left = self._week_years(allowed) & (4 << year) - 1
+        while left:
+            each = highest(left)
+            for there in range(min(year, each + 1), max(civil.MIN_YEAR, each - 1) - 1, -1):
+                if self.mask(there) & allowed.mask(there):
+                    return there
+            left ^= 1 << each
         return None
 
     def _week_years(self, allowed: KindMasks) -> int:
-        """Bit n: a week-numbering year that is n modulo 400 has an allowed day."""
-        if self._some is None or self._some[0] is not allowed:
+        """Bit n: week-numbering year n is selected and has an allowed day; of those outside the calendar's edges one each."""
+        if (found := self._some.get(allowed)) is None:
             some = []
             for year in YEAR_OF:
-                first, end, found = week_one(year, self.wkst), week_one(year + 1, self.wkst), False
+                first, end, days = week_one(year, self.wkst), week_one(year + 1, self.wkst), False
                 for each in (year - 1, year, year + 1):
                     start = civil.year_start(each)
-                    found = found or bool(allowed.mask(each) & span(first - start, end - start))
-                some.append(found)
-            self._some = (allowed, sum(1 << n for n in range(400) if some[KIND_OF[n]]))
-        return self._some[1]
+                    days = days or bool(allowed.mask(each) & span(first - start, end - start))
+                some.append(days)
+            cycle = sum(1 << n for n in range(400) if some[KIND_OF[n]])
+            every = _meeting(cycle, civil.CYCLE_YEARS, self.first, self.n)
+            last = civil.MAX_YEAR + 1
+            if (last - self.first) % self.n == 0:
+                every |= (cycle >> last % 400 & 1) << last
+            found = self._some[allowed] = every
+        return found
 
 
 class Months:
@@ -149,6 +165,7 @@ class Months:
     def __init__(self, interval: int, first: int) -> None:
         self.n, self.first = interval, first % interval
         self.years = 400 * interval // gcd(_CYCLE_MONTHS, interval)
+        self._some: dict[KindMasks, int] = {}
 
     def on(self, day: int) -> bool:
         """Whether the day's month is selected."""
@@ -164,48 +181,25 @@ class Months:
         return days
 
     def prepare(self, allowed: KindMasks) -> None:
-        """Look at all kinds of year."""
+        """Look at all kinds of year; months of the whole calendar are many bits, which few rules need."""
         allowed.months()
 
     def year_from(self, year: int, allowed: KindMasks) -> int | None:
         """Year of the first selected month from January on that has an allowed day."""
-        some, last = allowed.months(), civil.MAX_YEAR * 12 + 11
-        month = year * 12 + (self.first - year * 12) % self.n
-        if self.n > _CYCLE_MONTHS:
-            for each in range(month, last + 1, self.n):
-                if some >> each % _CYCLE_MONTHS & 1:
-                    return each // 12
-            return None
-        end = min(last, year * 12 + 12 * self.years)
-        while month <= end:
-            place = month % _CYCLE_MONTHS
-            found = stride(place, _CYCLE_MONTHS, self.n) & some
-            if found:
-                month += lowest(found) - place
-                return month // 12 if month <= last else None
-            month += _CYCLE_MONTHS - place
-            month += (self.first - month) % self.n
-        return None
+        left = self._months(allowed) >> year * 12
+        return year + lowest(left) // 12 if left else None
 
     def year_to(self, year: int, allowed: KindMasks) -> int | None:
         """Like year_from, backwards."""
-        some, first = allowed.months(), civil.MIN_YEAR * 12
-        month = year * 12 + 11 - (year * 12 + 11 - self.first) % self.n
-        if self.n > _CYCLE_MONTHS:
-            for each in range(month, first - 1, -self.n):
-                if some >> each % _CYCLE_MONTHS & 1:
-                    return each // 12
-            return None
-        end = max(first, year * 12 - 12 * self.years)
-        while month >= end:
-            place = month % _CYCLE_MONTHS
-            found = stride(place % self.n, place + 1, self.n) & some
-            if found:
-                month += highest(found) - place
-                return month // 12 if month >= first else None
-            month -= place + 1
-            month -= (month - self.first) % self.n
-        return None
+        left = self._months(allowed) & (1 << year * 12 + 12) - 1
+        return highest(left) // 12 if left else None
+
+    def _months(self, allowed: KindMasks) -> int:
+        """Bit n: month n, counted from January of year 0, is selected and has an allowed day."""
+        if (found := self._some.get(allowed)) is None:
+            every = _meeting(allowed.months(), _CYCLE_MONTHS, self.first, self.n)
+            found = self._some[allowed] = every >> 12 << 12
+        return found
 
 
 def year_from(phase: Phase | None, year: int, allowed: KindMasks) -> int | None:

@@ -1,19 +1,19 @@
 """Days whose number, modulo something, is one of some: every n-th day or week, and the days that long steps meet.
 
 Looking at year after year is enough for nearly every rule. What is still not found after :data:`_PATIENCE` years may
-drift slowly (every 365th day in March) or never come: then 400 years at once are one ``and`` of two integers, and days
-that come hardly ever are listed when the rule is read.
+drift slowly (every 365th day in March) or never come: then 400 years at once are one ``and`` of two integers, and which
+of the 25 times 400 years have a day is found when the rule is read; days that come hardly ever are listed then.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterator
 from math import gcd
 
 from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.dial import highest, lowest
+from lodger.engine.recurrence.rrule.spans import Spans
 from lodger.engine.recurrence.year_kinds import EVERY_DAY, KindMasks
 
 #: Up to this modulus a year's pattern is kept as one integer; above it as a sorted list.
@@ -21,29 +21,32 @@ _WIDE = 4096
 _PATIENCE = 40
 #: Rules whose days are rarer than one in so many are prepared for a long search when they are read.
 _RARE = 12
+#: And those of which one of these years has none.
+_PROBED = range(2000, 2007)
 
 
 class Listed:
     """Days that are so rare that all of them are listed when the rule is read."""
 
     def __init__(self) -> None:
-        self._listed: tuple[KindMasks, array[int]] | None = None
+        self._listed: dict[KindMasks, array[int]] = {}
 
-    def list(self, allowed: KindMasks, days: Iterable[int]) -> None:
-        """Keep the allowed ones of ascending days."""
-        found, year, start, bits = array("i"), 0, 0, 0
-        after = civil.MIN_DAY
-        for day in days:
-            if day >= after:
-                year = civil.civil(day)[0]
-                start, after, bits = civil.year_start(year), civil.year_start(year + 1), allowed.mask(year)
-            if bits >> day - start & 1:
-                found.append(day)
-        self._listed = (allowed, found)
+    def listed(self, allowed: KindMasks) -> array[int]:
+        """The days that are allowed too, ascending."""
+        found = self._listed.get(allowed)
+        if found is None:
+            days = self._days(civil.MIN_DAY, civil.MAX_DAY + 1)
+            if allowed.total() < civil.CYCLE_DAYS:
+                flags = allowed.cycle().to_bytes(civil.CYCLE_DAYS // 8 + 1, "little")
+                begin, cycle = civil.year_start(400), civil.CYCLE_DAYS
+                places = ((day, (day - begin) % cycle) for day in days)
+                days = (day for day, at in places if flags[at >> 3] >> (at & 7) & 1)
+            found = self._listed[allowed] = array("i", days)
+        return found
 
-    def listed(self, allowed: KindMasks) -> array[int] | None:
-        """The days that are allowed too; None when they are not listed."""
-        return self._listed[1] if self._listed is not None and self._listed[0] is allowed else None
+    def _days(self, first: int, end: int) -> Iterator[int]:
+        """Its days in [first, end), ascending."""
+        raise NotImplementedError
 
 
 def listed_year_from(days: array[int], year: int) -> int | None:
@@ -69,6 +72,7 @@ class Residues(Listed):
         self.years = 400 * modulus // gcd(civil.CYCLE_DAYS, modulus)
         self._pattern = 0
         self._long: int | None = None
+        self._spans: dict[KindMasks, Spans] = {}
         if modulus <= _WIDE:
             self._pattern = self._tiled(modulus + 366)
 
@@ -107,109 +111,52 @@ class Residues(Listed):
             days |= 1 << residue + self.modulus - at
         return days
 
-    def day_from(self, day: int) -> int:
-        """First selected day from this one on; it may lie beyond the calendar."""
-        at = day % self.modulus
-        i = bisect_left(self.residues, at)
-        return day - at + (self.residues[i] if i < len(self.residues) else self.residues[0] + self.modulus)
-
-    def day_to(self, day: int) -> int:
-        """Last selected day up to this one."""
-        at = day % self.modulus
-        i = bisect_right(self.residues, at)
-        return day - at + (self.residues[i - 1] if i else self.residues[-1] - self.modulus)
-
     def prepare(self, allowed: KindMasks) -> None:
         """Make what a long search needs, when the rule is read: such a search may be the first question."""
         if self.modulus > civil.CYCLE_DAYS:
-            self.list(allowed, self._days())
-        elif self.modulus >= 180 or allowed.total() * _RARE < civil.CYCLE_DAYS:
-            self._block(0, allowed)
+            self.listed(allowed)
+        elif self.modulus >= 180 or allowed.total() * _RARE < civil.CYCLE_DAYS or self._misses(allowed):
+            self._far(allowed)
+
+    def _misses(self, allowed: KindMasks) -> bool:
+        return not all(allowed.mask(year) & self.mask(year) for year in _PROBED)
 
     def year_from(self, year: int, allowed: KindMasks) -> int | None:
         """First year from this one on with a selected day that is allowed."""
-        if (listed := self.listed(allowed)) is not None:
-            return listed_year_from(listed, year)
         if self.modulus > civil.CYCLE_DAYS:
-            day = self.day_from(max(civil.year_start(year), civil.MIN_DAY))
-            while day <= civil.MAX_DAY:
-                if allowed.contains(day):
-                    return civil.civil(day)[0]
-                day = self.day_from(day + 1)
-            return None
-        last = min(civil.MAX_YEAR, year + _PATIENCE)
-        while year <= last:
-            if self.modulus > 366:
-                day = self.day_from(civil.year_start(year))
-                if day > civil.MAX_DAY:
-                    return None
-                year = civil.civil(day)[0]
-            if allowed.mask(year) & self.mask(year):
-                return year
-            year += 1
-        return self._far_from(year, allowed)
-
-    def _far_from(self, year: int, allowed: KindMasks) -> int | None:
-        if year > civil.MAX_YEAR:
-            return None
-        for block in range(year // 400, min(civil.MAX_YEAR // 400, year // 400 + self.years // 400) + 1):
-            begin = civil.year_start(block * 400)
-            bits = self._block(block, allowed)
-            if block == year // 400:
-                skipped = civil.year_start(year) - begin
-                bits = bits >> skipped << skipped
-            if bits:
-                day = begin + lowest(bits)
-                return civil.civil(day)[0] if day <= civil.MAX_DAY else None
-        return None
+            return listed_year_from(self.listed(allowed), year)
+        if allowed not in self._spans:
+            last = min(civil.MAX_YEAR, year + _PATIENCE)
+            while year <= last:
+                if allowed.mask(year) & self.mask(year):
+                    return year
+                year += 1
+        return None if year > civil.MAX_YEAR else self._far(allowed).year_from(year)
 
     def year_to(self, year: int, allowed: KindMasks) -> int | None:
         """Last year up to this one with a selected day that is allowed."""
-        if (listed := self.listed(allowed)) is not None:
-            return listed_year_to(listed, year)
         if self.modulus > civil.CYCLE_DAYS:
-            day = self.day_to(min(civil.year_start(year + 1) - 1, civil.MAX_DAY))
-            while day >= civil.MIN_DAY:
-                if allowed.contains(day):
-                    return civil.civil(day)[0]
-                day = self.day_to(day - 1)
-            return None
-        first = max(civil.MIN_YEAR, year - _PATIENCE)
-        while year >= first:
-            if self.modulus > 366:
-                day = self.day_to(civil.year_start(year + 1) - 1)
-                if day < civil.MIN_DAY:
-                    return None
-                year = civil.civil(day)[0]
-            if allowed.mask(year) & self.mask(year):
-                return year
-            year -= 1
-        return self._far_to(year, allowed)
+            return listed_year_to(self.listed(allowed), year)
+        if allowed not in self._spans:
+            first = max(civil.MIN_YEAR, year - _PATIENCE)
+            while year >= first:
+                if allowed.mask(year) & self.mask(year):
+                    return year
+                year -= 1
+        return None if year < civil.MIN_YEAR else self._far(allowed).year_to(year)
 
-    def _far_to(self, year: int, allowed: KindMasks) -> int | None:
-        if year < civil.MIN_YEAR:
-            return None
-        for block in range(year // 400, max(0, year // 400 - self.years // 400) - 1, -1):
-            begin = civil.year_start(block * 400)
-            bits = self._block(block, allowed)
-            if block == year // 400:
-                bits &= (1 << civil.year_start(year + 1) - begin) - 1
-            if bits:
-                day = begin + highest(bits)
-                return civil.civil(day)[0] if day >= civil.MIN_DAY else None
-        return None
+    def _far(self, allowed: KindMasks) -> Spans:
+        if (found := self._spans.get(allowed)) is None:
+            if self._long is None:
+                self._long = self._tiled(self.modulus + civil.CYCLE_DAYS)
+            long, modulus, cycle = self._long, self.modulus, allowed.cycle()
+            found = self._spans[allowed] = Spans(lambda year: long >> civil.year_start(year) % modulus & cycle)
+        return found
 
-    def _block(self, block: int, allowed: KindMasks) -> int:
-        """Selected and allowed days of 400 years, of which the first is 0 modulo 400."""
-        if self._long is None:
-            self._long = self._tiled(self.modulus + civil.CYCLE_DAYS)
-        return self._long >> civil.year_start(block * 400) % self.modulus & allowed.cycle()
-
-    def _days(self) -> Iterator[int]:
-        day = self.day_from(civil.MIN_DAY)
-        while day <= civil.MAX_DAY:
-            yield day
-            day = self.day_from(day + 1)
+    def _days(self, first: int, end: int) -> Iterator[int]:
+        begins = range(first - first % self.modulus, end, self.modulus)
+        days = (begin + residue for begin in begins for residue in self.residues)
+        return (day for day in days if first <= day < end)
 
 
 class Turning:
@@ -223,6 +170,7 @@ class Turning:
             bits |= bits << self._have
             self._have *= 2
         self._data = bits.to_bytes(-(-self._have // 8), "little")
+        self._spans: dict[KindMasks, Spans] = {}
 
     def window(self, first: int, length: int) -> int:
         """So many days from a day on, a bit each."""
@@ -246,30 +194,25 @@ class Turning:
 
     def prepare(self, allowed: KindMasks) -> None:
         """Lay out the calendar: a search may go through all of it."""
-        allowed.cycle()
+        self._far(allowed)
 
     def year_from(self, year: int, allowed: KindMasks) -> int | None:
         """First year from this one on with a selected day that is allowed."""
-        while year <= civil.MAX_YEAR:
-            begin = civil.year_start(year - year % 400)
-            bits = self.window(begin, civil.CYCLE_DAYS) & allowed.cycle()
-            skipped = civil.year_start(year) - begin
-            if bits := bits >> skipped << skipped:
-                day = begin + lowest(bits)
-                return civil.civil(day)[0] if day <= civil.MAX_DAY else None
-            year += 400 - year % 400
-        return None
+        return None if year > civil.MAX_YEAR else self._far(allowed).year_from(year)
 
     def year_to(self, year: int, allowed: KindMasks) -> int | None:
         """Last year up to this one with a selected day that is allowed."""
-        while year >= civil.MIN_YEAR:
-            begin = civil.year_start(year - year % 400)
-            bits = self.window(begin, civil.CYCLE_DAYS) & allowed.cycle()
-            if bits := bits & (1 << civil.year_start(year + 1) - begin) - 1:
-                day = begin + highest(bits)
-                return civil.civil(day)[0] if day >= civil.MIN_DAY else None
-            year -= year % 400 + 1
-        return None
+        return None if year < civil.MIN_YEAR else self._far(allowed).year_to(year)
+
+    def _far(self, allowed: KindMasks) -> Spans:
+        if (found := self._spans.get(allowed)) is None:
+            cycle = allowed.cycle()
+
+            def days(year: int) -> int:
+                return self.window(civil.year_start(year), civil.CYCLE_DAYS) & cycle
+
+            found = self._spans[allowed] = Spans(days)
+        return found
 
 
 class LongSteps(Listed):
@@ -289,9 +232,8 @@ class LongSteps(Listed):
 
     def _days(self, first: int, end: int) -> Iterator[int]:
         unit, units, table, n = first * self._units, self._units, self._table, self._n
-        for each in range(unit + (self._origin - unit) % n, end * units, n):
-            if table[each % units]:
-                yield each // units
+        steps = range(unit + (self._origin - unit) % n, end * units, n)
+        return (each // units for each in steps if table[each % units])
 
     def mask(self, year: int) -> int:
         """The year's days with a step."""
@@ -300,19 +242,15 @@ class LongSteps(Listed):
 
     def prepare(self, allowed: KindMasks) -> None:
         """List the allowed days with a step."""
-        self.list(allowed, self._days(civil.MIN_DAY, civil.MAX_DAY + 1))
+        self.listed(allowed)
 
     def year_from(self, year: int, allowed: KindMasks) -> int | None:
         """First year from this one on with an allowed day."""
-        if self.listed(allowed) is None:
-            self.prepare(allowed)
-        return listed_year_from(self.listed(allowed) or array("i"), year)
+        return listed_year_from(self.listed(allowed), year)
 
     def year_to(self, year: int, allowed: KindMasks) -> int | None:
         """Last year up to this one with an allowed day."""
-        if self.listed(allowed) is None:
-            self.prepare(allowed)
-        return listed_year_to(self.listed(allowed) or array("i"), year)
+        return listed_year_to(self.listed(allowed), year)
 
 
 _DIGITS = bytes(48 + min(value, 1) for value in range(256))

@@ -15,6 +15,9 @@ from lodger.engine.recurrence.rrule.unit_times import UnitTimes
 from lodger.engine.recurrence.rrule.year_masks import YearMasks, week_year
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
 
+#: A second after, or before, all there are: stands for a member that does not exist.
+NEVER = 1 << 62
+
 
 def phase_of(rule: Rule, start_day: int) -> Phase | None:
     """The periods that INTERVAL selects for a FREQ down to DAILY; None when it selects every one."""
@@ -50,6 +53,9 @@ class RuleSequence:
     def __init__(self, rule: Rule, start: int, until: int | None = None) -> None:
         self.rule = rule
         self.start = self.origin = start
+        # What was asked last, and the member found: a zone asks on both sides of a change of its clock, and a set has
+        # rules with members far away.
+        self._ahead, self._behind = (1, 0), (0, 1)
         self.until = min(civil.MAX_LOCAL, until) if until is not None else civil.MAX_LOCAL
         self._bounded = rule.count is not None or self.until < civil.MAX_LOCAL
         self.filled = filled = rule.filled(start)
@@ -126,7 +132,11 @@ class RuleSequence:
             local = self.start
         if local > self.until:
             return None
+        asked, member = self._ahead
+        if asked <= local <= member:
+            return member if member <= self.until else None
         found = self.base.next(local)
+        self._ahead = (local, NEVER if found is None else found)
         return None if found is None or found > self.until else found
 
     def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
@@ -135,9 +145,15 @@ class RuleSequence:
             return None
         if not inclusive:
             local -= 1
-        found = self.base.previous(min(local, self.until)) if local >= self.start <= self.until else None
-        if found is not None and found >= self.start:
-            return found
+        if local >= self.start <= self.until:
+            local = min(local, self.until)
+            asked, member = self._behind
+            if not member <= local <= asked:
+                found = self.base.previous(local)
+                member = -NEVER if found is None else found
+                self._behind = (local, member)
+            if member >= self.start:
+                return member
         i = bisect_right(self.head, local)
         return self.head[i - 1] if i else None
 

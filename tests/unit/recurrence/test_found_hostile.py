@@ -1,0 +1,55 @@
+"""Schedules that drawing found to cost more than a millisecond a question, each with its seed; what became of each."""
+
+from datetime import UTC, datetime
+from time import thread_time
+
+import pytest
+
+from lodger.engine.recurrence.compile import _compile
+from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, RuleSpec, ScheduleRules
+
+_NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
+#: Twenty times the worst that a question may cost.
+_GROSS_S = 0.02
+
+
+def _schedule(*rules: str, tz: str, closed: tuple[str, ...] = (), gap: Gap | None = None) -> ScheduleRules:
+    def spec(text: str) -> RuleSpec:
+        return RuleSpec(text, Kind.RRULE if text.startswith("DTSTART") else None)
+
+    return ScheduleRules(tuple(map(spec, rules)), tuple(map(spec, closed)), tz=tz, dst=DstPolicy(gap))
+
+
+#: A seed of ``bench/adversarial.py`` (c: of its corners), and the part of its schedule that was dear.
+ANSWERED = {
+    # A step of a week less a second meets no Sunday for 9968 years: the whole calendar was gone through, for each side of a
+    # change of the clocks anew.
+    "31087": _schedule(
+        "DTSTART;TZID=Africa/Cairo:33891223T064100\nRRULE:FREQ=MINUTELY;BYMINUTE=40,52;BYHOUR=4,13,19;BYSECOND=47,48,49,50,51,52;"
+        "BYDAY=MO,FR,TH,SU\nRRULE:FREQ=SECONDLY;BYDAY=SA,FR,SU,TH\nRRULE:FREQ=SECONDLY;INTERVAL=604799;BYDAY=SU;COUNT=1000",
+        "DTSTART;TZID=America/New_York:00010724T141200\nRRULE:FREQ=YEARLY;INTERVAL=440000329;BYDAY=5MO,53TU,-1WE",
+        tz="Australia/Lord_Howe",
+        gap=Gap.SHIFT,
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", ANSWERED)
+def test_a_question_to_what_was_dear_is_answered(seed: str) -> None:
+    rules = ANSWERED[seed]
+    for at in (
+        datetime.min.replace(tzinfo=UTC),
+        _NOW,
+        datetime(2027, 3, 28, 1, tzinfo=UTC),
+        datetime(9999, 6, 1, tzinfo=UTC),
+    ):
+        best = 1.0
+        for _ in range(3):
+            schedule = _compile(rules, _NOW)
+            begin = thread_time()
+            after = schedule.next_after(at)
+            best = min(best, thread_time() - begin)
+            before = schedule.previous_before(at)
+        assert best < _GROSS_S
+        assert after is None or (after > at and schedule.previous_before(after, inclusive=True) == after)
+        assert before is None or (before < at and schedule.next_after(before, inclusive=True) == before)
