@@ -115,7 +115,7 @@ def served() -> Iterator[Server]:
                 engine.tenants.create(tenant)
                 engine.scripts.put(tenant, "job", "export default () => 1")
                 engine.schedules.create(tenant, "s", script="job", rules="every 1h")
-                tokens.append(engine.tokens.create(tenant, "editor", tenant).text)
+                tokens.append(engine.tokens.create(tenant, "editor", tenant_id=tenant).text)
         settings = {
             "PORT": "0",
             "CONNECTIONS": "4000",

@@ -70,7 +70,9 @@ class Engine:
         self.vault = Vault(Keyring(books.settings.secret_keys))
         self.secrets = Secrets(books, self.changed, self.vault)
         self.webhooks = Webhooks(books, self.changed, self.vault)
-        self.scripts = Scripts(books, self.changed, ModuleCheck(books.settings), Rehearsals(self))
+        self.scripts = Scripts(
+            books, self.changed, ModuleCheck(books.settings), Rehearsals(self)
+        )
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
         #: Set by :meth:`own_people`.
@@ -209,8 +211,8 @@ class Engine:
     def record_changed(
         self,
         connection: "Connection | Session",
-        what: "str | Table | type[Any]",
         tenant_id: str,
+        what: "str | Table | type[Any]",
         keys: Any,  # noqa: ANN401 - whatever the table's key is
         kind: str = "update",
     ) -> None:
@@ -218,11 +220,11 @@ class Engine:
 
         Args:
             connection: the caller's, with the transaction that makes the change; of the database that the set is in. From
-                asyncio: ``await connection.run_sync(engine.record_changed, "orders", tenant, id)``.
+                asyncio: ``await connection.run_sync(engine.record_changed, tenant, "orders", id)``.
+            tenant_id: whose row, as Lodger names the tenant.
             what: the set, by its name, its table or its mapped class. ``"schedules"`` (where no set of yours has that name) are
                 Lodger's own: the newest revision that your SQL has inserted is checked and adopted, and the clock armed anew; see
                 :mod:`lodger.engine.ledger.adoption`. The connection is the ledger's then.
-            tenant_id: whose row, as Lodger names the tenant.
             keys: the key of the row, or of several.
             kind: ``insert``, ``update`` or ``delete``.
 

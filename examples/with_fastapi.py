@@ -64,7 +64,7 @@ async def run(shop: str, name: str, engine: Opened) -> dict[str, Any]:
 @app.get("/shops/{shop}/runs/{action}")
 async def look(shop: str, action: str, engine: Opened) -> dict[str, Any]:
     """Say what became of a run."""
-    found = await engine.actions.get(action, shop)
+    found = await engine.actions.get(shop, action)
     return {"state": found.state, "result": found.result, "error": found.error and found.error.message}
 
 

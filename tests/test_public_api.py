@@ -86,3 +86,40 @@ def test_a_new_verb_is_asked_everywhere() -> None:
         shell = getattr(shells, kind.__name__)
         mine = {verb.partition(".")[2] for verb in verbs if verb.startswith(f"{noun}.")} - {"put_handler"}
         assert mine <= set(vars(shell)), "engine/shells.py"
+
+
+def test_the_tenant_stands_first_in_every_verb() -> None:
+    """Whoever knows one verb knows where the others want to be told whose: first (behind a transaction), or by name alone."""
+    from inspect import Parameter, getmembers, isfunction, signature
+
+    from lodger.engine import client, facade, sync, testing
+    from lodger.engine.routes.table import NOUNS
+
+    kinds = [*NOUNS.values(), sync.Engine, facade.Engine, client.Client, client.AsyncClient, testing.Stage]
+    seen: set[str] = set()
+    wrong = []
+    for kind in kinds:
+        for name, verb in getmembers(kind, isfunction):
+            if name[0] == "_" or name in {"carry", "stream"}:
+                continue
+            given = list(signature(verb).parameters.values())[1:]
+            whose = [each for each in given if "tenant" in each.name]
+            if whose:
+                seen.add(f"{kind.__name__}.{name}")
+            for each in whose:
+                behind = [before.name for before in given[: given.index(each)]]
+                keyword = each.kind is Parameter.KEYWORD_ONLY
+                # A column that says whose a row is, is no tenant.
+                if each.name != "tenant_column" and (
+                    each.name != "tenant_id" or not (keyword or behind in ([], ["connection"]))
+                ):
+                    wrong.append(f"{kind.__module__}.{kind.__name__}.{name}{signature(verb)}")
+    assert not wrong
+    assert {
+        "Actions.run_now",
+        "Actions.get",
+        "Tokens.create",
+        "Engine.live",
+        "Client.run_at",
+        "Engine.record_changed",
+    } <= seen

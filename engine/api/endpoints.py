@@ -47,7 +47,7 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
     async def endpoint(request: Request, **given: Any) -> Response:
         query = given.pop("query", None)
         _each_once(request, query_model)
-        arguments = dict(given)
+        arguments = {"tenant_id": None, **given} if route.everywhere else dict(given)
         if isinstance(query, Queried):
             arguments |= said(query)
             if route.kind == "page":

@@ -298,7 +298,7 @@ def add(made: APIRouter, engine: Engine, calls: Calls) -> None:
     ) -> StreamingResponse:
         """Tell, as server-sent events, of one action and its log lines, until it is over; lines come while their attempt runs."""
         _no_query(request)
-        await calls.run(lambda: engine.actions.get(action_id, tenant_id))
+        await calls.run(lambda: engine.actions.get(tenant_id, action_id))
         events = live.action(live.stands(request), tenant_id, action_id)
         return Stream(live, asker(request).caller.token_id, events)
 

@@ -19,8 +19,8 @@ app = typer.Typer(name="action", help="What ran, what is due, and why something 
 def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJson = False) -> None:
     """Show one action with its attempts."""
     with opened(db) as engine:
-        found, tries = engine.actions.get(action, tenant), engine.actions.attempts(action, tenant)
-        sent = engine.actions.deliveries(action, tenant)
+        found, tries = engine.actions.get(tenant, action), engine.actions.attempts(tenant, action)
+        sent = engine.actions.deliveries(tenant, action)
     if as_json:
         write_json({"action": found, "attempts": tries, "deliveries": sent})
         return

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from lodger.engine.acting import present
 from lodger.engine.clock import to_us
 from lodger.engine.errors import Conflict, InputError, NotFound, Unavailable
-from lodger.engine.ledger.records import Page, Schedule
+from lodger.engine.ledger.records import Page
 from lodger.engine.routes.route import ROOT, Route
 from lodger.engine.routes.table import NOT_HERE, routes_of
 from lodger.engine.shapes import shaped, unshaped
@@ -67,9 +67,6 @@ def asked(noun: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs
         InputError: verb_local, instant_naive.
     """
     arguments = arguments_of(function, args, kwargs)
-    schedule = arguments.get("schedule")
-    if isinstance(schedule, Schedule):
-        arguments |= {"schedule": schedule.id, "tenant_id": schedule.tenant_id}
     route = _route(noun, function.__name__, arguments)
     path = ROOT + route.path
     for parameter in route.at("path"):

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter
 
-from lodger.engine.ledger.records import Page, Schedule
+from lodger.engine.ledger.records import Page
 from lodger.engine.roles import Role
 from lodger.engine.verbs.noun import UNCHANGED
 
@@ -111,6 +111,14 @@ class Route:
         return "{tenant_id}" in self.path
 
     @cached_property
+    def everywhere(self) -> bool:
+        """Whether its verb wants to be told whose, and this route asks for anybody's."""
+        told = inspect.signature(self.function).parameters.get("tenant_id")
+        if self.of_tenant or told is None or told.default is not inspect.Parameter.empty:
+            return False
+        return type(None) in get_args(get_type_hints(self.function)["tenant_id"])
+
+    @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """Every argument of the verb, in its order."""
         in_path = set(_NAMES.findall(self.path))
@@ -118,7 +126,8 @@ class Route:
         found = []
         for name, given in list(inspect.signature(self.function).parameters.items())[1:]:
             place: Place = "path" if name in in_path else "query" if self.method == "GET" or self.raw else "body"
-            default = given.default
+            # Who may see everybody's leaves it out.
+            default = None if name == "tenant_id" and self.everywhere else given.default
             if given.kind is inspect.Parameter.VAR_POSITIONAL:
                 found.append(Parameter(name, place, list[wire(hints[name])], inspect.Parameter.empty))  # type: ignore[misc]  # a type made at run time
                 continue
@@ -198,7 +207,7 @@ def wire(hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
         return Whole
     origin, inside = get_origin(hint), get_args(hint)
     if origin in {Union, types.UnionType}:
-        kept = [wire(each) for each in inside if each not in {timedelta, Schedule, bytes}]
+        kept = [wire(each) for each in inside if each not in {timedelta, bytes}]
         return Union[tuple(kept)]  # noqa: UP007 - made at run time
     if origin in {Sequence, Iterable, list}:
         return list[wire(inside[0])] if inside else list[Any]  # type: ignore[misc]  # made at run time

@@ -94,7 +94,7 @@ class Verbs:
         """Run a schedule's script now; the same key twice is one action."""
         tenant, schedule = self._of(name)
         first = self._do(
-            None, lambda: self._engine.actions.run_now(schedule, tenant, request_key=key and f"{key} {name}")
+            None, lambda: self._engine.actions.run_now(tenant, schedule, request_key=key and f"{key} {name}")
         )
         return str(first.id)
 
@@ -112,18 +112,20 @@ class Verbs:
         tenant, schedule = self._of(name)
         now = self._world.clock.now_us()
         start, end = from_us(now - round(back_s * 1_000_000)), from_us(now)
-        made = self._do(fuse, lambda: self._engine.actions.backfill(schedule, tenant, start=start, end=end))
+        made = self._do(fuse, lambda: self._engine.actions.backfill(tenant, schedule, start=start, end=end))
         return f"{len(made.actions)}, {made.left_alone} left alone"
 
     def replay(self, pick: int, newest: bool) -> str:
         """Replay one of the actions that are over."""
         return self._picked(
-            pick, lambda state: state in OVER, lambda engine, key: engine.actions.replay(key, newest=newest)
+            pick, lambda state: state in OVER, lambda engine, key: engine.actions.replay(None, key, newest=newest)
         )
 
     def cancel(self, pick: int, fuse: int | None) -> str:
         """Cancel one of the actions that are not over."""
-        return self._picked(pick, lambda state: state not in OVER, lambda engine, key: engine.actions.cancel(key), fuse)
+        return self._picked(
+            pick, lambda state: state not in OVER, lambda engine, key: engine.actions.cancel(None, key), fuse
+        )
 
     def _picked(
         self, pick: int, which: Callable[[str], bool], verb: Callable[[Engine, str], Any], fuse: int | None = None

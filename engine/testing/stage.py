@@ -155,20 +155,20 @@ class Stage:
 
     # ---- what came of it
 
-    def actions(self, tenant: str, schedule: str | Schedule | None = None) -> list[Action]:
+    def actions(self, tenant_id: str, schedule: str | Schedule | None = None) -> list[Action]:
         """Give what stands in the ledger for a tenant, or one of its schedules, in the order in which it was due."""
         found: list[Action] = []
-        identity, cursor = self._schedule(tenant, schedule), None
+        identity, cursor = self._schedule(tenant_id, schedule), None
         while True:
-            page = self.engine.actions.list(tenant, identity, limit=500, cursor=cursor)
+            page = self.engine.actions.list(tenant_id, identity, limit=500, cursor=cursor)
             found += page
             cursor = page.next
             if cursor is None:
                 return sorted(found, key=lambda action: (action.due_at, action.id))
 
-    def sent(self, tenant: str) -> list[Sent]:
+    def sent(self, tenant_id: str) -> list[Sent]:
         """Give the mails and webhooks that a tenant's runs asked for, in the order of asking."""
-        statement = sa.select(outbox).where(outbox.c.tenant_id == tenant)
+        statement = sa.select(outbox).where(outbox.c.tenant_id == tenant_id)
         with self.engine.books.database.read() as connection:
             rows = connection.execute(statement.order_by(outbox.c.created_us, outbox.c.step, outbox.c.n)).all()
         made = []
@@ -179,11 +179,11 @@ class Stage:
             made.append(Sent(row.kind, to, str(payload.get("subject" if mail else "type", "")), payload))
         return made
 
-    def documents(self, tenant: str, collection: str) -> list[dict[str, Any]]:
+    def documents(self, tenant_id: str, collection: str) -> list[dict[str, Any]]:
         """Give the documents of a tenant's collection, each with its ``id``, ordered by it."""
         from lodger.engine.ledger.schema.data import documents
 
-        mine = (documents.c.tenant_id == tenant, documents.c.collection == collection)
+        mine = (documents.c.tenant_id == tenant_id, documents.c.collection == collection)
         with self.engine.books.database.read() as connection:
             rows = connection.execute(sa.select(documents).where(*mine).order_by(documents.c.id)).all()
         return [{"id": row.id, **json.loads(row.body)} for row in rows]
@@ -191,7 +191,7 @@ class Stage:
     # ---- what should have come of it
 
     def assert_ran(
-        self, tenant: str, schedule: str | Schedule | None = None, *, times: int | None = None, outcome: str = "ok"
+        self, tenant_id: str, schedule: str | Schedule | None = None, *, times: int | None = None, outcome: str = "ok"
     ) -> Action:
         """Hold that runs of a schedule (of a tenant when left out) all ended so, and how many; give the last.
 
@@ -202,9 +202,9 @@ class Stage:
         Raises:
             AssertionError: with what happened instead, the author's line and the last log lines.
         """
-        found = self.actions(tenant, schedule)
+        found = self.actions(tenant_id, schedule)
         ran = [action for action in found if action.state in RAN]
-        what = f"runs of {tenant}" if schedule is None else f"runs of {tenant}'s {_named(schedule)}"
+        what = f"runs of {tenant_id}" if schedule is None else f"runs of {tenant_id}'s {_named(schedule)}"
         for action in ran:
             if action.outcome != outcome:
                 self._fail(f"one of the {what} ended {action.outcome}, not {outcome}", [action])
@@ -213,17 +213,17 @@ class Stage:
             self._fail(f"{wanted} {what} wanted, there were {len(ran)}", found)
         return ran[-1]
 
-    def assert_not_run(self, tenant: str, schedule: str | Schedule | None = None) -> None:
+    def assert_not_run(self, tenant_id: str, schedule: str | Schedule | None = None) -> None:
         """Hold that nothing of a schedule, or of a tenant, has run.
 
         Raises:
             AssertionError: with what ran.
         """
-        ran = [action for action in self.actions(tenant, schedule) if action.state in RAN]
+        ran = [action for action in self.actions(tenant_id, schedule) if action.state in RAN]
         if ran:
-            self._fail(f"nothing of {tenant} should have run", ran)
+            self._fail(f"nothing of {tenant_id} should have run", ran)
 
-    def assert_mailed(self, tenant: str, *, to: str | None = None, about: str | None = None) -> Sent:
+    def assert_mailed(self, tenant_id: str, *, to: str | None = None, about: str | None = None) -> Sent:
         """Hold that a tenant's runs asked for a mail; give the first of this kind.
 
         Args:
@@ -233,17 +233,19 @@ class Stage:
         Raises:
             AssertionError: with the mails that there are.
         """
-        mails = [each for each in self.sent(tenant) if each.kind == "mail"]
+        mails = [each for each in self.sent(tenant_id) if each.kind == "mail"]
         for mail in mails:
             if (to is None or to in mail.to) and (about is None or about in mail.about):
                 return mail
         there = "".join(f"\n  to {', '.join(mail.to)}: {mail.about}" for mail in mails) or "\n  none at all"
-        raise AssertionError(f"no mail of {tenant} to {to or 'anybody'} about {about or 'anything'}; there are:{there}")
+        raise AssertionError(
+            f"no mail of {tenant_id} to {to or 'anybody'} about {about or 'anything'}; there are:{there}"
+        )
 
-    def _schedule(self, tenant: str, schedule: str | Schedule | None) -> str | None:
+    def _schedule(self, tenant_id: str, schedule: str | Schedule | None) -> str | None:
         if schedule is None or isinstance(schedule, Schedule):
             return None if schedule is None else schedule.id
-        return self.engine.schedules.get(tenant, schedule).id
+        return self.engine.schedules.get(tenant_id, schedule).id
 
     def _fail(self, what: str, actions: list[Action]) -> NoReturn:
         lines = [what + (":" if actions else "; the ledger has no action")]
@@ -253,7 +255,7 @@ class Stage:
                 place = f" ({action.error.file}:{action.error.line})" if action.error.line else ""
                 lines.append(f"    {action.error.name}: {action.error.message}{place}")
             with suppress(Exception):
-                lines += [f"    {line.level}: {line.text}" for line in self.engine.actions.logs(action.id)[-5:]]
+                lines += [f"    {line.level}: {line.text}" for line in self.engine.actions.logs(None, action.id)[-5:]]
         raise AssertionError("\n".join(lines))
 
 

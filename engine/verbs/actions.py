@@ -8,7 +8,7 @@ from lodger.engine.ledger import actions, backfills, keys, outbox, pages, retrie
 from lodger.engine.ledger.actions import Request
 from lodger.engine.ledger.backfills import Backfilled
 from lodger.engine.ledger.outbox import Delivery
-from lodger.engine.ledger.records import Action, Attempt, Json, Page, Schedule
+from lodger.engine.ledger.records import Action, Attempt, Json, Page
 from lodger.engine.ledger.watching import Compared, Overdue, RunningNow
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.verbs.noun import Verbs, aware
@@ -28,7 +28,11 @@ MOST_GRACE_S = 3_155_760_000
 
 
 class Actions(Verbs):
-    """What happened, happens and will: slots, gaps and requests."""
+    """What happened, happens and will: slots, gaps and requests.
+
+    An action's id says enough to find it; whose it is stands before it all the same, so that nobody is shown a stranger's by an
+    id that came from outside. None is for whoever may see everybody's.
+    """
 
     __slots__ = ()
 
@@ -65,22 +69,22 @@ class Actions(Verbs):
             found = actions.list_some(connection, sought, limit=limit, before=last)
             return pages.page(connection, of, found, lambda each: each.id)
 
-    def get(self, action_id: str, tenant_id: str | None = None) -> Action:
+    def get(self, tenant_id: str | None, action_id: str) -> Action:
         """Give one action; raises NotFound."""
         with self.books.database.read() as connection:
             return actions.get(connection, action_id, tenant_id)
 
-    def attempts(self, action_id: str, tenant_id: str | None = None) -> AttemptList:
+    def attempts(self, tenant_id: str | None, action_id: str) -> AttemptList:
         """Give every try at an action, the running one included."""
         with self.books.database.read() as connection:
             return actions.attempts(connection, action_id, tenant_id)
 
-    def logs(self, action_id: str, tenant_id: str | None = None) -> LineList:
+    def logs(self, tenant_id: str | None, action_id: str) -> LineList:
         """Give what the action's finished attempts logged, in order."""
         with self.books.database.read() as connection:
             return actions.logs(connection, action_id, tenant_id)
 
-    def deliveries(self, action_id: str, tenant_id: str | None = None) -> DeliveryList:
+    def deliveries(self, tenant_id: str | None, action_id: str) -> DeliveryList:
         """Give the mails and webhooks that an action asked for, and what became of each; raises NotFound."""
         with self.books.database.read() as connection:
             found = actions.get(connection, action_id, tenant_id)
@@ -127,29 +131,27 @@ class Actions(Verbs):
 
     def run_now(
         self,
-        schedule: Schedule | str,
-        tenant_id: str | None = None,
+        tenant_id: str,
+        schedule: str,
         *,
         params: Json = None,
         request_key: str | None = None,
         node: str | None = None,
     ) -> Action:
-        """Run a schedule's script now; by a Schedule, or by tenant and name or id.
+        """Run a schedule's script now.
 
         Args:
+            schedule: its name or id.
             node: name of the node that shall run it; any one unless told, also of a schedule placed on every node.
         """
-        tenant_id, name = _whose(schedule, tenant_id)
-        with self._changing("actions.run_now", tenant_id, name) as change:
+        with self._changing("actions.run_now", tenant_id, schedule) as change:
             before = actions.asked(change.connection, tenant_id, request_key)
             made = before or actions.run_now(
-                self.books, change.connection, tenant_id, name, params, request_key, self._now_us, node
+                self.books, change.connection, tenant_id, schedule, params, request_key, self._now_us, node
             )
             return change.made(made, changed=before is None)
 
-    def backfill(
-        self, schedule: Schedule | str, tenant_id: str | None = None, *, start: datetime, end: datetime
-    ) -> Backfilled:
+    def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfilled:
         """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before its time.
 
         They run in slot order, with low priority, behind every slot that comes due meanwhile. What failed has run: replay it.
@@ -157,15 +159,14 @@ class Actions(Verbs):
         Raises:
             InputError: backfill_range, backfill_forgotten, backfill_too_large.
         """
-        tenant, name = _whose(schedule, tenant_id)
         begin, until = to_us(_instant(start)), to_us(_instant(end))
-        with self._changing("actions.backfill", tenant, name) as change:
-            made = backfills.backfill(self.books, change.connection, tenant, name, begin, until, self._now_us)
+        with self._changing("actions.backfill", tenant_id, schedule) as change:
+            made = backfills.backfill(self.books, change.connection, tenant_id, schedule, begin, until, self._now_us)
             log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
             return change.made(made, after=log)
 
     def replay(
-        self, action_id: str, tenant_id: str | None = None, *, newest: bool = False, request_key: str | None = None
+        self, tenant_id: str | None, action_id: str, *, newest: bool = False, request_key: str | None = None
     ) -> Action:
         """Repeat an action that is over, with its params and slot, from its first step.
 
@@ -176,7 +177,7 @@ class Actions(Verbs):
             Conflict: action_open.
             InputError: replay_gap, when the row stands for many slots.
         """
-        whose = self.get(action_id, tenant_id).tenant_id
+        whose = self.get(tenant_id, action_id).tenant_id
         with self._changing("actions.replay", whose, action_id) as change:
             before = actions.asked(change.connection, whose, request_key)
             made = before or backfills.replay(
@@ -184,7 +185,7 @@ class Actions(Verbs):
             )
             return change.made(made, changed=before is None)
 
-    def retry(self, action_id: str, tenant_id: str | None = None) -> Action:
+    def retry(self, tenant_id: str | None, action_id: str) -> Action:
         """Let a failed action go on at the step that failed, with the versions, params and results that it had.
 
         Its tries are counted anew. What has already been done by its earlier steps is not done again.
@@ -192,7 +193,7 @@ class Actions(Verbs):
         Raises:
             Conflict: action_not_failed.
         """
-        whose = self.get(action_id, tenant_id).tenant_id
+        whose = self.get(tenant_id, action_id).tenant_id
         with self._changing("actions.retry", whose, action_id) as change:
             change.before(actions.get(change.connection, action_id, whose))
             return change.made(retries.retry(self.books, change.connection, whose, action_id, self._now_us))
@@ -216,14 +217,14 @@ class Actions(Verbs):
                 self.books, connection, self._now_us, tenant_id, grace_us, max(1, min(limit, 10_000))
             )
 
-    def compared(self, action_id: str, tenant_id: str | None = None) -> ComparedList:
+    def compared(self, tenant_id: str | None, action_id: str) -> ComparedList:
         """Give what each attempt of an action took beside earlier runs of the same schedule and step, and whether it was slow."""
         with self.books.database.read() as connection:
             return watching.compared(connection, actions.get(connection, action_id, tenant_id), self._now_us)
 
-    def cancel(self, action_id: str, tenant_id: str | None = None) -> Action:
+    def cancel(self, tenant_id: str | None, action_id: str) -> Action:
         """Cancel an action that is not over: queued, waiting or running; raises Conflict when it is over."""
-        whose = self.get(action_id, tenant_id).tenant_id
+        whose = self.get(tenant_id, action_id).tenant_id
         with self._changing("actions.cancel", whose, action_id) as change:
             change.before(actions.get(change.connection, action_id, whose))
             return change.made(actions.cancel(change.connection, action_id, whose, self._now_us))
@@ -238,16 +239,6 @@ def _delay_us(delay: float | str | timedelta) -> int:
     if us < 0:
         raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")
     return us
-
-
-def _whose(schedule: Schedule | str, tenant_id: str | None) -> tuple[str, str]:
-    if isinstance(schedule, Schedule):
-        return schedule.tenant_id, schedule.id
-    if tenant_id is None:
-        raise InputError(
-            "tenant_missing", "a schedule's name alone does not say whose it is", fix="give the tenant too"
-        )
-    return tenant_id, schedule
 
 
 def _instant(instant: datetime) -> datetime:

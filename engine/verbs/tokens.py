@@ -17,12 +17,13 @@ class Tokens(Verbs):
     __slots__ = ()
 
     def create(
-        self, name: str, role: str, tenant_id: str | None = None, *, expires_at: datetime | None = None
+        self, name: str, role: str, *, tenant_id: str | None = None, expires_at: datetime | None = None
     ) -> NewToken:
         """Make a token. Its text is in the answer, and nowhere else ever again: what is kept is a hash.
 
         Args:
             role: admin or operator of the platform, editor or viewer of one tenant (:class:`lodger.engine.roles.Role`).
+            tenant_id: the tenant of an editor or viewer.
             expires_at: from when it opens nothing; None: until it is revoked.
 
         Raises:

@@ -43,7 +43,7 @@ class House:
         """Give a token of this role, made once."""
         key = f"{role} {tenant_id}"
         if key not in self.tokens:
-            self.tokens[key] = self.engine.tokens.create(key, role, tenant_id).text
+            self.tokens[key] = self.engine.tokens.create(key, role, tenant_id=tenant_id).text
         return self.tokens[key]
 
     def bearer(self, role: str = "admin", tenant_id: str | None = None) -> dict[str, str]:

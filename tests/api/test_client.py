@@ -120,7 +120,7 @@ def test_errors_are_those_of_the_engine(client: Client) -> None:
         (lambda: client.schedules.preview("every nonsense"), InputError, "rule_invalid"),
         (lambda: client.schedules.pause("acme", "s", until=datetime(2027, 1, 1)), Exception, None),
         (lambda: client.tokens.first("x"), InputError, "verb_local"),
-        (lambda: client.actions.run_now("s"), InputError, "verb_local"),
+        (lambda: client.actions.run_now("", "s"), InputError, "name_invalid"),
     ):
         with pytest.raises(kind) as refused:
             call()

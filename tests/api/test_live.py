@@ -76,13 +76,13 @@ def test_a_tenants_actions_are_told_as_they_are_made_and_move_on(url: str) -> No
     with house(url) as lodge:
         lodge.furnish()
         lodge.furnish("zeta")
-        waiting = lodge.engine.actions.run_now("s", "acme")
+        waiting = lodge.engine.actions.run_now("acme", "s")
         with listening(lodge, "/tenants/acme/live") as told:
             assert next(told)[0] == "comment"
-            lodge.engine.actions.run_now("s", "zeta")
-            made = lodge.engine.actions.run_now("s", "acme", params=[1])
+            lodge.engine.actions.run_now("zeta", "s")
+            made = lodge.engine.actions.run_now("acme", "s", params=[1])
             assert next(told) == ("action", lodge.ask("GET", f"/actions/{made.id}").json())
-            lodge.engine.actions.cancel(waiting.id)
+            lodge.engine.actions.cancel(None, waiting.id)
             kind, body = next(told)
             assert (kind, body["id"], body["state"]) == ("action", waiting.id, "cancelled"), "it was there before"
             worked(lodge)
@@ -94,7 +94,7 @@ def test_a_tenants_actions_are_told_as_they_are_made_and_move_on(url: str) -> No
 
 
 def test_one_action_with_its_lines_until_it_is_over(lodge: House) -> None:
-    asked = lodge.engine.actions.run_now("s", "acme")
+    asked = lodge.engine.actions.run_now("acme", "s")
     with listening(lodge, f"/tenants/acme/actions/{asked.id}/live") as told:
         kind, body = next(told)
         assert (kind, body["state"]) == ("action", "ready")
@@ -109,7 +109,7 @@ def test_one_action_with_its_lines_until_it_is_over(lodge: House) -> None:
 
 def test_whose_it_is_not_hears_nothing(lodge: House) -> None:
     lodge.furnish("zeta")
-    theirs = lodge.engine.actions.run_now("s", "zeta")
+    theirs = lodge.engine.actions.run_now("zeta", "s")
     for path in ("/tenants/zeta/live", f"/tenants/zeta/actions/{theirs.id}/live", f"/tenants/acme/actions/{theirs.id}/live",
                  "/tenants/acme/actions/x/live", "/tenants/nobody/live"):  # fmt: skip
         assert lodge.ask("GET", path, role="viewer", tenant="acme").status_code == 404
@@ -141,7 +141,7 @@ def opened(lodge: House) -> None:
 
 def test_a_revoked_token_ends_its_streams(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "STILL_S", 0.2)
-    made = lodge.engine.tokens.create("short", "viewer", "acme")
+    made = lodge.engine.tokens.create("short", "viewer", tenant_id="acme")
     with listening(lodge, "/tenants/acme/live", made.text) as told:
         next(told)
         assert next(told) == ("comment", ": still here")
@@ -154,8 +154,8 @@ def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
     lodge: House, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setattr(live, "STILL_S", 0.2)
-    made = lodge.engine.tokens.create("short", "viewer", "acme")
-    action = lodge.engine.actions.run_now("s", "acme")
+    made = lodge.engine.tokens.create("short", "viewer", tenant_id="acme")
+    action = lodge.engine.actions.run_now("acme", "s")
     over = threading.Event()
 
     def chatter() -> None:
@@ -195,7 +195,7 @@ def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest
 
     monkeypatch.setattr(lookout, "pulses", asking)
     monkeypatch.setattr(running_lines.Hearing, "look", looking)
-    made = [lodge.engine.actions.run_now("s", "acme").id for _ in range(3)]
+    made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(3)]
     with ExitStack() as streams:
         told = [streams.enter_context(listening(lodge, f"/tenants/acme/actions/{each}/live")) for each in made]
         for each in told:
@@ -204,7 +204,7 @@ def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest
         with moved:
             assert moved.wait_for(lambda: asked.count(whole) >= 5, 60), asked
         assert looks == dict.fromkeys(made, 1), "nothing moved: nobody looked"
-        lodge.engine.actions.cancel(made[1])
+        lodge.engine.actions.cancel(None, made[1])
         kind, body = next(told[1])
         assert (kind, body["state"]) == ("action", "cancelled")
         assert looks == dict.fromkeys(made, 1) | {made[1]: 2}
@@ -254,7 +254,7 @@ def test_many_streams_of_a_tenant_share_one_look(lodge: House) -> None:
     begun = threading.active_count()
     with listening(lodge, "/tenants/acme/live") as one, listening(lodge, "/tenants/acme/live") as two:
         next(one), next(two)
-        made = [lodge.engine.actions.run_now("s", "acme").id for _ in range(30)]
+        made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(30)]
         assert [next(one)[1]["id"] for _ in made] == made
         assert [next(two)[1]["id"] for _ in made] == made
         assert threading.active_count() - begun < 20
@@ -269,7 +269,7 @@ def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monke
             each.begin(connection, lodge.clock.us)
         made = []
         for _ in range(40):
-            made.append(lodge.engine.actions.run_now("s", "acme").id)
+            made.append(lodge.engine.actions.run_now("acme", "s").id)
             lodge.clock.advance(0.5)
         seen: list[str] = []
         for _ in range(40):
@@ -277,21 +277,21 @@ def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monke
                 seen += [action.id for action in each.look(connection)]
         assert seen == made
         for action in made[:10]:
-            lodge.engine.actions.cancel(action)
+            lodge.engine.actions.cancel(None, action)
         with lodge.engine.books.database.read() as connection:
             assert [action.id for action in each.look(connection)] == made[:10]
             assert each.look(connection) == []
 
 
 def test_both_clients_listen_with_the_engines_own_records(lodge: House) -> None:
-    asked = lodge.engine.actions.run_now("s", "acme")
+    asked = lodge.engine.actions.run_now("acme", "s")
     with Client(lodge.url, lodge.token("viewer", "acme")) as client:
         told = client.live("acme", asked.id)
-        assert next(told) == lodge.engine.actions.get(asked.id)
+        assert next(told) == lodge.engine.actions.get(None, asked.id)
         worked(lodge, logs=(LogLine("info", "one"),))
         rest = list(told)
         assert [each.text for each in rest if isinstance(each, LogLine)] == ["one"]
-        assert rest[-1] == lodge.engine.actions.get(asked.id)
+        assert rest[-1] == lodge.engine.actions.get(None, asked.id)
         with pytest.raises(NotFound):
             next(client.live("zeta"))
 
@@ -300,7 +300,7 @@ def test_both_clients_listen_with_the_engines_own_records(lodge: House) -> None:
             heard = client.live("acme")
             listening = asyncio.ensure_future(anext(heard))
             while not listening.done():
-                made = await asyncio.to_thread(lodge.engine.actions.run_now, "s", "acme")
+                made = await asyncio.to_thread(lodge.engine.actions.run_now, "acme", "s")
                 await asyncio.wait({listening}, timeout=0.2)
             first = listening.result()
             assert isinstance(first, Action)

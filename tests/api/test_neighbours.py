@@ -164,7 +164,7 @@ def test_a_crowd_behind_one_address_is_known_by_its_tokens(full: House) -> None:
     assert remembers(before)
     assert full.http.get(f"{full.url}/api/v1/me", headers={"authorization": "Bearer lodger_x"}).status_code == 401
     assert remembers(before)
-    made = full.engine.tokens.create("short", "viewer", "acme")
+    made = full.engine.tokens.create("short", "viewer", tenant_id="acme")
     shown = {"authorization": f"Bearer {made.text}"}
     assert full.http.get(f"{full.url}/api/v1/me", headers=shown).status_code == 200
     assert remembers(before + 1)

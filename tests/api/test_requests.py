@@ -28,7 +28,7 @@ def test_every_answer_is_what_its_verb_gives(lodge: House) -> None:
     assert made == shaped(lodge.engine.scripts.get("acme", "two"))
     assert lodge.ask("GET", "/tenants/acme/schedules/s").json() == shaped(lodge.engine.schedules.get("acme", "s"))
     asked = lodge.ask("POST", "/tenants/acme/schedules/s/run-now", {"params": {"a": [1]}}).json()
-    assert asked == shaped(lodge.engine.actions.get(asked["id"]))
+    assert asked == shaped(lodge.engine.actions.get(None, asked["id"]))
     assert lodge.ask("POST", "/preview", {"rules": ["every 60", "every 90"], "n": 2}).json()["slots"]
     assert lodge.ask("DELETE", "/tenants/acme").status_code == 204
     assert lodge.ask("GET", "/tenants/acme").json()["code"] == "tenant_unknown"
@@ -136,7 +136,7 @@ def test_hostile_names_in_paths(lodge: House) -> None:
 
 def test_lists_are_paged(lodge: House) -> None:
     for number in range(25):
-        lodge.engine.actions.run_now("s", "acme", params=number)
+        lodge.engine.actions.run_now("acme", "s", params=number)
     seen, cursor = [], ""
     while True:
         page = lodge.ask("GET", f"/tenants/acme/actions?limit=10{cursor}").json()
@@ -156,7 +156,7 @@ def test_lists_are_paged(lodge: House) -> None:
 def test_a_page_ends_where_it_grows_too_long(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "MOST_LETTERS", 100_000)
     for _ in range(10):
-        lodge.engine.actions.run_now("s", "acme", params="x" * 40_000)
+        lodge.engine.actions.run_now("acme", "s", params="x" * 40_000)
     page = lodge.ask("GET", "/tenants/acme/actions?limit=10").json()
     assert 1 < len(page["items"]) < 5
     assert page["next"]
@@ -221,7 +221,7 @@ def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.S
         named = {
             "tenant_id": "acme",
             "schedule": "s",
-            "token": engine.tokens.create("x", "viewer", "acme").token.prefix,
+            "token": engine.tokens.create("x", "viewer", tenant_id="acme").token.prefix,
         }
         of = {"scripts": "job", "webhooks": "hook"}
         there = {"scripts_put_module": "wasm", "scripts_put_ping": "knock"}

@@ -134,7 +134,7 @@ def test_a_tenant_that_is_there_and_one_that_is_not_answer_alike_byte_for_byte(l
 def test_things_of_other_tenants_answer_like_absent_ones(lodge: House) -> None:
     """By id, through one's own tenant's path: an action, a schedule and a script of another tenant are not there."""
     lodge.furnish("other")
-    action = lodge.engine.actions.run_now("s", "other")
+    action = lodge.engine.actions.run_now("other", "s")
     schedule = lodge.engine.schedules.get("other", "s")
     nothing = "019b76da-a800-7003-ab74-17aa3c0f0e2e"
     mine = lodge.token("editor", "acme")
@@ -149,7 +149,7 @@ def test_things_of_other_tenants_answer_like_absent_ones(lodge: House) -> None:
             assert found.status_code == absent.status_code, (method, path)
             assert found.content.replace(there.encode(), b"") == absent.content.replace(nothing.encode(), b"")
             assert found.status_code in {400, 404, 422}, (method, path)
-    assert lodge.engine.actions.get(action.id).state == "ready"
+    assert lodge.engine.actions.get(None, action.id).state == "ready"
 
 
 NO_ROUTES = ["/", "/api", "/api/v1", "/api/v1/", "/api/v2/tenants", "/docs", "/redoc", "/openapi.json", "/favicon.ico",

@@ -84,7 +84,7 @@ def test_a_session_ends_with_its_token_and_with_time(lodge: House, how: str) -> 
     from lodger.engine.clock import from_us
 
     ends = from_us(lodge.clock.us + 3600 * 1_000_000) if how == "expired" else None
-    made = lodge.engine.tokens.create("x", "editor", "acme", expires_at=ends)
+    made = lodge.engine.tokens.create("x", "editor", tenant_id="acme", expires_at=ends)
     login(lodge, made.text)
     me = f"{lodge.url}/api/v1/me"
     assert lodge.http.get(me).status_code == 200

@@ -111,7 +111,7 @@ class Pair:
         return (started_us - cut_us) / 1_000_000
 
     def _end(self, action: str) -> None:
-        self.engine.actions.cancel(action)
+        self.engine.actions.cancel(None, action)
         self.wait("SELECT id FROM lodger_actions WHERE id = :action AND state = 'cancelled'", 60, action=action)
 
     def both_up(self) -> None:

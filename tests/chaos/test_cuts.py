@@ -93,7 +93,7 @@ def test_a_node_that_is_cut_off_is_stood_in_for_and_comes_back(
             relay.silence(*ways)
         # It ends well, and nobody hears of it.
         cut.send_signal(signal.SIGUSR1)
-        until(lambda asked=asked: engine.actions.get(asked).state in {"done", "failed"}, 100)  # type: ignore[misc]  # bound now
+        until(lambda asked=asked: engine.actions.get(None, asked).state in {"done", "failed"}, 100)  # type: ignore[misc]  # bound now
         with engine.books.database.read() as connection:
             who = connection.scalar(text("SELECT name FROM effects_seen WHERE id = :id"), {"id": asked})
             healed = connection.scalar(text("SELECT clock_timestamp()"))

@@ -133,7 +133,7 @@ def test_a_process_killed_in_the_middle_of_an_attempt_the_slot_runs_again_after_
     assert states(engine) == {"running": 1}
     start("rescues")
     until(lambda: states(engine) == {"done": 1}, 30)
-    outcomes = [attempt.outcome for attempt in engine.actions.attempts(asked.id)]
+    outcomes = [attempt.outcome for attempt in engine.actions.attempts(None, asked.id)]
     assert outcomes == [Outcome.WORKER_LOST, Outcome.OK]
     audit(engine, 1)
 
@@ -146,7 +146,7 @@ def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease
     hanging.terminate()
     assert hanging.wait(120) == 0
     assert states(engine) == {"ready": 1}
-    assert engine.actions.get(asked.id).outcome is None
+    assert engine.actions.get(None, asked.id).outcome is None
 
 
 @pytest.mark.slow

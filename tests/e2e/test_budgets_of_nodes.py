@@ -72,7 +72,7 @@ def test_on_two_nodes_no_budget_is_passed_and_nothing_is_counted_twice(url: str,
             assert day.counts["rows_written"] == len(good)
             assert day.counts["fetch_bytes"] == 100 * FETCHES
             assert sorted(warned) == [("fetches", "day"), ("mails", "day")]
-            results = [(await one.actions.get(each)).result for each in good]
+            results = [(await one.actions.get(None, each)).result for each in good]
             assert {answer for result in results for answer in result} <= {1, "fetches day"}
             with one.books.database.read() as connection:
                 kept = connection.exec_driver_sql("SELECT value FROM lodger_kv").scalar()

@@ -123,7 +123,7 @@ def test_reports_of_the_platform_wake_it_too(url: str) -> None:
         def report() -> None:
             with engine.books.database.write() as connection:
                 connection.execute(sa.text("INSERT INTO parcels VALUES (1, 'one', 'a')"))
-                engine.record_changed(connection, "parcels", "one", 1, "insert")
+                engine.record_changed(connection, "one", "parcels", 1, "insert")
 
         await asyncio.to_thread(report)
         await signals.wait("finished")

@@ -116,7 +116,7 @@ def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: s
                 await signals.wait("sealed")
                 faults = await signals.wait("fault")
                 assert faults[0].details["service"] == "finisher"
-            assert (await engine.actions.get(asked.id)).state == "sealed"
+            assert (await engine.actions.get(None, asked.id)).state == "sealed"
             database.engine = alive
             gone.dispose()
 
@@ -163,7 +163,7 @@ def test_a_real_script_in_real_walls(url: str, place: str, kind: str) -> None:
             assert over(signals.events) == ["ok"]
             assert there(database)[0] == ("done", 1)
             assert there(database)[-1] == ("copy of open", 1)
-            result = (await engine.actions.get(asked.id)).result
+            result = (await engine.actions.get(None, asked.id)).result
             with database.engine.connect() as connection:
                 real = connection.scalar(sa.select(sa.func.max(orders.c.id)))
             if kind == "postgresql":

@@ -85,7 +85,7 @@ def play(path: Path, peer: Peer, source: str, *, meddle: int) -> tuple[list[str]
                         outcomes.append(event.details["outcome"].value)
                         if event.details["state"] in ("done", "failed"):
                             break
-            ended = await engine.actions.get(action.id)
+            ended = await engine.actions.get(None, action.id)
             with engine.books.database.read() as connection:
                 left = connection.scalar(sa.select(sa.func.count()).select_from(fetches))
             return outcomes, ended.result, left or 0

@@ -69,7 +69,7 @@ def play(tmp_path: Path, peer: Peer, *, params: Any = None) -> tuple[Box, str, l
             async with engine.node():
                 action = await engine.run_in("acme", "s", 0, params)
                 await asyncio.wait_for(over.wait(), 120)
-            sent = await engine.actions.deliveries(action.id)
+            sent = await engine.actions.deliveries(None, action.id)
         smtp.close()
         await smtp.wait_closed()
         return hook.secret, told, (action.id, sent)

@@ -251,7 +251,7 @@ def test_hostile_letters_reach_no_terminal(tmp_path: Path) -> None:
         engine.scripts.put("acme", "job", f"/* {HOSTILE} */ export default () => 2")
         engine.schedules.create("acme", "s", script="job", rules="0 9 * * *", params={"a": HOSTILE})
         engine.schedules.pause("acme", "s", note=HOSTILE)
-        action = engine.actions.run_now("s", "acme", params=HOSTILE)
+        action = engine.actions.run_now("acme", "s", params=HOSTILE)
         with engine.books.database.write() as connection:
             error = json.dumps(
                 {"name": HOSTILE, "message": HOSTILE, "stack": HOSTILE, "file": HOSTILE, "line": 1, "column": 1}

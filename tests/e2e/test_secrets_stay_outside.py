@@ -133,9 +133,9 @@ def play(
                 action = await engine.run_in("acme", "s", 0)
                 await asyncio.wait_for(done.wait(), 60)
             stored = (
-                await engine.actions.get(action.id),
-                await engine.actions.attempts(action.id),
-                await engine.actions.logs(action.id),
+                await engine.actions.get(None, action.id),
+                await engine.actions.attempts(None, action.id),
+                await engine.actions.logs(None, action.id),
             )
             return ended[0], stored
 

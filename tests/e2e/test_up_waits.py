@@ -47,7 +47,7 @@ def test_a_node_that_is_started_first_comes_up_when_its_database_does(server: Se
         relay.heal()
         while json.loads(node.stdout.readline())["kind"] != "finished":
             continue
-        assert engine.actions.get(asked.id).state == "done"
+        assert engine.actions.get(None, asked.id).state == "done"
         node.send_signal(signal.SIGTERM)
         node.communicate(timeout=60)
         assert node.returncode == 0

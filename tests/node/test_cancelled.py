@@ -40,7 +40,7 @@ def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
                 asked = await engine.run_in("acme", "job", 0)
                 await asyncio.wait_for(said.wait(), 120)
                 if by != "suspend":
-                    await engine.actions.cancel(asked.id)
+                    await engine.actions.cancel(None, asked.id)
                     for _ in range(3 if by.endswith("twice") else 0):
                         node.dispatcher.kill()
                         await asyncio.sleep(0)
@@ -48,12 +48,12 @@ def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
                     await engine.tenants.suspend("acme")
                 await signals.wait("killed")
                 assert not node.dispatcher.running
-                (attempt,) = await engine.actions.attempts(asked.id)
+                (attempt,) = await engine.actions.attempts(None, asked.id)
                 assert attempt.outcome is Outcome.CANCELLED
                 assert [line.text for line in attempt.logs] == ["begun"]
                 assert attempt.usage.cpu_ms > 0
                 assert attempt.usage.wall_ms >= attempt.usage.cpu_ms * 0.5
-                state = (await engine.actions.get(asked.id)).state
+                state = (await engine.actions.get(None, asked.id)).state
                 assert state == ("ready" if by == "suspend" else "cancelled")
                 assert _usage(engine) == (1, round(attempt.usage.cpu_ms * 1000))
 

@@ -37,9 +37,9 @@ def test_what_runs_ends_while_the_node_stops_and_nothing_new_begins(tmp_path: Pa
             assert not (await asyncio.wait([stop], timeout=0.5))[0]
             script.go.set()
             await stop
-            assert (await engine.actions.get(asked.id)).state == "done"
-            assert len(await engine.actions.attempts(asked.id)) == 1, "it was neither killed nor handed back"
-            assert (await engine.actions.get(late.id)).state == "ready"
+            assert (await engine.actions.get(None, asked.id)).state == "done"
+            assert len(await engine.actions.attempts(None, asked.id)) == 1, "it was neither killed nor handed back"
+            assert (await engine.actions.get(None, late.id)).state == "ready"
 
     asyncio.run(scenario())
 

@@ -47,10 +47,10 @@ def test_a_synchronous_and_an_asynchronous_handler_run_with_their_params_and_ret
             one = await engine.run_in(PLATFORM, "rebuild-index", 0, params={"days": 2})
             two = await engine.run_in(PLATFORM, "warm-up", 0)
             await signals.wait("finished", 2)
-            done = await engine.actions.get(one.id)
+            done = await engine.actions.get(None, one.id)
             assert (done.state, done.result, done.requires) == ("done", {"rebuilt": 2}, ("host:rebuild-index",))
-            assert (await engine.actions.get(two.id)).result == [1]
-            assert [line.text for line in await engine.actions.logs(one.id)] == ["half way"]
+            assert (await engine.actions.get(None, two.id)).result == [1]
+            assert [line.text for line in await engine.actions.logs(None, one.id)] == ["half way"]
             assert seen["thread"] is not threading.main_thread()
             assert seen["loop"] is asyncio.get_running_loop()
             call = seen["call"]
@@ -111,7 +111,7 @@ def test_what_a_handler_does_wrong_is_how_its_run_ended(
             engine.handler("faulty")(function)
             asked = await engine.run_in(PLATFORM, "faulty", 0)
             await signals.wait("finished")
-            failed = await engine.actions.get(asked.id)
+            failed = await engine.actions.get(None, asked.id)
             assert (failed.state, failed.outcome) == ("failed", outcome)
             assert failed.error is not None
             assert failed.error.name == name
@@ -163,10 +163,10 @@ def test_a_cancelled_handler_is_told_and_what_it_said_is_kept(tmp_path: Path, as
             engine.handler("long")(waits if asynchronous else looks)
             asked = await engine.run_in(PLATFORM, "long", 0)
             await asyncio.wait_for(begun.wait(), 120)
-            assert (await engine.actions.cancel(asked.id)).state == "cancelled"
+            assert (await engine.actions.cancel(None, asked.id)).state == "cancelled"
             await signals.wait("killed")
             assert await asyncio.to_thread(ended.wait, 20)
-            (attempt,) = await engine.actions.attempts(asked.id)
+            (attempt,) = await engine.actions.attempts(None, asked.id)
             assert (attempt.outcome, [line.text for line in attempt.logs]) == (Outcome.CANCELLED, ["begun"])
             assert attempt.usage.wall_ms > 0
 
@@ -189,7 +189,7 @@ def test_a_deadline_ends_the_run_and_the_rescuer_grants_a_long_one(tmp_path: Pat
 
             asked = await engine.run_in(PLATFORM, "late", 0)
             await signals.wait("finished")
-            failed = await engine.actions.get(asked.id)
+            failed = await engine.actions.get(None, asked.id)
             assert failed.outcome is Outcome.WALL_LIMIT
             one = await engine.run_in(PLATFORM, "long", 0)
             await signals.wait("started", 2)
@@ -200,7 +200,7 @@ def test_a_deadline_ends_the_run_and_the_rescuer_grants_a_long_one(tmp_path: Pat
             assert until == 3_600_200_000
             release.set()
             await signals.wait("finished", 2)
-            assert (await engine.actions.get(one.id)).result == "there"
+            assert (await engine.actions.get(None, one.id)).result == "there"
 
     asyncio.run(scenario())
 
@@ -222,7 +222,7 @@ def test_a_handler_that_ignores_its_cancellation_holds_up_nobody(
 
             asked = await engine.run_in(PLATFORM, "deaf", 0)
             await signals.wait("started")
-            await engine.actions.cancel(asked.id)
+            await engine.actions.cancel(None, asked.id)
             async with asyncio.timeout(120):
                 await node.dispatcher.drained()
         assert not gone.is_set(), "the node has stopped while the handler goes on"
@@ -243,7 +243,7 @@ def test_only_a_process_that_has_the_handler_runs_it(tmp_path: Path) -> None:
             engine.handler("flush")(lambda call: call.node)
             asked = await other.run_in(PLATFORM, "flush", 0)
             await signals.wait("finished")
-            assert (await engine.actions.get(asked.id)).result == "n1"
+            assert (await engine.actions.get(None, asked.id)).result == "n1"
 
     asyncio.run(scenario())
 

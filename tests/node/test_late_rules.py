@@ -59,17 +59,17 @@ def test_who_breaks_a_late_rule_is_refused_and_nobody_else(url: str, kind: str) 
 
                 async def over() -> bool:
                     return all(
-                        [(await engine.actions.get(each.id)).state in ("done", "failed") for each in (bad, *good)]
+                        [(await engine.actions.get(None, each.id)).state in ("done", "failed") for each in (bad, *good)]
                     )
 
                 await signals.until(over)
-            refused = await engine.actions.get(bad.id)
+            refused = await engine.actions.get(None, bad.id)
             assert refused.outcome is Outcome.EFFECT_REFUSED
             assert refused.error is not None
             assert "a rule of the table" in refused.error.message
             assert refused.error.line == (3 if kind == "postgresql" else None), "SQLite says only that there was one"
             assert refused.attempt == 1, "a fault of ours would be tried again"
-            assert [(await engine.actions.get(each.id)).state for each in good] == ["done"] * 3
+            assert [(await engine.actions.get(None, each.id)).state for each in good] == ["done"] * 3
             faults = [event for event in signals.events if event.kind == "fault"]
             assert len(faults) <= (0 if kind == "postgresql" else 2)
             with engine.inner.books.database.read() as connection:

@@ -30,6 +30,6 @@ def test_nothing_begins_under_a_lease_that_was_lost_meanwhile(tmp_path: Path, mo
             (done,) = await signals.wait("finished")
             assert done.action_id == asked.id
             assert all(each.lease_epoch > lost[0].lease_epoch for each in script.seen)
-            assert (await engine.actions.get(asked.id)).state == "done"
+            assert (await engine.actions.get(None, asked.id)).state == "done"
 
     asyncio.run(scenario())

@@ -35,11 +35,11 @@ def test_a_run_that_ended_late_is_told_once_with_what_is_usual(tmp_path: Path, m
     async def scenario() -> None:
         async with working(tmp_path, Script(answer=answer)) as (engine, _node, signals):
             schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600")
-            asked = await engine.actions.run_now(schedule)
+            asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
             (slow,) = await signals.wait("slow")
             assert (slow.action_id, slow.details["took_ms"], slow.details["median_ms"]) == (asked.id, 4000.0, 500.0)
             assert slow.details["running"] is False
-            again = await engine.actions.run_now(schedule)
+            again = await engine.actions.run_now(schedule.tenant_id, schedule.id)
             await signals.wait("slow", 2)
             told = [event.action_id for event in signals.events if event.kind == "slow"]
             assert told == [asked.id, again.id]
@@ -55,7 +55,7 @@ def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pyt
     async def scenario() -> None:
         async with working(tmp_path, Script(hang=True)) as (engine, node, signals):
             schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600")
-            asked = await engine.actions.run_now(schedule)
+            asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
             await signals.wait("started")
             with engine.books.database.write() as connection:
                 connection.execute(text("UPDATE lodger_actions SET started_us = started_us - 60000000"))

@@ -43,7 +43,7 @@ def test_a_one_off_starts_at_its_instant(tmp_path: Path) -> None:
         async with working(tmp_path, Script()) as (engine, _node, signals):
             asked = await engine.run_in("acme", "job", 300, params={"a": 1})
             await signals.wait("finished")
-            done = await engine.actions.get(asked.id)
+            done = await engine.actions.get(None, asked.id)
             assert (done.state, done.outcome, done.params) == ("done", Outcome.OK, {"a": 1})
             assert done.lateness_ms is not None
             assert 0 <= done.lateness_ms < 10_000
@@ -59,7 +59,7 @@ def test_what_is_taken_away_kills_the_worker(tmp_path: Path, by: str) -> None:
             asked = await engine.run_in("acme", "job", 0)
             await signals.wait("started")
             if by == "cancel":
-                assert (await engine.actions.cancel(asked.id)).state == "cancelled"
+                assert (await engine.actions.cancel(None, asked.id)).state == "cancelled"
             elif by == "suspend":
                 await engine.tenants.suspend("acme")
             else:
@@ -81,7 +81,7 @@ def test_an_executor_that_raises_is_our_fault_and_is_tried_again(tmp_path: Path)
         async with working(tmp_path, Script(answer=answer)) as (engine, _node, signals):
             asked = await engine.run_in("acme", "job", 0)
             await signals.wait("finished", 2)
-            attempts = await engine.actions.attempts(asked.id)
+            attempts = await engine.actions.attempts(None, asked.id)
             assert [attempt.outcome for attempt in attempts] == [Outcome.ENGINE_FAULT, Outcome.OK]
             assert attempts[0].error is not None
             assert attempts[0].error.name == "ZeroDivisionError"
@@ -108,7 +108,7 @@ def test_a_node_that_lost_its_lease_kills_its_workers_and_begins_anew(tmp_path: 
             assert script.killed[0].action_id == asked.id
             assert node.lease is not None
             assert node.lease.epoch > before.epoch
-            outcomes = [attempt.outcome for attempt in await engine.actions.attempts(asked.id)]
+            outcomes = [attempt.outcome for attempt in await engine.actions.attempts(None, asked.id)]
             assert outcomes == [Outcome.WORKER_LOST, Outcome.OK]
 
     asyncio.run(scenario())
@@ -142,7 +142,7 @@ def test_stopping_hands_back_what_does_not_end_and_flushes_what_has(tmp_path: Pa
             await signals.wait("started")
             await node.stop()
             await node.stop()
-            action = await engine.actions.get(asked.id)
+            action = await engine.actions.get(None, asked.id)
             assert (action.state, action.attempt) == ("ready", 1)
             script.hang = False
             async with engine.node(script, "n2"):
@@ -163,7 +163,7 @@ def test_a_refused_effect_is_the_scripts_outcome(tmp_path: Path) -> None:
             asked = await engine.run_in("acme", "job", 0)
             (event,) = await signals.wait("finished")
             assert (event.details["state"], event.details["outcome"]) == ("failed", Outcome.EFFECT_REFUSED)
-            assert (await engine.actions.get(asked.id)).result is None
+            assert (await engine.actions.get(None, asked.id)).result is None
 
     asyncio.run(scenario())
 
@@ -235,7 +235,7 @@ def test_the_synchronous_engine_runs_a_node_too(tmp_path: Path) -> None:
             asked = engine.run_at("acme", "job", at)
         # Leaving the block drains what has begun; what had not begun is begun by the next node.
         with engine.node(script):
-            while engine.actions.get(asked.id).state != "done":
+            while engine.actions.get(None, asked.id).state != "done":
                 pass
         assert "finished" in ended
 
@@ -280,7 +280,7 @@ def test_a_claim_whose_answer_was_lost_is_handed_back_at_once(tmp_path: Path) ->
             (finished,) = await signals.wait("finished")
             assert lost.is_set()
             assert finished.details["attempt"] == 2
-            outcomes = [attempt.outcome for attempt in await engine.actions.attempts(asked.id)]
+            outcomes = [attempt.outcome for attempt in await engine.actions.attempts(None, asked.id)]
             assert outcomes == [Outcome.OK], "it never began: nobody is blamed"
 
     asyncio.run(scenario())

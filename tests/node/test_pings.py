@@ -52,10 +52,10 @@ async def once(engine: Engine, signals: Signals, name: str = "knock", params: An
     action = await engine.run_in("acme", name, 0, params=params)
 
     async def over() -> bool:
-        return (await engine.actions.get(action.id)).state in {"done", "failed", "cancelled"}
+        return (await engine.actions.get(None, action.id)).state in {"done", "failed", "cancelled"}
 
     await signals.until(over)
-    return await engine.actions.get(action.id)
+    return await engine.actions.get(None, action.id)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_any_other_answer_fails_the_run(tmp_path: Path, peer: Peer, path: str, o
             assert failed.error is not None
             assert said in failed.error.message
             if path == "/down":
-                assert [line.text for line in await engine.actions.logs(failed.id)] == ["out of order"]
+                assert [line.text for line in await engine.actions.logs(None, failed.id)] == ["out of order"]
 
     asyncio.run(scenario())
 
@@ -131,13 +131,13 @@ def test_it_is_tried_again_with_the_same_key_and_tells_what_it_is_about(tmp_path
             made = await engine.schedules.create(
                 "acme", "s", script="knock", rules="every 1h", params={"n": 1}, retry={"attempts": 2, "backoff_s": 0.05}
             )
-            action = await engine.actions.run_now("s", "acme")
+            action = await engine.actions.run_now("acme", "s")
 
             async def over() -> bool:
-                return (await engine.actions.get(action.id)).state == "done"
+                return (await engine.actions.get(None, action.id)).state == "done"
 
             await signals.until(over)
-            assert [each.outcome for each in await engine.actions.attempts(action.id)] == ["script_error", "ok"]
+            assert [each.outcome for each in await engine.actions.attempts(None, action.id)] == ["script_error", "ok"]
             first, again = peer.asked
             assert first.headers["idempotency-key"] == again.headers["idempotency-key"]
             told = json.loads(first.body)
@@ -187,13 +187,13 @@ def test_a_host_that_never_answers_ends_at_the_limit_and_a_cancelled_ping_at_onc
             reached.clear()
             action = await engine.run_in("acme", "knock", 0)
             assert await asyncio.to_thread(reached.wait, 20)
-            await engine.actions.cancel(action.id)
+            await engine.actions.cancel(None, action.id)
 
             async def free() -> bool:
                 return peer.open == 0
 
             await signals.until(free)
-            assert (await engine.actions.get(action.id)).state == "cancelled"
+            assert (await engine.actions.get(None, action.id)).state == "cancelled"
 
     asyncio.run(scenario())
 

@@ -63,14 +63,17 @@ def test_an_end_that_cannot_be_written_holds_up_nobody(kind: str, url: str, answ
                 good = [await engine.run_in("acme", "job", 0) for _ in range(3)]
 
                 async def written() -> bool:
-                    ends = [(await engine.actions.get(asked.id)).state for asked in good]
-                    return ends == ["done"] * 3 and (await engine.actions.get(bad.id)).outcome is Outcome.ENGINE_FAULT
+                    ends = [(await engine.actions.get(None, asked.id)).state for asked in good]
+                    return (
+                        ends == ["done"] * 3
+                        and (await engine.actions.get(None, bad.id)).outcome is Outcome.ENGINE_FAULT
+                    )
 
                 await signals.until(written)
                 after = await engine.run_in("acme", "job", 0)
 
                 async def still() -> bool:
-                    return (await engine.actions.get(after.id)).state == "done"
+                    return (await engine.actions.get(None, after.id)).state == "done"
 
                 await signals.until(still)
 

@@ -90,10 +90,10 @@ async def played(url: str, asked: list[str], database: object = None) -> tuple[l
         async with engine.node(Group(inner, len(asked)), "n1"):
 
             async def over() -> bool:
-                return {(await engine.actions.get(each.id)).state for each in made} <= {"done", "failed"}
+                return {(await engine.actions.get(None, each.id)).state for each in made} <= {"done", "failed"}
 
             await signals.until(over)
-            records = [await engine.actions.get(each.id) for each in made]
+            records = [await engine.actions.get(None, each.id) for each in made]
         with where.connect() as connection:
             rows = sorted(connection.scalars(sa.select(shelf.c.what)))
         with inner.books.database.read() as reading:

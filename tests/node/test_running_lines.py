@@ -39,7 +39,7 @@ def test_lines_are_heard_while_their_attempt_runs_and_once(tmp_path: Path) -> No
                     continue
                 told.append(each)
                 if each.text == "two":
-                    told_now = [line.text for line in elsewhere.actions.logs(action_id, "acme")]
+                    told_now = [line.text for line in elsewhere.actions.logs("acme", action_id)]
                     assert told_now == [line.text for line in told]
                     states.append("heard")
                     first.set()
@@ -59,12 +59,12 @@ def test_lines_are_heard_while_their_attempt_runs_and_once(tmp_path: Path) -> No
                 )
                 assert first.is_set(), following.result()
                 assert not [event for event in signals.events if event.kind == "finished"]
-                await engine.actions.cancel(asked.id)
+                await engine.actions.cancel(None, asked.id)
                 await asyncio.wait_for(following, 120)
                 await signals.wait("killed")
                 assert [line.text for line in told] == ["one [secret KEY]", "two"]
                 assert [line.level for line in told] == ["info", "warn"]
-                assert list(await engine.actions.logs(asked.id, "acme")) == told
+                assert list(await engine.actions.logs("acme", asked.id)) == told
                 assert states.index("heard") < states.index("cancelled")
 
                 async def forgotten() -> bool:

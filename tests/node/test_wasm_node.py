@@ -43,7 +43,7 @@ class World:
         asked = await self.engine.run_in(tenant, script, 0, params)
         self.ended += 1
         await self.signals.wait("finished", self.ended)
-        return await self.engine.actions.get(asked.id)
+        return await self.engine.actions.get(None, asked.id)
 
     async def modules(self) -> WasmPool:
         return await self.executor.pool.for_modules()
@@ -70,8 +70,8 @@ def test_a_module_runs_with_its_input_and_its_lines_are_kept(url: str, tmp_path:
             done = await world.run("m", {"name": "Kim", "n": [1, 2.5, None, "ä"]})
             assert (done.state, done.outcome, done.script_version) == ("done", Outcome.OK, 1)
             assert done.result == {"name": "Kim", "n": [1, 2.5, None, "ä"]}
-            assert [line.text for line in await world.engine.actions.logs(done.id)] == ["hello", "world"]
-            (attempt,) = await world.engine.actions.attempts(done.id)
+            assert [line.text for line in await world.engine.actions.logs(None, done.id)] == ["hello", "world"]
+            (attempt,) = await world.engine.actions.attempts(None, done.id)
             assert attempt.usage.cpu_ms > 0
             assert (await world.modules()).compiler.compiled == 0, "it was compiled when it was stored"
             assert (await world.run("m")).result is None
@@ -102,13 +102,13 @@ def test_steps_of_both_kinds_hand_on_their_results(url: str, tmp_path: Path) -> 
             await world.engine.schedules.create(
                 "acme", "s", script=["make", "measure", "tell"], rules="every 31536000", params=10
             )
-            asked = await world.engine.actions.run_now("s", "acme")
+            asked = await world.engine.actions.run_now("acme", "s")
 
             async def over() -> bool:
-                return (await world.engine.actions.get(asked.id)).state == "done"
+                return (await world.engine.actions.get(None, asked.id)).state == "done"
 
             await world.signals.until(over)
-            assert (await world.engine.actions.get(asked.id)).result == {"length": 12}
+            assert (await world.engine.actions.get(None, asked.id)).result == {"length": 12}
 
     asyncio.run(scenario())
 
@@ -210,11 +210,11 @@ def test_a_killed_zygote_is_our_fault_and_the_run_is_done_again(tmp_path: Path) 
             os.kill(pool.zygote.launcher_pid, signal.SIGKILL)
 
             async def tried_again() -> bool:
-                return (await world.engine.actions.get(asked.id)).attempt > 1
+                return (await world.engine.actions.get(None, asked.id)).attempt > 1
 
             await world.signals.until(tried_again)
-            first = (await world.engine.actions.attempts(asked.id))[0]
+            first = (await world.engine.actions.attempts(None, asked.id))[0]
             assert first.outcome is Outcome.WORKER_LOST
-            await world.engine.actions.cancel(asked.id)
+            await world.engine.actions.cancel(None, asked.id)
 
     asyncio.run(scenario())

@@ -50,7 +50,7 @@ def test_what_sql_has_written_is_adopted_and_the_clock_armed(bench: Bench, made:
     with engine.books.database.write() as connection, acting("billing's migration"):
         wanted = rules_of(connection, made.id).replace("every 60", "every 90")
         copied(connection, made.id, 2, rules=wanted, params='{"a": 1}', missed="all", why="ticket 7")
-        engine.record_changed(connection, "schedules", "acme", made.id)
+        engine.record_changed(connection, "acme", "schedules", made.id)
     now = engine.schedules.get("acme", "s")
     assert (now.revision, now.params, now.missed) == (2, {"a": 1}, "all")
     assert now.text == "Every 90 s", "the sentence is Lodger's, whatever SQL has copied"
@@ -71,7 +71,7 @@ def test_by_a_session_by_name_and_several_at_once(bench: Bench, made: Any) -> No
         connection = session.connection()
         for each in (made, other):
             copied(connection, each.id, 5, rules=rules_of(connection, each.id).replace("every 60", "every 300"))
-        engine.record_changed(session, "lodger_schedules", "acme", ["s", other.id])
+        engine.record_changed(session, "acme", "lodger_schedules", ["s", other.id])
     assert [engine.schedules.get("acme", name).text for name in "st"] == ["Every 300 s"] * 2
     assert engine.schedules.get("acme", "s").revision == 2, "numbers have no holes"
     assert len(engine.schedules.revisions("acme", "s")) == 2
@@ -106,7 +106,7 @@ def test_what_cannot_be_is_refused_and_nothing_of_it_is_kept(
 
 def _adopted(bench: Bench, connection: Connection, schedule: str, changed: Break) -> None:
     copied(connection, schedule, 2, **changed(rules_of(connection, schedule)))
-    bench.engine.record_changed(connection, "schedules", "acme", schedule)
+    bench.engine.record_changed(connection, "acme", "schedules", schedule)
 
 
 def test_nothing_new_foreign_and_suspended_ones_are_refused(bench: Bench, made: Any) -> None:
@@ -114,7 +114,7 @@ def test_nothing_new_foreign_and_suspended_ones_are_refused(bench: Bench, made: 
     engine.tenants.create("zeta")
     for tenant, key, kind in (("acme", "s", InputError), ("zeta", made.id, NotFound), ("acme", "nothing", NotFound)):
         with pytest.raises(kind), engine.books.database.write() as connection:
-            engine.record_changed(connection, "schedules", tenant, key)
+            engine.record_changed(connection, tenant, "schedules", key)
     engine.tenants.suspend("acme")
     with pytest.raises(Conflict), engine.books.database.write() as connection:
         _adopted(bench, connection, made.id, lambda _rules: {})

@@ -21,7 +21,7 @@ from lodger.engine.verbs.noun import Verbs
 
 #: How each verb that changes something is called, on a ledger where tenant acme has script job and schedule s.
 def failed(engine: Engine) -> str:
-    asked = engine.actions.run_now("s", "acme")
+    asked = engine.actions.run_now("acme", "s")
     with engine.books.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_actions SET state = 'failed'")
     return asked.id
@@ -61,15 +61,15 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     "schedules.delete": lambda engine: engine.schedules.delete("acme", "s"),
     "actions.run_at": lambda engine: engine.run_at("acme", "job", EPOCH),
     "actions.run_in": lambda engine: engine.run_in("acme", "job", "90s"),
-    "actions.run_now": lambda engine: engine.actions.run_now("s", "acme"),
+    "actions.run_now": lambda engine: engine.actions.run_now("acme", "s"),
     "actions.backfill": lambda engine: engine.actions.backfill(
-        "s", "acme", start=EPOCH - timedelta(hours=1), end=EPOCH
+        "acme", "s", start=EPOCH - timedelta(hours=1), end=EPOCH
     ),
     "actions.replay": lambda engine: engine.actions.replay(
-        engine.actions.cancel(engine.actions.run_now("s", "acme").id).id
+        "acme", engine.actions.cancel("acme", engine.actions.run_now("acme", "s").id).id
     ),
-    "actions.retry": lambda engine: engine.actions.retry(failed(engine)),
-    "actions.cancel": lambda engine: engine.actions.cancel(engine.actions.run_now("s", "acme").id),
+    "actions.retry": lambda engine: engine.actions.retry(None, failed(engine)),
+    "actions.cancel": lambda engine: engine.actions.cancel("acme", engine.actions.run_now("acme", "s").id),
     "collections.index": lambda engine: engine.collections.index("acme", "carts", "city"),
     "collections.drop_index": lambda engine: (
         engine.collections.index("acme", "carts", "city"),

@@ -18,7 +18,7 @@ def at(seconds: float) -> datetime:
 
 
 def backfill(bench: Bench, schedule: Schedule, start: float, end: float) -> Backfilled:
-    return bench.engine.actions.backfill(schedule, start=at(start), end=at(end))
+    return bench.engine.actions.backfill(schedule.tenant_id, schedule.id, start=at(start), end=at(end))
 
 
 def off(bench: Bench, seconds: float, **terms: object) -> Schedule:
@@ -103,9 +103,9 @@ def test_a_replay_runs_the_version_it_had_or_the_newest_with_its_params_and_slot
     (failed,) = bench.actions(schedule)
     bench.engine.scripts.put("acme", "job", "export default () => 2")
     bench.engine.schedules.edit("acme", "s", params={"a": 2})
-    same = bench.engine.actions.replay(failed.id)
-    assert bench.engine.actions.replay(failed.id, request_key="k") == bench.engine.actions.replay(
-        failed.id, request_key="k"
+    same = bench.engine.actions.replay(None, failed.id)
+    assert bench.engine.actions.replay(None, failed.id, request_key="k") == bench.engine.actions.replay(
+        None, failed.id, request_key="k"
     )
     (claim,) = bench.run()
     assert (claim.script_version, claim.params, claim.slot_us, claim.origin) == (
@@ -114,8 +114,8 @@ def test_a_replay_runs_the_version_it_had_or_the_newest_with_its_params_and_slot
         BEGIN + 60_000_000,
         "replay",
     )
-    assert bench.engine.actions.get(same.id).replay_of == failed.id
-    newest = bench.engine.actions.replay(failed.id, newest=True)
+    assert bench.engine.actions.get(None, same.id).replay_of == failed.id
+    newest = bench.engine.actions.replay(None, failed.id, newest=True)
     bench.run()
     (claim,) = bench.run()
     assert (claim.action_id, claim.script_version, claim.params) == (newest.id, 2, {"a": 1})
@@ -130,7 +130,7 @@ def test_a_replay_begins_at_the_first_step(bench: Bench) -> None:
     bench.tick()
     bench.run()
     bench.run(THROWN)
-    bench.engine.actions.replay(bench.actions(schedule)[0].id)
+    bench.engine.actions.replay(None, bench.actions(schedule)[0].id)
     assert [claim.script_name for claim in (*bench.run(), *bench.run())] == ["job", "second"]
 
 
@@ -138,17 +138,17 @@ def test_a_skipped_slot_is_replayed_and_a_gap_or_an_open_action_is_not(bench: Be
     schedule = off(bench, 630)
     gap, live = bench.actions(schedule)
     with pytest.raises(InputError, match="many slots"):
-        bench.engine.actions.replay(gap.id)
+        bench.engine.actions.replay(None, gap.id)
     with pytest.raises(Conflict):
-        bench.engine.actions.replay(live.id)
+        bench.engine.actions.replay(None, live.id)
     with pytest.raises(NotFound):
-        bench.engine.actions.replay("nobody", "acme")
+        bench.engine.actions.replay("acme", "nobody")
     bench.clock.advance(30)
     bench.tick()
     skipped = bench.actions(schedule)[-1]
     assert skipped.state == "skipped"
     bench.run()
-    bench.engine.actions.replay(skipped.id)
+    bench.engine.actions.replay(None, skipped.id)
     (claim,) = bench.run()
     assert (claim.slot_us, claim.script_name) == (BEGIN + 660_000_000, "job")
 
@@ -157,6 +157,6 @@ def test_a_one_off_is_replayed(bench: Bench) -> None:
     bench.tenant()
     once = bench.engine.run_in("acme", "job", 0, params=[1])
     bench.run()
-    bench.engine.actions.replay(once.id)
+    bench.engine.actions.replay(None, once.id)
     (claim,) = bench.run()
     assert claim.params == [1]

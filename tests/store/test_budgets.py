@@ -71,13 +71,13 @@ def test_no_more_start_at_once_than_the_budget_has_left(bench: Bench) -> None:
 def test_requests_and_retries_meet_the_budget_too(bench: Bench) -> None:
     bench.tenant(runs_per_day=1)
     schedule = bench.schedule("every 3600", retry={"attempts": 3, "backoff_s": 1})
-    bench.engine.actions.run_now(schedule)
+    bench.engine.actions.run_now(schedule.tenant_id, schedule.id)
     bench.run(THROWN)
     bench.clock.advance(5)
     assert bench.claim() == []
     (action,) = bench.actions()
     assert (action.state, action.reason, action.outcome) == ("failed", "budget_runs", Outcome.SCRIPT_ERROR)
-    bench.engine.actions.run_now(schedule)
+    bench.engine.actions.run_now(schedule.tenant_id, schedule.id)
     assert bench.claim() == []
     assert [(action.state, action.reason) for action in bench.actions()][1] == ("skipped", "budget_runs")
 

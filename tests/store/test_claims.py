@@ -72,11 +72,11 @@ def test_a_commit_stores_result_logs_usage_and_the_attempt(bench: Bench) -> None
     )
     (settled,) = bench.commit(claim, finished=finished).settled
     assert settled.state == "done"
-    action = bench.engine.actions.get(claim.action_id)
+    action = bench.engine.actions.get(None, claim.action_id)
     assert (action.state, action.outcome, action.result) == ("done", Outcome.OK, {"n": 1})
-    (attempt,) = bench.engine.actions.attempts(claim.action_id)
+    (attempt,) = bench.engine.actions.attempts(None, claim.action_id)
     assert (attempt.usage, attempt.effects, attempt.outcome) == (finished.usage, finished.effects, Outcome.OK)
-    assert bench.engine.actions.logs(claim.action_id) == [LogLine("info", "hello", 5)]
+    assert bench.engine.actions.logs(None, claim.action_id) == [LogLine("info", "hello", 5)]
     assert bench.scalar("SELECT cpu_us FROM lodger_usage_days WHERE runs = 1") == 1500
 
 
@@ -91,7 +91,7 @@ def test_our_fault_is_tried_three_times_and_never_billed(bench: Bench) -> None:
     assert states == ["waiting_retry", "waiting_retry", "failed"]
     assert bench.claim() == []
     assert bench.scalar("SELECT count(*) FROM lodger_usage_days") == 0
-    assert len(bench.engine.actions.attempts(claim.action_id)) == 3
+    assert len(bench.engine.actions.attempts(None, claim.action_id)) == 3
 
 
 def test_a_retry_waits_for_its_backoff(bench: Bench) -> None:
@@ -156,7 +156,7 @@ def test_a_refused_effect_takes_back_its_own_attempt_and_no_neighbours(bench: Be
 
     bench.commit(good, bad, also_good, finished=JOURNALLED, apply_effects=apply)
     assert bench.scalar("SELECT count(*) FROM effects_seen") == 2
-    refused = bench.engine.actions.get(bad.action_id)
+    refused = bench.engine.actions.get(None, bad.action_id)
     assert (refused.state, refused.outcome, refused.result) == ("failed", Outcome.EFFECT_REFUSED, None)
     assert refused.error is not None
     assert (refused.error.file, refused.error.line) == ("main.js", 7)
@@ -184,7 +184,7 @@ def test_a_commit_whose_lease_is_gone_changes_nothing(bench: Bench, taken_by: st
     ask(bench, 1)
     (claim,) = bench.claim()
     if taken_by == "cancel":
-        bench.engine.actions.cancel(claim.action_id)
+        bench.engine.actions.cancel(None, claim.action_id)
     elif taken_by == "rescue":
         bench.clock.advance(7)
         assert [each.state for each in bench.rescue().actions] == ["waiting_retry"]
@@ -240,16 +240,16 @@ def test_the_same_request_key_is_the_same_action(bench: Bench) -> None:
     assert bench.engine.run_in("acme", "job", 9000, request_key="k") == first
     assert bench.engine.run_in("zeta", "job", 1000, request_key="k").id != first.id
     bench.schedule()
-    now = bench.engine.actions.run_now("s", "acme", request_key="now")
-    assert bench.engine.actions.run_now("s", "acme", request_key="now").id == now.id
+    now = bench.engine.actions.run_now("acme", "s", request_key="now")
+    assert bench.engine.actions.run_now("acme", "s", request_key="now").id == now.id
 
 
 def test_run_now_waits_for_an_unfinished_action_of_its_schedule(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule()
-    first = bench.engine.actions.run_now(schedule)
+    first = bench.engine.actions.run_now(schedule.tenant_id, schedule.id)
     (claim,) = bench.claim()
-    second = bench.engine.actions.run_now(schedule, params=[2])
+    second = bench.engine.actions.run_now(schedule.tenant_id, schedule.id, params=[2])
     assert bench.claim() == []
     bench.commit(claim, finished=OK)
     (following,) = bench.claim()
@@ -269,10 +269,10 @@ def test_many_schedules_end_in_one_commit_and_each_lets_its_next_action_go(bench
 def test_cancelling_a_held_chain_lets_the_next_one_go(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule()
-    bench.engine.actions.run_now(schedule)
+    bench.engine.actions.run_now(schedule.tenant_id, schedule.id)
     (running,) = bench.claim()
-    held = [bench.engine.actions.run_now(schedule) for _ in range(3)]
-    bench.engine.actions.cancel(held[0].id)
-    bench.engine.actions.cancel(running.action_id)
+    held = [bench.engine.actions.run_now(schedule.tenant_id, schedule.id) for _ in range(3)]
+    bench.engine.actions.cancel(None, held[0].id)
+    bench.engine.actions.cancel(None, running.action_id)
     assert [claim.action_id for claim in bench.claim()] == [held[1].id]
-    assert bench.engine.actions.attempts(running.action_id)[0].outcome is Outcome.CANCELLED
+    assert bench.engine.actions.attempts(None, running.action_id)[0].outcome is Outcome.CANCELLED

@@ -206,7 +206,7 @@ def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> N
     spender.end((done, ends[done.action_id]))
     spender.end((failed, commits_fault(ends[failed.action_id])))
     assert held() == 15
-    bench.engine.actions.cancel(cancelled.action_id)
+    bench.engine.actions.cancel(None, cancelled.action_id)
     assert held() == 15, "its node has not said yet what it used"
     with bench.engine.books.database.write() as connection:
         left = [(cancelled, ends[cancelled.action_id])]

@@ -170,5 +170,5 @@ def test_a_range_of_the_past_is_not_run_on_every_node(bench: Bench) -> None:
     schedule = _everywhere(bench)
     now = from_us(bench.clock.us)
     with pytest.raises(InputError) as refused:
-        bench.engine.actions.backfill(schedule, start=now - timedelta(hours=1), end=now)
+        bench.engine.actions.backfill(schedule.tenant_id, schedule.id, start=now - timedelta(hours=1), end=now)
     assert refused.value.code == "backfill_every_node"

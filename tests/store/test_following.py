@@ -82,7 +82,7 @@ def test_the_async_engine_has_the_same_name_for_it(tmp_path: Path) -> None:
             next_one = asyncio.ensure_future(anext(everything))
             for _ in range(3):  # what is there when it begins is not told
                 await asyncio.wait({next_one}, timeout=0.1)
-            await engine.actions.cancel(asked.id)
+            await engine.actions.cancel(None, asked.id)
             assert [each.state async for each in told if isinstance(each, Action)] == ["cancelled"]
             while not next_one.done():
                 await engine.run_in("acme", "job", "2h")
@@ -108,4 +108,4 @@ def test_the_command_line_follows(tmp_path: Path) -> None:
     assert f"done ok  {asked.id}" in said.out
     assert lodger("action", "follow", "acme", "nothing", "--db", place).code == 1
     with Engine.open(str(place)) as engine:
-        assert engine.actions.get(asked.id).state == "done"
+        assert engine.actions.get(None, asked.id).state == "done"

@@ -101,7 +101,7 @@ def test_a_trigger_without_end_ends_its_own_run_and_no_other(shop: Bench, monkey
     committed = commit(shop, played(shop, update, neighbour))
     slow, good = committed.settled
     assert (slow.outcome, good.outcome) == (Outcome.EFFECT_REFUSED, Outcome.OK)
-    error = shop.engine.actions.get(slow.action_id).error
+    error = shop.engine.actions.get(None, slow.action_id).error
     assert error is not None
     assert ("took too long" in error.message, error.line) == (True, 4)
     with shop.engine.books.database.read() as connection:

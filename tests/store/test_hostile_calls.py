@@ -77,7 +77,7 @@ def test_whatever_is_said_the_run_ends_as_it_was(bench: Bench, which: str) -> No
             answers.append((name, reply.ok, reply.json))
 
     spender.through(claim, play)
-    ended = bench.engine.actions.get(claim.action_id)
+    ended = bench.engine.actions.get(None, claim.action_id)
     assert ended.outcome is Outcome.OK, ended.error
     refused = [json.loads(said) for _name, ok, said in answers if not ok]
     assert len(refused) > len(answers) / 5

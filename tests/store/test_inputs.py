@@ -13,7 +13,7 @@ from lodger.engine.sync import Engine
 MOST = 1000
 #: Ways to ask for a run, by name: each is given the params.
 WAYS: dict[str, Callable[[Engine, Any], object]] = {
-    "run now": lambda engine, params: engine.actions.run_now("s", "acme", params=params),
+    "run now": lambda engine, params: engine.actions.run_now("acme", "s", params=params),
     "run at": lambda engine, params: engine.run_at("acme", "job", datetime(2030, 1, 1, tzinfo=UTC), params=params),
     "run in": lambda engine, params: engine.run_in("acme", "job", 0, params=params),
     "create": lambda engine, params: engine.schedules.create(
@@ -61,7 +61,7 @@ def test_a_byte_too_many_and_a_level_too_deep_are_refused_at_the_door(engine: En
 def test_what_the_schedule_wishes_counts(engine: Engine) -> None:
     engine.schedules.edit("acme", "s", limits={"input_bytes": 300})
     for ask in (
-        lambda: engine.actions.run_now("s", "acme", params=text_of(301)),
+        lambda: engine.actions.run_now("acme", "s", params=text_of(301)),
         lambda: engine.schedules.edit("acme", "s", params=text_of(301)),
         lambda: engine.schedules.edit(
             "acme", "s", script=[{"script": "job", "limits": {"input_bytes": 250}}], params=text_of(251)
@@ -69,7 +69,7 @@ def test_what_the_schedule_wishes_counts(engine: Engine) -> None:
     ):
         with pytest.raises(InputError, match="bytes"):
             ask()
-    engine.actions.run_now("s", "acme", params=text_of(300))
+    engine.actions.run_now("acme", "s", params=text_of(300))
 
 
 def test_a_replay_of_what_was_allowed_once_is_refused_too(bench: Bench, engine: Engine) -> None:
@@ -77,7 +77,7 @@ def test_a_replay_of_what_was_allowed_once_is_refused_too(bench: Bench, engine: 
     bench.run()
     engine.tenants.edit("acme", limits={"input_bytes": MOST - 1})
     with pytest.raises(InputError) as refused:
-        engine.actions.replay(asked.id)
+        engine.actions.replay(None, asked.id)
     assert refused.value.code == "params_too_large"
     engine.tenants.edit("acme", limits={"input_bytes": MOST})
-    assert engine.actions.replay(asked.id).origin == "replay"
+    assert engine.actions.replay(None, asked.id).origin == "replay"

@@ -109,14 +109,14 @@ def test_what_is_no_label_is_refused(bench: Bench, labels: object) -> None:
 def test_requests_and_repeats_require_what_their_schedule_does(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule(labels="highmem")
-    asked = bench.engine.actions.run_now(schedule)
+    asked = bench.engine.actions.run_now(schedule.tenant_id, schedule.id)
     assert asked.requires == ("highmem",)
     assert bench.claim() == []
-    made = bench.engine.actions.backfill(schedule, start=_at(bench, -130), end=_at(bench, 0))
-    assert {bench.engine.actions.get(each).requires for each in made.actions} == {("highmem",)}
+    made = bench.engine.actions.backfill(schedule.tenant_id, schedule.id, start=_at(bench, -130), end=_at(bench, 0))
+    assert {bench.engine.actions.get(None, each).requires for each in made.actions} == {("highmem",)}
     _node(bench, "big", "highmem")
     bench.commit(*bench.claim(node="big"), node="big")
-    again = bench.engine.actions.replay(asked.id)
+    again = bench.engine.actions.replay(None, asked.id)
     assert again.requires == ("highmem",)
     assert bench.claim() == []
 
@@ -130,7 +130,7 @@ def _at(bench: Bench, seconds: int):  # type: ignore[no-untyped-def]  # a dateti
 def test_run_now_on_a_named_node(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule(overlap="allow")
-    asked = bench.engine.actions.run_now(schedule, node="n2")
+    asked = bench.engine.actions.run_now(schedule.tenant_id, schedule.id, node="n2")
     assert (asked.node_key, asked.requires) == ("n2", ("node:n2",))
     assert bench.claim(node="n1") == []
     assert [claim.action_id for claim in bench.claim(node="n2")] == [asked.id]

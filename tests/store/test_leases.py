@@ -24,7 +24,7 @@ def test_a_lost_nodes_actions_run_again_and_its_commit_changes_nothing(bench: Be
     assert (again.action_id, again.attempt) == (claim.action_id, 2)
     assert bench.commit(claim, node="dies").lost == (claim,)
     bench.commit(again, node="lives")
-    assert [attempt.outcome for attempt in bench.engine.actions.attempts(claim.action_id)] == [
+    assert [attempt.outcome for attempt in bench.engine.actions.attempts(None, claim.action_id)] == [
         Outcome.WORKER_LOST,
         Outcome.OK,
     ]

@@ -47,7 +47,7 @@ def test_params_are_checked_where_it_is_bound_and_where_it_is_asked_for(bench: B
     with pytest.raises(InputError):
         bench.engine.schedules.edit("acme", "s", params={"days": 1})
     with pytest.raises(InputError):
-        bench.engine.actions.run_now(schedule, params={"to": []})
+        bench.engine.actions.run_now(schedule.tenant_id, schedule.id, params={"to": []})
     with pytest.raises(InputError):
         bench.engine.run_in("acme", "@cleanup", 0, params={})
     assert bench.engine.schedules.get("acme", "s").revision == 1

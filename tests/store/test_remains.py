@@ -14,7 +14,7 @@ def test_nothing_is_written_for_what_is_anothers_or_was_said_before(bench: Bench
     bench.tenant()
     asked = bench.engine.run_in("acme", "job", 0)
     (claim,) = bench.claim()
-    bench.engine.actions.cancel(asked.id)
+    bench.engine.actions.cancel(None, asked.id)
 
     def write(node: str = "n1") -> int:
         lease = bench.lease(node)
@@ -24,7 +24,7 @@ def test_nothing_is_written_for_what_is_anothers_or_was_said_before(bench: Bench
     assert write("n2") == 0, "another node's"
     assert write() == 1
     assert write() == 0, "it has been said"
-    (attempt,) = bench.engine.actions.attempts(asked.id)
+    (attempt,) = bench.engine.actions.attempts(None, asked.id)
     assert attempt.usage == LEFT.usage
     assert [line.text for line in attempt.logs] == ["begun"]
     assert bench.scalar("SELECT runs FROM lodger_usage_days") == 1
@@ -35,9 +35,9 @@ def test_a_node_that_lost_its_lease_adds_nothing(bench: Bench) -> None:
     bench.tenant()
     asked = bench.engine.run_in("acme", "job", 0)
     (claim,) = bench.claim()
-    bench.engine.actions.cancel(asked.id)
+    bench.engine.actions.cancel(None, asked.id)
     with bench.engine.books.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_nodes SET epoch = epoch + 1")
         assert remains.write(bench.engine.books, connection, bench.nodes["n1"], [(claim, LEFT)], bench.clock.us) == []
-    (attempt,) = bench.engine.actions.attempts(asked.id)
+    (attempt,) = bench.engine.actions.attempts(None, asked.id)
     assert attempt.usage.cpu_ms == 0

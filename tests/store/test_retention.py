@@ -87,10 +87,17 @@ def test_forgotten_slots_are_not_run_again_by_a_tick_or_a_backfill(bench: Bench)
     assert forget(bench) == 4
     assert bench.tick() == []
     with pytest.raises(InputError) as refused:
-        bench.engine.actions.backfill(schedule, start=from_us(begun), end=from_us(bench.clock.us))
+        bench.engine.actions.backfill(
+            schedule.tenant_id, schedule.id, start=from_us(begun), end=from_us(bench.clock.us)
+        )
     assert refused.value.code == "backfill_forgotten"
     after = from_us(begun + 240_000_001)
-    assert bench.engine.actions.backfill(schedule, start=after, end=from_us(bench.clock.us + 0)).actions == ()
+    assert (
+        bench.engine.actions.backfill(
+            schedule.tenant_id, schedule.id, start=after, end=from_us(bench.clock.us + 0)
+        ).actions
+        == ()
+    )
 
 
 def test_a_round_passes_by_tenants_that_have_nothing_to_forget(bench: Bench) -> None:

@@ -20,12 +20,12 @@ def test_it_goes_on_at_the_failed_step_with_what_the_step_before_returned(bench:
     (failed,) = bench.actions(schedule)
     assert failed.state == "failed"
     bench.engine.scripts.put("acme", "two", "export default () => 3")
-    again = bench.engine.actions.retry(failed.id)
+    again = bench.engine.actions.retry(None, failed.id)
     assert (again.id, again.state, again.reason, again.step) == (failed.id, "ready", "retried", 1)
     (claim,) = bench.run()
     assert (claim.step, claim.params, claim.script_version, claim.tries, claim.attempt) == (1, 41, 1, 1, 3)
-    assert bench.engine.actions.get(failed.id).state == "done"
-    assert [each.outcome for each in bench.engine.actions.attempts(failed.id)] == ["ok", "script_error", "ok"]
+    assert bench.engine.actions.get(None, failed.id).state == "done"
+    assert [each.outcome for each in bench.engine.actions.attempts(None, failed.id)] == ["ok", "script_error", "ok"]
 
 
 def test_its_tries_are_counted_anew_and_it_expires_no_more(bench: Bench) -> None:
@@ -37,9 +37,9 @@ def test_its_tries_are_counted_anew_and_it_expires_no_more(bench: Bench) -> None
     bench.run(THROWN)
     (failed,) = bench.actions(schedule)
     bench.clock.advance(50)
-    bench.engine.actions.retry(failed.id)
+    bench.engine.actions.retry(None, failed.id)
     assert [claim.tries for claim in bench.run(THROWN)] == [1]
-    assert bench.engine.actions.get(failed.id).state == "waiting_retry"
+    assert bench.engine.actions.get(None, failed.id).state == "waiting_retry"
 
 
 @pytest.mark.parametrize(("overlap", "held"), [("queue_all", True), ("allow", False)])
@@ -53,7 +53,7 @@ def test_it_waits_for_what_of_its_schedule_runs(bench: Bench, overlap: str, held
     bench.tick()
     (running,) = bench.claim()
     failed = next(each for each in bench.actions(schedule) if each.state == "failed")
-    bench.engine.actions.retry(failed.id)
+    bench.engine.actions.retry(None, failed.id)
     assert bool(bench.claim()) is not held
     bench.commit(running)
     assert [claim.action_id for claim in bench.claim()] == ([failed.id] if held else [])
@@ -64,15 +64,15 @@ def test_only_what_has_failed_can_and_only_for_its_tenant(bench: Bench) -> None:
     bench.tenant("other")
     asked = bench.engine.run_in("acme", "job", 0)
     with pytest.raises(Conflict) as open_:
-        bench.engine.actions.retry(asked.id)
+        bench.engine.actions.retry(None, asked.id)
     assert open_.value.code == "action_not_failed"
     bench.run(OK)
     with pytest.raises(Conflict):
-        bench.engine.actions.retry(asked.id)
+        bench.engine.actions.retry(None, asked.id)
     with pytest.raises(NotFound):
-        bench.engine.actions.retry(asked.id, "other")
+        bench.engine.actions.retry("other", asked.id)
     again = bench.engine.run_in("acme", "job", 0)
     bench.run(THROWN)
-    bench.engine.actions.retry(again.id, "acme")
+    bench.engine.actions.retry("acme", again.id)
     with pytest.raises(Conflict):
-        bench.engine.actions.retry(again.id)
+        bench.engine.actions.retry(None, again.id)

@@ -43,7 +43,7 @@ class Hall:
         return self.bench.scalar("SELECT count(*) FROM lodger_running_lines")
 
     def logs(self) -> list[str]:
-        return [line.text for line in self.bench.engine.actions.logs(self.id, "acme")]
+        return [line.text for line in self.bench.engine.actions.logs("acme", self.id)]
 
     def forget(self) -> int:
         key = (self.id, self.claim.step, self.claim.attempt)

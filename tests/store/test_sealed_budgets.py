@@ -42,7 +42,7 @@ def used(far: Abroad) -> list[tuple[int, int, int]]:
 
 
 def state(far: Abroad, asked: str) -> str:
-    return far.engine.actions.get(asked).state
+    return far.engine.actions.get(None, asked).state
 
 
 @pytest.mark.parametrize("guarded", [True, False])
@@ -62,7 +62,7 @@ def test_what_is_sealed_leaves_no_more_than_the_rest(
     assert two is None
     (ended,) = committed.settled
     assert (ended.action_id, ended.outcome) == (second, Outcome.CALL_LIMIT)
-    error = far.engine.actions.get(second).error
+    error = far.engine.actions.get(None, second).error
     assert error is not None
     assert "budget mails is 3 per day" in error.message
     assert "2 used and 2 asked" in error.message
@@ -97,7 +97,7 @@ def test_what_could_not_be_applied_is_free_again(far: Abroad) -> None:
     error = ScriptError("EffectRefused", "no")
     far.settle(one, Receipt(Outcome.EFFECT_REFUSED, error))
     assert used(far) == [(1, 0, 0)]
-    far.engine.actions.replay(far.bench.actions()[0].id)
+    far.engine.actions.replay(None, far.bench.actions()[0].id)
     _committed, two = far.seal(mails(3))
     assert two is not None
 
@@ -113,7 +113,7 @@ def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pyte
     assert two is None
     (ended,) = committed.settled
     assert (ended.action_id, ended.outcome) == (refused, Outcome.CALL_LIMIT)
-    error = far.engine.actions.get(refused).error
+    error = far.engine.actions.get(None, refused).error
     assert error is not None
     assert "budget storage_bytes is 100000 per tenant" in error.message
     far.settle(one, far.apply(one))

@@ -27,7 +27,7 @@ def test_seal_apply_settle(far: Abroad) -> None:
     asked = far.ask()
     _committed, one = far.seal()
     assert one is not None
-    assert far.engine.actions.get(asked).state == "sealed"
+    assert far.engine.actions.get(None, asked).state == "sealed"
     assert far.there() == BEFORE | {"receipts": []}
     assert far.here() == NOTHING | {"lodger_sealed": 1, "lodger_holds": 3}
     assert far.apply(one).outcome is Outcome.OK
@@ -39,7 +39,7 @@ def test_seal_apply_settle(far: Abroad) -> None:
     assert (far.there(), far.here()) == (AFTER, ALL)
     assert far.settle(one, far.apply(one)) is None, "a second node finds it settled"
     assert (far.there(), far.here()) == (AFTER, ALL)
-    (attempt,) = far.engine.actions.attempts(asked)
+    (attempt,) = far.engine.actions.attempts(None, asked)
     assert attempt.outcome is Outcome.OK
     assert [effect["effect"] for effect in attempt.effects].count("insert") == 3
 
@@ -51,10 +51,10 @@ def test_what_is_sealed_is_never_run_again_only_finished(far: Abroad) -> None:
     far.bench.rescue()
     assert far.bench.claim() == []
     with pytest.raises(Conflict) as refused:
-        far.engine.actions.cancel(asked)
+        far.engine.actions.cancel(None, asked)
     assert refused.value.code == "action_sealed"
     far.engine.tenants.suspend("one")
-    assert far.engine.actions.get(asked).state == "sealed"
+    assert far.engine.actions.get(None, asked).state == "sealed"
     (one,) = far.left()
     assert far.left() == far.left() or True
     done = far.settle(one, far.apply(one))
@@ -125,9 +125,9 @@ def test_conflicts_end_after_three_more_tries(far: Abroad) -> None:
         assert one is not None
         meddle(far, note=f"again {number}")
         far.settle(one, far.apply(one))
-    action = far.engine.actions.get(asked)
+    action = far.engine.actions.get(None, asked)
     assert (action.state, action.outcome) == ("failed", Outcome.CONFLICT)
-    assert len(far.engine.actions.attempts(asked)) == 4
+    assert len(far.engine.actions.attempts(None, asked)) == 4
     assert far.here() == NOTHING
 
 
@@ -141,7 +141,7 @@ def test_a_rule_of_the_table_refuses_with_the_line(far: Abroad) -> None:
     _, one = far.seal(negative)
     assert one is not None
     far.settle(one, far.apply(one))
-    action = far.engine.actions.get(asked)
+    action = far.engine.actions.get(None, asked)
     assert (action.state, action.outcome) == ("failed", Outcome.EFFECT_REFUSED)
     assert action.error is not None
     assert action.error.line == 3
@@ -164,7 +164,7 @@ def test_what_would_be_refused_here_is_never_sealed(far: Abroad) -> None:
 
     committed = far.bench.commit(claim, finished=done, apply_effects=effects_applier(far.bench.clock))
     assert committed.sealed == ()
-    action = far.engine.actions.get(asked)
+    action = far.engine.actions.get(None, asked)
     assert (action.state, action.outcome) == ("failed", Outcome.EFFECT_REFUSED)
     assert far.there()["orders"] == BEFORE["orders"]
 
@@ -268,7 +268,7 @@ def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: Abroad, k
     assert verdict.error is not None
     assert "orders" not in verdict.error.message
     far.settle(one, verdict)
-    assert far.engine.actions.get(asked).state == "waiting_retry"
+    assert far.engine.actions.get(None, asked).state == "waiting_retry"
 
 
 def test_a_set_that_is_not_exposed_here_is_left_to_others(far: Abroad) -> None:

@@ -48,7 +48,7 @@ def test_each_step_has_its_script_input_limits_row_and_logs(bench: Bench) -> Non
     ]
     (action,) = bench.actions(schedule)
     assert (action.state, action.result, action.step, action.script) == ("done", "three", 2, "send")
-    tries = bench.engine.actions.attempts(action.id)
+    tries = bench.engine.actions.attempts(None, action.id)
     assert [(each.step, each.outcome, each.logs[0].text) for each in tries] == [
         (0, Outcome.OK, "says [1]"),
         (1, Outcome.OK, "says {'two': 2}"),
@@ -116,7 +116,7 @@ def test_a_queued_action_keeps_the_versions_of_all_its_steps(bench: Bench) -> No
 def test_cancelling_between_two_steps_ends_it(bench: Bench) -> None:
     schedule = steps(bench)
     bench.commit(*bench.claim(), finished=said(1))
-    bench.engine.actions.cancel(bench.actions(schedule)[0].id)
+    bench.engine.actions.cancel(None, bench.actions(schedule)[0].id)
     assert bench.claim() == []
     assert bench.states(schedule) == ["cancelled"]
 

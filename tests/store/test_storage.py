@@ -144,13 +144,13 @@ def test_what_would_not_fit_is_refused_and_what_removes_is_not(
     claims = spender.asked(5)
     plays = [setting("a", 400), setting("b", 400), setting("c", 400), setting("a", 1), setting("c", 400)]
     spender.end(*((claim, spender.run(claim, play)) for claim, play in zip(claims, plays, strict=True)))
-    states = [spender.bench.engine.actions.get(claim.action_id).state for claim in claims]
+    states = [spender.bench.engine.actions.get(None, claim.action_id).state for claim in claims]
     if not guarded:
         assert states == ["done"] * 5
         assert stored(spender.bench).kept > 1600
         return
     assert states == ["done", "done", "failed", "done", "done"]
-    error = spender.bench.engine.actions.get(claims[2].action_id).error
+    error = spender.bench.engine.actions.get(None, claims[2].action_id).error
     assert error is not None
     assert "budget storage_bytes is 2000 per tenant" in error.message
     assert "remove some of it" in error.message
@@ -164,7 +164,10 @@ def test_what_would_not_fit_is_refused_and_what_removes_is_not(
 
     spender.through(remove, away)
     spender.through(add, setting("d", 1))
-    assert [spender.bench.engine.actions.get(each.action_id).state for each in (remove, add)] == ["done", "failed"]
+    assert [spender.bench.engine.actions.get(None, each.action_id).state for each in (remove, add)] == [
+        "done",
+        "failed",
+    ]
 
 
 def test_the_oldest_history_goes_before_what_scripts_keep(spender: Spender) -> None:

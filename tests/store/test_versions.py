@@ -146,10 +146,10 @@ def test_a_schedule_runs_the_version_it_names(bench: Bench) -> None:
         "s": 1,
         "latest": 3,
     }
-    assert bench.engine.actions.run_now(pinned).script_version == 1
+    assert bench.engine.actions.run_now(pinned.tenant_id, pinned.id).script_version == 1
     edited = bench.engine.schedules.edit("acme", "s", version="latest")
     assert edited.steps == ({"script": "job"},)
-    assert bench.engine.actions.run_now(edited).script_version == 3
+    assert bench.engine.actions.run_now(edited.tenant_id, edited.id).script_version == 3
 
 
 def test_a_running_attempt_keeps_its_version(bench: Bench) -> None:
@@ -173,7 +173,7 @@ def test_steps_and_backfills_keep_to_the_versions_they_name(bench: Bench) -> Non
         "acme", "steps", script=[{"script": "job", "version": 1}, "other"], rules="every 60"
     )
     made = bench.engine.actions.backfill(
-        schedule, start=schedule.created_at - timedelta(minutes=1), end=schedule.created_at
+        schedule.tenant_id, schedule.id, start=schedule.created_at - timedelta(minutes=1), end=schedule.created_at
     )
     assert len(made.actions) == 1
     claims = bench.run()
@@ -235,7 +235,7 @@ def test_lists_are_paged_by_signed_cursors(bench: Bench) -> None:
     put(bench, ONE, name="two")
     for number in range(5):
         bench.schedule(name=f"s{number}")
-        bench.engine.actions.run_now(f"s{number}", "acme")
+        bench.engine.actions.run_now("acme", f"s{number}")
     engine = bench.engine
     for listed in (
         lambda **more: engine.tenants.list(**more),
@@ -290,7 +290,7 @@ def test_actions_are_filtered(bench: Bench) -> None:
     bench.clock.advance(60)
     bench.tick()
     bench.run()
-    asked = bench.engine.actions.run_now(schedule)
+    asked = bench.engine.actions.run_now(schedule.tenant_id, schedule.id)
     later = bench.engine.run_in("acme", "job", timedelta(hours=1))
     listed = bench.engine.actions.list
     assert {each.id for each in listed("acme", origin="run_now")} == {asked.id}
@@ -312,7 +312,7 @@ def test_a_tenants_limits_are_changed_at_once(bench: Bench) -> None:
     bench.tenant()
     bench.schedule(overlap="allow")
     for _ in range(4):
-        bench.engine.actions.run_now("s", "acme")
+        bench.engine.actions.run_now("acme", "s")
     edited = bench.engine.tenants.edit("acme", name="Acme Ltd", limits={"concurrent_runs": 1})
     assert (edited.name, edited.limits) == ("Acme Ltd", {"concurrent_runs": 1})
     assert len(bench.claim()) == 1

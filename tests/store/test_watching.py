@@ -42,12 +42,12 @@ def test_what_runs_is_shown_with_what_it_used_to_take(bench: Bench) -> None:
     bench.clock.advance(3.1)
     (now,) = bench.engine.actions.running()
     assert (now.elapsed_ms, now.slow) == (3100.0, True)
-    (same,) = bench.engine.actions.compared(claim.action_id)
+    (same,) = bench.engine.actions.compared(None, claim.action_id)
     assert (same.took_ms, same.times, same.slow) == (3100.0, 1.55, True)
     assert bench.engine.actions.running("nobody") == []
     bench.commit(claim, finished=_took(2500.0))
     assert bench.engine.actions.running() == []
-    (ended,) = bench.engine.actions.compared(claim.action_id)
+    (ended,) = bench.engine.actions.compared(None, claim.action_id)
     assert (ended.times, ended.slow, ended.pace.runs) == (1.25, False, 6), "a run is not compared with itself"
     assert schedule.id == now.schedule_id
 
