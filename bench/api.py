@@ -113,7 +113,7 @@ def served() -> Iterator[Server]:
             for number in range(TENANTS + NEIGHBOURS):
                 tenant = f"t{number}"
                 engine.tenants.create(tenant)
-                engine.scripts.put(tenant, "job", "export default () => 1")
+                engine.scripts.put(tenant, "job", "export default () => 1", force=True)
                 engine.schedules.create(tenant, "s", script="job", rules="every 1h")
                 tokens.append(engine.tokens.create(tenant, "editor", tenant_id=tenant).text)
         settings = {

@@ -42,7 +42,7 @@ async def main(count: int, runtime: str) -> None:
         async with Engine.open(str(Path(folder) / "ledger.db"), settings=settings) as engine:
             for number in range(TENANTS):
                 await engine.tenants.create(f"t{number}")
-                await engine.scripts.put(f"t{number}", "job", SCRIPT)
+                await engine.scripts.put(f"t{number}", "job", SCRIPT, force=True)
             for number in range(count):
                 await engine.run_in(f"t{number % TENANTS}", "job", 0)
             executor = SandboxExecutor.of(engine.inner)

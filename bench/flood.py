@@ -66,11 +66,11 @@ async def measure(
 
     async with Engine.open(url, settings=settings) as engine:
         await engine.tenants.create("flood", limits={"concurrent_runs": cap})
-        await engine.scripts.put("flood", "job", "export default () => null")
+        await engine.scripts.put("flood", "job", "export default () => null", force=True)
         for number in range(tenants):
             tenant = f"quiet{number}"
             await engine.tenants.create(tenant)
-            await engine.scripts.put(tenant, "job", "export default () => null")
+            await engine.scripts.put(tenant, "job", "export default () => null", force=True)
         async with engine.node(Holding()):
             for number in range(tenants):
                 await engine.schedules.create(f"quiet{number}", "s", script="job", rules="every 1s")

@@ -93,7 +93,7 @@ async def measure(path: str, number: int, batch: int, synchronous: str, ticking:
     async with Engine.open(path, settings=settings, compile_schedule=compile_daily) as engine:
         for tenant in range(10):
             await engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000, "schedules": 10_000_000})
-            await engine.scripts.put(f"t{tenant}", "job", "export default () => null")
+            await engine.scripts.put(f"t{tenant}", "job", "export default () => null", force=True)
         if ticking:
             _schedule(engine, number)
         else:

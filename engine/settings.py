@@ -215,6 +215,10 @@ class Settings(BaseSettings):
         description="folder of cgroup v2 in which a node makes the group of its workers, with memory_budget_bytes for all; "
         "none: the one that systemd delegates (Delegate=yes), if any",
     )
+    check_scripts: bool = Field(
+        default=True,
+        description="a source is parsed, in a locked worker, before it is stored, and one that cannot run is refused",
+    )
     database: str = Field(
         default="lodger.db",
         description="where the command line finds the ledger: a SQLite file's path or a database URL",

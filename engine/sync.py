@@ -41,6 +41,7 @@ from lodger.engine.verbs.rehearsals import Rehearsals
 from lodger.engine.verbs.schedules import Schedules
 from lodger.engine.verbs.scripts import Scripts
 from lodger.engine.verbs.secrets import Secrets
+from lodger.engine.verbs.source_check import SourceCheck
 from lodger.engine.verbs.tenants import Tenants
 from lodger.engine.verbs.tokens import Tokens
 from lodger.engine.verbs.webhooks import Webhooks
@@ -71,7 +72,7 @@ class Engine:
         self.secrets = Secrets(books, self.changed, self.vault)
         self.webhooks = Webhooks(books, self.changed, self.vault)
         self.scripts = Scripts(
-            books, self.changed, ModuleCheck(books.settings), Rehearsals(self)
+            books, self.changed, ModuleCheck(books.settings), SourceCheck(books.settings), Rehearsals(self)
         )
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
@@ -126,6 +127,7 @@ class Engine:
     def close(self) -> None:
         """Call the hooks that wait, let go of the databases; safe to call twice."""
         self.hooks.close()
+        self.scripts.proof.close()
         self.datasets.close()
         self.books.database.close()
 

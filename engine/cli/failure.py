@@ -97,6 +97,14 @@ def under(text: str, index: int) -> str:
     return f"  {shown}\n  {' ' * (index - start)}^"
 
 
+def _place(text: str, line: int, column: int | None) -> list[str]:
+    from lodger.engine.excerpt import excerpt
+
+    shown = excerpt("\n" * (line - 1) + text, line, column, before=0)
+    # What is far to the right is shown without what stands before it: nothing can point there.
+    return shown if column is None or column <= len(text) + 1 else shown[:1]
+
+
 def tell(error: BaseException, *, as_json: bool) -> int:
     """Render an error where its reader looks, and answer with the exit code."""
     import os
@@ -108,7 +116,9 @@ def tell(error: BaseException, *, as_json: bool) -> int:
         write_json({"error": body})
     else:
         text = human(body)
-        given, index = body.get("given"), body.get("index")
+        given, index, line = body.get("given"), body.get("index"), body.get("line")
+        if isinstance(line, int) and body.get("source_line"):
+            text = "\n".join([text, *_place(str(body["source_line"]), line, body.get("column"))])
         if isinstance(given, str) and isinstance(index, int):
             head, _, rest = text.partition("\n")
             text = "\n".join(part for part in (head, under(given, index), rest) if part)

@@ -156,6 +156,8 @@ def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
     """Show which version was stored."""
     module = f", WebAssembly, {made.wasm_bytes} bytes" if made.wasm_bytes is not None else ""
     say(f"script {made.name} of {made.tenant_id}: version {made.version}{module}")
+    if made.unchecked:
+        say(f"  nobody has looked whether it can run: {made.unchecked}")
 
 
 def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant

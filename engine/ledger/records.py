@@ -81,6 +81,7 @@ class ScriptVersion:
         grants: of the tenant's grants those it needs; None: all of them.
         created_by: who stored it; ``why`` is the reason that was given.
         kind, fields: as of :class:`Script`. A ping's request is in ``modules`` under ``ping.json``.
+        unchecked: said by what stores a source alone: why nobody has parsed it before, though somebody should have.
     """
 
     tenant_id: str
@@ -96,6 +97,7 @@ class ScriptVersion:
     why: str | None = None
     kind: str = "script"
     fields: dict[str, Any] | None = None
+    unchecked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

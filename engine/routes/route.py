@@ -177,7 +177,7 @@ OF_TENANTS = {"schedules", "actions", "audit"}
 READING = {"schedules.preview", "schedules.what_if", "scripts.check", "scripts.dry_run"}
 
 #: Verbs that start walls of their own.
-LONG = {"scripts.check", "scripts.dry_run"}
+LONG = {"scripts.put", "scripts.check", "scripts.dry_run"}
 
 
 #: Verbs that change a thing which has an ETag.

@@ -103,7 +103,9 @@ class World:
         self.clock = WorldClock(self.loop, plan.start_us)
         self.ids = Identities(self.clock.now_us, self.chance.randbytes)
         # No notices of a server either: they would come when they like, and the loop of a world hears no socket.
-        self.settings = Settings(sqlite_synchronous="NORMAL", min_interval_s=1, listen_url="off", **plan.settings)
+        self.settings = Settings(
+            sqlite_synchronous="NORMAL", min_interval_s=1, listen_url="off", check_scripts=False, **plan.settings
+        )
         self.figures: Figures = Counter()
         #: What was done of late: (seconds, who, what), told when a law is broken.
         self.lately: deque[tuple[float, str, Any]] = deque(maxlen=80)

@@ -79,7 +79,7 @@ class Stage:
         self.clock = FakeClock(at)
         self._database = database
         self._pretend = pretend
-        wanted = Settings(**{**SETTINGS, **settings})
+        wanted = Settings(**{**SETTINGS, "check_scripts": pretend is None, **settings})
         self._settings = wanted.model_copy(update={"lease_s": LEASE_S, "renew_s": LEASE_S / 5, "surrender_s": 0.0})
         self.events: list[Event] = []
         self._stack = ExitStack()

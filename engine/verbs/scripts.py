@@ -1,7 +1,7 @@
 """The verbs on scripts and their versions."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lodger.engine.errors import Conflict, NotFound
@@ -15,6 +15,7 @@ from lodger.engine.typed_params import read_fields
 from lodger.engine.verbs.module_check import ModuleCheck
 from lodger.engine.verbs.noun import UNCHANGED, Verbs
 from lodger.engine.verbs.rehearsals import Rehearsals
+from lodger.engine.verbs.source_check import SourceCheck
 
 # Inside the noun the word ``list`` is a verb.
 ScriptList = list[Script]
@@ -27,6 +28,7 @@ class Scripts(Verbs):
     """Scripts and their versions."""
 
     intake: ModuleCheck
+    proof: SourceCheck
     rehearsals: Rehearsals
 
     def put(
@@ -40,8 +42,12 @@ class Scripts(Verbs):
         offered: bool = False,
         why: str | None = None,
         after_version: int | None = None,
+        force: bool = False,
     ) -> ScriptVersion:
         """Store a version; the same source and grants again make no new one.
+
+        A source is parsed first, by the runtime, in a locked worker; what cannot run is refused with its line. Where no worker can
+        be had it is stored all the same, and the answer's ``unchecked`` says why nobody has looked at it.
 
         Args:
             source: the text of ``main.js``, source by file name with ``main.js`` among them, or the bytes of a WebAssembly module,
@@ -51,18 +57,17 @@ class Scripts(Verbs):
             offered: every tenant may bind it, by its name with @ before it; for scripts of the tenant ``@platform``.
             why: the reason, kept with the version and in the audit log.
             after_version: refuse when another version has come since this one; 0 when there may be none at all.
+            force: store a source without looking at it; a module is compiled all the same.
 
         Raises:
-            InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large, not_webassembly,
-                module_refused, module_too_costly, grant_unknown, why_invalid, fields_invalid, not_offerable.
+            InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large, source_refused,
+                source_too_costly, not_webassembly, module_refused, module_too_costly, grant_unknown, why_invalid, fields_invalid,
+                not_offerable.
             Conflict: scripts_full, versions_full, changed_meanwhile.
             Unavailable: a module cannot be compiled on this host.
         """
-        if isinstance(source, bytes | bytearray | memoryview):
-            content: Given | Content = self._compiled(tenant_id, name, bytes(source))
-        else:
-            content = source
         fields = read_fields(params)
+        content, unchecked = self._looked_at(tenant_id, name, source, force=force)
         needs = encoded if grants is UNCHANGED else lambda _before: encoded(grants)
         with self._changing("scripts.put", tenant_id, name, name) as change:
             latest = scripts.latest(change.connection, tenant_id, name)
@@ -75,20 +80,19 @@ class Scripts(Verbs):
                     why="somebody else has stored it in between",
                     fix="read it again, and store your change on top of that",
                 )
-            return change.made(
-                scripts.put(
-                    self.books,
-                    change.connection,
-                    tenant_id,
-                    name,
-                    content,
-                    self._now_us,
-                    change.act_because(why),
-                    needs=needs,
-                    fields=fields,
-                    offered=offered,
-                )
+            made = scripts.put(
+                self.books,
+                change.connection,
+                tenant_id,
+                name,
+                content,
+                self._now_us,
+                change.act_because(why),
+                needs=needs,
+                fields=fields,
+                offered=offered,
             )
+            return change.made(replace(made, unchecked=unchecked) if unchecked else made)
 
     def put_ping(
         self,
@@ -136,19 +140,24 @@ class Scripts(Verbs):
                 change.before(latest)
             return change.made(scripts.put_handler(self.books, change.connection, handler, self._now_us, change.act))
 
-    def _compiled(self, tenant_id: str, name: str, wasm: bytes) -> Content:
-        # Outside of the transaction: nobody waits for a stranger's module to compile.
+    def _looked_at(self, tenant_id: str, name: str, source: Given, *, force: bool) -> tuple[Content, str | None]:
+        """Read a source, and give why it was not looked at, where it was not. Outside of the transaction: nobody waits for a stranger's."""
         with self.books.database.read() as connection:
             limits = scripts.limits_of(self.books, connection, tenant_id)
             scripts.named(name, "script")
-            content = read(wasm, limits)
+            content = read(bytes(source) if isinstance(source, bytearray | memoryview) else source, limits)
             try:
                 known = scripts.get(connection, tenant_id, name).digest
             except NotFound:
                 known = ""
-        if known != content.digest:
-            self.intake.demand(tenant_id, wasm, limits)
-        return content
+        if known == content.digest:
+            return content, None
+        if content.wasm is not None:
+            self.intake.demand(tenant_id, content.wasm, limits)
+            return content, None
+        if force:
+            return content, "force was said"
+        return content, self.proof.demand(tenant_id, name, content.modules, limits)
 
     def check(self, tenant_id: str, source: Given) -> Checked:
         """Say whether a source could run, before it is stored: the runtime parses all its files, in walls, and runs no line.

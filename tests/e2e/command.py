@@ -28,7 +28,11 @@ class Said:
 
 def bare() -> dict[str, str]:
     """Give the environment of a command."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "HOME", "XDG_CACHE_HOME", "LODGER_CHECK_SCRIPTS")
+        if name in os.environ
+    }
     return kept | {"PYTHONPATH": str(ROOT / ".dev"), "PYTHONWARNINGS": "error", "COLUMNS": "120"}
 
 

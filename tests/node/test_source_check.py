@@ -1,0 +1,197 @@
+"""A source is parsed before it is stored, in real walls: what cannot run is refused with its line, and a bomb is its own tenant's alone."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.house import house
+from tests.e2e.command import inside
+
+from lodger.engine.client import Client
+from lodger.engine.errors import InputError
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine
+from lodger.sandbox.job import Bundle, Job
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.pool import Pool
+from lodger.sandbox.proofreader import Proofreader
+
+#: Ends what it would stand in, and loops for ever where modules are evaluated.
+BREAKOUT = "}} for (;;) {} {{"
+
+
+def settings(**more: Any) -> Settings:
+    return Settings(**{"sqlite_synchronous": "NORMAL", "check_scripts": True, **more})
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine.open(tmp_path / "ledger.db", settings=settings()) as opened:
+        opened.tenants.create("acme")
+        opened.tenants.create("other")
+        yield opened
+
+
+def test_what_cannot_run_is_refused_with_its_line_and_nothing_is_stored(engine: Engine) -> None:
+    lib = {"main.js": "import { f } from './lib.js';\nexport default f", "lib.js": "export const f =\n\n  1 +;\n"}
+    for source, file, line, column, shown in (
+        ("export default () => {\n  return 1 +;\n}", "main.js", 2, 13, "  return 1 +;"),
+        ("const a = ;", "main.js", 1, 11, "const a = ;"),
+        ("export default () => {\n  return 1", "main.js", 2, 11, "  return 1"),
+        ("const a = 1;\nif (a {\n}", "main.js", 2, None, "if (a {"),
+        (lib, "lib.js", 3, 6, "  1 +;"),
+        ("import './nowhere.js';\nexport default 1", "main.js", 1, None, "import './nowhere.js';"),
+    ):
+        with pytest.raises(InputError) as refused:
+            engine.scripts.put("acme", "job", source)  # type: ignore[arg-type]  # text or files
+        assert refused.value.code == "source_refused"
+        told = refused.value.as_dict()
+        assert (told["file"], told["line"], told["column"], told["source_line"]) == (file, line, column, shown), told
+        assert f"{file}, line {line}" in refused.value.what
+        assert shown.strip() in refused.value.why
+    assert engine.scripts.list("acme") == []
+    assert engine.audit.list("acme", verb="scripts.") == []
+
+
+def test_what_could_run_is_stored_and_the_same_again_is_not_read_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = engine.scripts.put("acme", "job", "return 1")
+    assert (made.version, made.unchecked) == (1, None)
+    monkeypatch.setattr(type(engine.scripts.proof), "problem", lambda *_given: pytest.fail("it was read again"))
+    assert engine.scripts.put("acme", "job", "return 1").version == 1
+
+
+def test_force_stores_it_unread_and_the_log_says_so(engine: Engine) -> None:
+    made = engine.scripts.put("acme", "job", "return 1 +;", force=True)
+    assert (made.version, made.unchecked) == (1, "force was said")
+    assert not engine.scripts.proof.reader.warm, "nobody was asked"
+    (entry,) = engine.audit.list("acme", verb="scripts.put")
+    assert isinstance(entry.after, dict)
+    assert entry.after["unchecked"] == "force was said"
+
+
+def test_where_no_worker_can_be_had_it_is_stored_and_said(tmp_path: Path) -> None:
+    nowhere = tmp_path / "file"
+    nowhere.write_text("no folder")
+    for broken, said in (({"cache_dir": nowhere}, True), ({"check_scripts": False}, False)):
+        with Engine.open(tmp_path / f"{said}.db", settings=settings(**broken)) as engine:
+            engine.tenants.create("acme")
+            made = engine.scripts.put("acme", "job", "return 1 +;")
+            assert made.version == 1
+            assert bool(made.unchecked) is said, "what the operator has turned off is no news"
+
+
+def test_bombs_are_refused_behind_the_walls_and_the_next_is_read(engine: Engine) -> None:
+    began = time.process_time()
+    for source, codes in (
+        ("return " + "[" * 100_000, {"source_refused", "source_too_costly"}),
+        ("return " + "(" * 100_000 + "1" + ")" * 100_000, {"source_refused", "source_too_costly"}),
+        ("return /" + "(a|" * 30_000, {"source_refused", "source_too_costly"}),
+        ("return `${" * 20_000, {"source_refused", "source_too_costly"}),
+        ("return " + "a=>" * 60_000, {"source_refused", "source_too_costly"}),
+        (BREAKOUT, {"source_too_costly"}),
+    ):
+        with pytest.raises(InputError) as refused:
+            engine.scripts.put("acme", "job", source)
+        assert refused.value.code in codes, source[:30]
+        assert len(str(refused.value.as_dict())) < 3000, "a bomb's line is not said back whole"
+    assert time.process_time() - began < 5, "none of it was this process's work"
+    assert engine.scripts.put("acme", "job", "return 1").unchecked is None
+    # Long, and harmless.
+    assert engine.scripts.put("acme", "long", "return /" + "a" * 200_000 + "/").unchecked is None
+
+
+def test_http_says_the_same_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LODGER_CHECK_SCRIPTS", "true")
+    with house(f"sqlite:///{tmp_path / 'served.db'}") as lodge:
+        lodge.engine.tenants.create("acme")
+        with pytest.raises(InputError) as refused:
+            lodge.engine.scripts.put("acme", "job", "return 1 +;")
+        path, body = "/tenants/acme/scripts/job", {"source": "return 1 +;"}
+        answer = lodge.ask("PUT", path, body, role="editor", tenant="acme")
+        assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+        said = answer.json()
+        assert said["detail"] == refused.value.what
+        told = {name: value for name, value in refused.value.as_dict().items() if name != "message"}
+        assert {name: said.get(name) for name in told} == told
+        assert (said["line"], said["column"], said["source_line"]) == (1, 11, "return 1 +;")
+        stored = lodge.ask("PUT", path, body | {"force": True}, role="editor", tenant="acme")
+        assert (stored.status_code, stored.json()["unchecked"]) == (200, "force was said")
+        with Client(lodge.url, lodge.token("editor", "acme")) as client, pytest.raises(InputError) as asked:
+            client.scripts.put("acme", "other", "return 1 +;")
+        assert asked.value.details["source_line"] == "return 1 +;"
+
+
+def test_the_command_line_shows_the_line(tmp_path: Path) -> None:
+    script = tmp_path / "job.js"
+    script.write_text("export default () => {\n\treturn 1 +;\n}\n")
+    there = {"LODGER_DATABASE": str(tmp_path / "ledger.db"), "LODGER_CHECK_SCRIPTS": "true"}
+    assert inside("tenant", "create", "acme", **there).code == 0
+    said = inside("script", "put", "acme", "job", script, **there)
+    assert (said.code, said.out) == (1, "")
+    assert "main.js, line 2, column 12: SyntaxError" in said.err
+    assert "\n  2 |  return 1 +;\n    |            ^\n" in said.err
+    refused = inside("script", "put", "acme", "job", script, "--json", **there).json["error"]
+    assert (refused["code"], refused["line"]) == ("source_refused", 2)
+    stored = inside("script", "put", "acme", "job", script, "--force", **there)
+    assert "version 1" in stored.out
+    assert "force was said" in stored.out
+
+
+def pool() -> Pool:
+    return Pool(size=1, cores=1)
+
+
+def read(reader: Proofreader, text: str, tenant: str = "acme", ms: int = 100) -> Outcome:
+    limits = Limits(cpu_ms=ms, wall_ms=30_000)
+    return reader.read(Job(Bundle({"main.js": text}), limits=limits, tenant=tenant)).outcome
+
+
+def test_the_workers_go_when_nobody_comes_and_come_back() -> None:
+    reader = Proofreader(pool, idle_s=0.0)
+    try:
+        for _ in range(2):
+            assert read(reader, "return 1") is Outcome.OK
+            before = reader._last
+            assert before is not None
+            before.join()
+            assert not reader.warm
+        assert read(reader, "return 1 +") is Outcome.COMPILE_ERROR
+    finally:
+        reader.close()
+
+
+def test_none_is_lost_between_going_and_coming_back() -> None:
+    reader = Proofreader(pool, idle_s=0.0005)
+    ended: list[Outcome] = []
+
+    def ask(tenant: str) -> None:
+        ended.extend(read(reader, "return 1", tenant) for _ in range(10))
+
+    threads = [threading.Thread(target=ask, args=(f"t{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    reader.close()
+    reader.close()
+    assert ended == [Outcome.OK] * 40
+    with pytest.raises(Exception, match="closed"):
+        read(reader, "return 1")
+
+
+def test_one_tenants_bombs_hold_up_nobody_else_and_end_with_the_reader() -> None:
+    reader = Proofreader(pool)
+    with ThreadPoolExecutor(3) as crowd:
+        bombs = [crowd.submit(read, reader, "for (;;) {}", "acme", 30_000) for _ in range(3)]
+        assert read(reader, "return 1", "other") is Outcome.OK
+        assert not any(bomb.done() for bomb in bombs), "a stranger waited for them"
+        reader.close()
+        told = [bomb.exception() for bomb in bombs]
+    assert [getattr(each, "code", None) for each in told] == ["pool_stopped"] * 3
