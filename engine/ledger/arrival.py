@@ -4,8 +4,6 @@ Whoever made the file may be careless or hostile: every row is made this tenant'
 kinds; nothing runs, is leased or armed; whatever a claim or a tick of all tenants would stumble over is read once before it is kept.
 """
 
-import base64
-import binascii
 import gzip
 import hashlib
 import io
@@ -14,44 +12,33 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Float, Integer, LargeBinary, Numeric, String, Table, select
+from sqlalchemy import Connection, Table, select
 from sqlalchemy.exc import DataError, IntegrityError
 
 from lodger.engine.effects.savepoint import savepoint
 from lodger.engine.errors import Conflict, InputError
 from lodger.engine.identity import OWNED, PLATFORM
-from lodger.engine.ledger import storage, tenants, turns
+from lodger.engine.ledger import customs, storage, tenants, turns
 from lodger.engine.ledger.archive import FORMAT, MARK, TABLES
 from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.customs import OPEN, bad
 from lodger.engine.ledger.grants import encoded
 from lodger.engine.ledger.many import insert_many
 from lodger.engine.ledger.migrations.revision import current
+from lodger.engine.ledger.places import demand_placed
 from lodger.engine.ledger.records import Tenant
+from lodger.engine.ledger.revisions import MOST_STEPS
 from lodger.engine.ledger.schema import scheduling as s
-from lodger.engine.typed_params import read_fields
 
 #: Most bytes of an archive once it is unpacked, and of one row.
 MOST_BYTES = 2 * 1024**3
 MOST_ROW = 64 * 1024**2
-PAGE = 500
-#: Instants of the years 1 to 9999, microseconds: no other whole number in an archive is larger.
-_LEAST, _MOST = -62_135_596_800_000_000, 253_402_300_800_000_000
+#: Rows that are written at once, and letters.
+PAGE, PAGE_BYTES = 500, 4 * 1024**2
 #: States of an action in which nobody holds it.
 _STATES = {"ready", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired"}
-_OPEN = ("ready", "waiting_retry")
 _CLOCKS = {"suspended", "paused", "ended", "deleted"}
-#: Columns whose text is JSON.
-_JSON = {
-    "params", "handed", "steps", "result", "error", "effects", "lines", "body", "value", "modules", "grants", "fields", "rules",
-    "retry", "conduct", "limits", "hosts", "events", "payload", "before", "after", "answer",
-}  # fmt: skip
 _HISTORY = {"lodger_actions": ("result",), "lodger_attempts": ("error", "effects"), "lodger_attempt_logs": ("lines",)}
-
-
-def _bad(why: str) -> InputError:
-    return InputError(
-        "archive_invalid", "this is no archive of a tenant", why=why, fix="export the tenant again, with this version"
-    )
 
 
 def bring_in(books: Books, connection: Connection, tenant_id: str, archive: bytes, now_us: int) -> Tenant:
@@ -67,7 +54,7 @@ def bring_in(books: Books, connection: Connection, tenant_id: str, archive: byte
         with savepoint(connection):
             return _Arrival(books, connection, tenant_id).through(head, lines, now_us)
     except (IntegrityError, DataError) as error:
-        raise _bad(f"its rows contradict each other: {str(error.orig).splitlines()[0]}") from error
+        raise bad(f"its rows contradict each other: {str(error.orig).splitlines()[0]}") from error
 
 
 class _Lines:
@@ -82,18 +69,15 @@ class _Lines:
         line = self._unpacked(self._packed.readline, MOST_ROW + 1)
         self._read += len(line)
         if self._read > MOST_BYTES or len(line) > MOST_ROW:
-            raise _bad("it unpacks to more than a tenant may hold")
+            raise bad("it unpacks to more than a tenant may hold")
         if not line.endswith(b"\n"):
-            raise _bad("it was cut off")
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            raise _bad("a line is no JSON") from None
+            raise bad("it was cut off")
+        value = customs.parsed(line)
         if isinstance(value, dict) and set(value) == {"sha256"}:
             if value["sha256"] != self._digest.hexdigest():
-                raise _bad("it was changed since it was made")
+                raise bad("it was changed since it was made")
             if self._unpacked(self._packed.read, 1):
-                raise _bad("there is more in it than there should be")
+                raise bad("there is more in it than there should be")
             return None
         self._digest.update(line)
         return value
@@ -103,13 +87,13 @@ class _Lines:
         try:
             return read(most)
         except (OSError, EOFError, zlib.error) as error:
-            raise _bad(f"it cannot be unpacked: {error}") from None
+            raise bad(f"it cannot be unpacked: {error}") from None
 
 
 def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
     head = lines.next()
     if not isinstance(head, dict) or head.get(MARK) != FORMAT or not isinstance(head.get("row"), list):
-        raise _bad("it does not begin like one")
+        raise bad("it does not begin like one")
     if head.get("tenant") != tenant_id:
         raise InputError(
             "archive_of_other",
@@ -131,6 +115,8 @@ class _Arrival:
         self._books, self._connection, self._tenant = books, connection, tenant_id
         #: Ids of bound scripts of the platform: as they were there, and as they are here with their newest version.
         self._bound: dict[str, tuple[str, int]] = {}
+        #: Versions of scripts that are here: what may be named.
+        self._known: set[tuple[str, int]] = set()
         self._history = 0
 
     def through(self, head: list[Any], lines: _Lines, now_us: int) -> Tenant:
@@ -138,8 +124,10 @@ class _Arrival:
         for table, rows in _by_table(lines):
             for some in _pages(self._read(table, row) for row in rows):
                 insert_many(self._connection, table, some)
+        self._check_owners()
         self._check_scripts()
         self._check_schedules()
+        self._books.forget(self._tenant)
         storage.grow(self._connection, {self._tenant: self._history})
         requires = select(s.actions.c.requires).where(s.actions.c.tenant_id == self._tenant, s.actions.c.requires != "")
         wanted = [(self._tenant, each) for each in self._connection.scalars(requires.distinct())]
@@ -148,14 +136,14 @@ class _Arrival:
         return tenants.get(self._connection, self._tenant)
 
     def _tenant_row(self, cells: list[Any], now_us: int) -> None:
-        row = _typed(s.tenants, [column.name for column in s.tenants.c], cells)
+        row = customs.read(s.tenants, cells)
         try:
             limits, grants = json.loads(row["limits"]), row["grants"] and json.loads(row["grants"])
             people, labels = row["people"] and json.loads(row["people"]), row["labels"].split()
         except (ValueError, RecursionError, AttributeError):
-            raise _bad("the tenant's own row cannot be read") from None
+            raise bad("the tenant's own row cannot be read") from None
         if not isinstance(limits, dict) or not isinstance(grants or [], list) or not isinstance(people or [], list):
-            raise _bad("the tenant's own row cannot be read")
+            raise bad("the tenant's own row cannot be read")
         tenants.create(
             self._books, self._connection, self._tenant, row["name"], limits, now_us, labels=labels,
             grants=encoded(grants) if grants is not None else None, people=row["people"],
@@ -164,19 +152,13 @@ class _Arrival:
 
     def _read(self, table: Table, row: dict[str, Any]) -> dict[str, Any]:
         row["tenant_id"] = self._tenant
-        for name in _JSON & set(row):
-            if isinstance(row[name], str):
-                try:
-                    json.loads(row[name])
-                except (ValueError, RecursionError):
-                    raise _bad(f"{table.name}.{name} is no JSON") from None
         if table is s.scripts:
             self._script(row)
         elif table is s.schedule_clock and row["state"] not in _CLOCKS:
-            raise _bad(f"a clock is {row['state']!r} in it")
+            raise bad(f"a clock is {row['state']!r} in it")
         elif table is s.actions:
-            if row["state"] not in _STATES or (row["node_id"] is not None and row["state"] in _OPEN):
-                raise _bad(f"an action is {row['state']!r} in it")
+            if row["state"] not in _STATES or (row["node_id"] is not None and row["state"] in OPEN):
+                raise bad(f"an action is {row['state']!r} in it")
             row["node_key"] = ""
         self._rebind(table, row)
         self._history += storage.size(*(row[name] for name in _HISTORY.get(table.name, ())))
@@ -186,7 +168,7 @@ class _Arrival:
         row["offered"] = 0
         if row["kind"] != "bound":
             if row["kind"] not in {"script", "ping"} or row["name"].startswith(OWNED):
-                raise _bad(f"a script is a {row['kind']!r}")
+                raise bad(f"a script is a {row['kind']!r}")
             return
         c = s.scripts.c
         here = (c.tenant_id == PLATFORM, c.name == row["name"].removeprefix(OWNED), c.offered == 1, c.kind != "bound")
@@ -205,7 +187,7 @@ class _Arrival:
         here = self._bound.get(row.get("script_id", ""))
         if here is not None:
             row["script_id"] = here[0]
-            if table is s.actions and row["state"] in _OPEN:
+            if table is s.actions and row["state"] in OPEN:
                 row["script_version"] = here[1]
         if self._bound and isinstance(row.get("steps"), str):
             steps = json.loads(row["steps"])
@@ -220,58 +202,85 @@ class _Arrival:
             }
         return step
 
+    def _check_owners(self) -> None:
+        """Let no id be another tenant's: much is found by the id of a schedule or of what runs alone, and results are told by it."""
+        mine = {
+            table: select(table.c.id).where(table.c.tenant_id == self._tenant)
+            for table in (s.scripts, s.schedules, s.actions)
+        }
+        own = mine[s.scripts].where(s.scripts.c.kind != "bound")
+        schedules, waiting = mine[s.schedules], mine[s.actions].where(s.actions.c.state.in_(OPEN))
+        for table, key, ids in (
+            (s.scripts, s.scripts.c.id, own),
+            (s.schedule_clock, s.schedule_clock.c.schedule_id, schedules),
+            (s.actions, s.actions.c.id, waiting),
+        ):
+            others = select(key).where(table.c.tenant_id != self._tenant, key.in_(ids)).limit(1)
+            if self._connection.scalar(others) is not None:
+                raise bad("an id in it is another tenant's")
+        a = s.actions.c
+        strange = select(a.id).where(
+            a.tenant_id == self._tenant, a.schedule_id.is_not(None), a.schedule_id.not_in(schedules)
+        )
+        if self._connection.scalar(strange.limit(1)) is not None:
+            raise bad("an action is of a schedule that is not in it")
+
     def _check_scripts(self) -> None:
-        """Read what a claim reads of a version, and find the version of everything that may start."""
-        v, a = s.script_versions.c, s.actions.c
-        known: set[tuple[str, int]] = set()
-        for row in self._connection.execute(
-            select(v.script_id, v.version, v.modules, v.grants, v.fields).where(v.tenant_id == self._tenant)
-        ).all():
-            modules, fields = json.loads(row.modules), row.fields and json.loads(row.fields)
-            if not isinstance(modules, dict) or not all(isinstance(text, str) for text in modules.values()):
-                raise _bad("a script is not made of files")
-            try:
-                read_fields(fields)
-                encoded(json.loads(row.grants) if row.grants else None)
-            except (TypeError, AttributeError, InputError) as error:
-                raise _bad(f"what a script declares cannot be read: {error}") from None
-            known.add((row.script_id, row.version))
-        known |= set(self._bound.values())
-        waits = (a.tenant_id == self._tenant, a.state.in_(_OPEN))
-        for waiting in self._connection.execute(select(a.script_id, a.script_version, a.steps).where(*waits)).all():
+        """Find the version of everything that starts, or will."""
+        c, v, a = s.scripts.c, s.script_versions.c, s.actions.c
+        versions = select(v.script_id, v.version).where(v.tenant_id == self._tenant)
+        self._known |= {(row.script_id, row.version) for row in self._connection.execute(versions)}
+        self._known |= set(self._bound.values())
+        newest = select(c.id, c.version).where(c.tenant_id == self._tenant)
+        if {(row.id, row.version) for row in self._connection.execute(newest)} - self._known:
+            raise bad("a script has a version that is not in it")
+        waits = (a.tenant_id == self._tenant, a.state.in_(OPEN))
+        for waiting in self._connection.execute(select(a.script_id, a.script_version, a.steps).where(*waits)):
             try:
                 steps = json.loads(waiting.steps or "[]")
-                named = [(waiting.script_id, waiting.script_version), *(tuple(each) for each in steps)]
-                absent = set(named) - known
+                absent = {(waiting.script_id, waiting.script_version), *(tuple(each) for each in steps)} - self._known
             except TypeError:
-                raise _bad("the steps of an action cannot be read") from None
+                raise bad("the steps of an action cannot be read") from None
             if absent:
-                raise _bad("an action waits for a version that is not in it")
+                raise bad("an action waits for a version that is not in it")
 
     def _check_schedules(self) -> None:
-        """Make every revision as the engine will, so that none of them is a surprise to a tick of all tenants."""
+        """Read every revision as the engine will, so that none of them is a surprise to a tick of all tenants."""
         r, k, a = s.schedule_revisions.c, s.schedule_clock.c, s.actions.c
-        mine = self._connection.execute(select(r.schedule_id, r.revision).where(r.tenant_id == self._tenant)).all()
-        keys = {(row.schedule_id, row.revision) for row in mine}
-        needed = [
-            *self._connection.execute(select(k.schedule_id, k.revision).where(k.tenant_id == self._tenant)).all(),
-            *self._connection.execute(
-                select(a.schedule_id, a.revision)
-                .where(a.tenant_id == self._tenant, a.revision.is_not(None), a.state.in_(_OPEN))
-                .distinct()
-            ).all(),
-        ]
-        if {(row.schedule_id, row.revision) for row in needed} - keys:
-            raise _bad("a schedule has a revision that is not in it")
-        book = self._books.rulebook.fresh()
-        for schedule, revision in sorted(keys):
+        # Compiling takes its time, and what cannot be compiled stops its own schedule only.
+        book, keys = self._books.rulebook.uncompiled(), set()
+        scripts = {script for script, _version in self._known}
+        for row in self._connection.execute(select(s.schedule_revisions).where(r.tenant_id == self._tenant)):
             try:
-                made = book.revision(self._connection, self._tenant, schedule, revision)
+                made = book.read(row)
+                demand_placed(made.conduct, self._tenant)
                 self._books.sources.grants(made.grants)
                 for step in range(max(1, len(made.steps))):
                     self._books.sources.limits("{}", made.limits_of(step))
+                if len(made.steps) > MOST_STEPS or not {row.script_id, *_scripts(made.steps)} <= scripts:
+                    raise ValueError("a script that is not in it")  # noqa: TRY301 - told as all others are
+                if not _pinned(made.steps) <= self._known:
+                    raise ValueError("a version that is not in it")  # noqa: TRY301
             except Exception as error:
-                raise _bad(f"a revision cannot be read: {error}") from error
+                raise bad(f"a revision cannot be read: {error}") from error
+            keys.add((row.schedule_id, row.revision))
+        needed = [
+            select(k.schedule_id, k.revision).where(k.tenant_id == self._tenant),
+            select(s.schedules.c.id, s.schedules.c.revision).where(s.schedules.c.tenant_id == self._tenant),
+            select(a.schedule_id, a.revision)
+            .where(a.tenant_id == self._tenant, a.revision.is_not(None), a.state.in_(OPEN))
+            .distinct(),
+        ]
+        if {tuple(row) for each in needed for row in self._connection.execute(each)} - keys:
+            raise bad("a schedule has a revision that is not in it")
+
+
+def _scripts(steps: tuple[dict[str, Any], ...]) -> set[str]:
+    return {each["script_id"] for each in steps}
+
+
+def _pinned(steps: tuple[dict[str, Any], ...]) -> set[tuple[str, int]]:
+    return {(each["script_id"], each["version"]) for each in steps if "version" in each}
 
 
 def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]:
@@ -279,66 +288,30 @@ def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]
     line = lines.next()
     for table in TABLES.values():
         if not isinstance(line, dict) or line.get("table") != table.name:
-            raise _bad(f"{table.name} is missing")
-        columns = line.get("columns")
-        if columns != [column.name for column in table.c]:
-            raise _bad(f"{table.name} has other columns")
+            raise bad(f"{table.name} is missing")
+        if line.get("columns") != [column.name for column in table.c]:
+            raise bad(f"{table.name} has other columns")
         rows: list[Any] = []
 
-        def each(
-            table: Table = table, columns: list[str] = columns, ends: list[Any] = rows
-        ) -> Iterator[dict[str, Any]]:
+        def each(table: Table = table, ends: list[Any] = rows) -> Iterator[dict[str, Any]]:
             while isinstance(line := lines.next(), list):
-                yield _typed(table, columns, line)
+                yield customs.read(table, line)
             ends.append(line)
 
         yield table, each()
         line = rows[0]
     if line is not None:
-        raise _bad("there is more in it than there should be")
+        raise bad("there is more in it than there should be")
 
 
 def _pages(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     some: list[dict[str, Any]] = []
+    held = 0
     for row in rows:
         some.append(row)
-        if len(some) == PAGE:
+        held += sum(len(each) for each in row.values() if isinstance(each, str | bytes))
+        if len(some) == PAGE or held > PAGE_BYTES:
             yield some
-            some = []
+            some, held = [], 0
     if some:
         yield some
-
-
-def _typed(table: Table, columns: list[str], cells: list[Any]) -> dict[str, Any]:
-    """Give a row by name, each value of its column's kind."""
-    if len(cells) != len(columns):
-        raise _bad(f"a row of {table.name} has {len(cells)} cells")
-    return {name: _value(table, name, cell) for name, cell in zip(columns, cells, strict=True)}
-
-
-def _value(table: Table, name: str, cell: Any) -> Any:  # noqa: ANN401 - any JSON value
-    column = table.c[name]
-    if cell is None:
-        if not column.nullable:
-            raise _bad(f"{table.name}.{name} is empty")
-        return None
-    kind = column.type
-    if isinstance(kind, LargeBinary):
-        try:
-            return base64.b64decode(cell["b64"], validate=True)
-        except (TypeError, KeyError, binascii.Error, ValueError):
-            raise _bad(f"{table.name}.{name} is no bytes") from None
-    if isinstance(kind, Integer):
-        if not isinstance(cell, int) or isinstance(cell, bool) or not _LEAST <= cell < _MOST:
-            raise _bad(f"{table.name}.{name} is no whole number")
-        return cell
-    if isinstance(kind, Numeric | Float):
-        if not isinstance(cell, int | float) or isinstance(cell, bool):
-            raise _bad(f"{table.name}.{name} is no number")
-        return float(cell)
-    assert isinstance(kind, String)
-    if not isinstance(cell, str) or (kind.length is not None and len(cell) > kind.length):
-        raise _bad(f"{table.name}.{name} is no text of its length")
-    if "\0" in cell or any("\ud800" <= letter <= "\udfff" for letter in cell):
-        raise _bad(f"{table.name}.{name} holds what no database keeps")
-    return cell

@@ -28,6 +28,16 @@ class Books:
     #: Whether leases go by the database's own clock; with a clock that was injected they go by that one.
     database_time: bool = False
 
+    def meet(self, tenant_id: str, generation: int) -> None:
+        """Forget what is kept of a tenant that is of another generation than it was; called where its work is taken up."""
+        if self.rulebook.meet(tenant_id, generation):
+            self.sources.forget(tenant_id)
+
+    def forget(self, tenant_id: str) -> None:
+        """Forget what is kept of a tenant, whose rows are others now."""
+        self.rulebook.forget(tenant_id)
+        self.sources.forget(tenant_id)
+
     def lease_us(self, connection: Connection, now_us: int) -> int:
         """Give the time that leases are kept by, microseconds since 1970; ``now_us`` is this process's."""
         return database_us(connection) if self.database_time else now_us

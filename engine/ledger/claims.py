@@ -47,7 +47,8 @@ class Lease:
 _home = turns.alias("home")
 _queue = (
     select(
-        turns.c.tenant_id, turns.c.requires, turns.c.cap, tenants.c.limits, tenants.c.grants, turns.c.served_us,
+        turns.c.tenant_id, turns.c.requires, turns.c.cap, tenants.c.limits, tenants.c.grants, tenants.c.generation,
+        turns.c.served_us,
         *(usage_days.c[name] for name in usage.COLUMNS), storage.c.kept_bytes, storage.c.history_bytes,
     )
     .join_from(turns, tenants, tenants.c.id == turns.c.tenant_id)
@@ -118,6 +119,8 @@ def claim(
     looked = free + LOOKED if room.refuses(_LONG) else free
     waiting = _line(connection, lease, looked, now_us)
     terms = {row.tenant_id: row for row in waiting}
+    for row in waiting:
+        books.meet(row.tenant_id, row.generation)
     left = _left(books, connection, terms, now_us, spent)
     lines = [Line(row.tenant_id, row.requires, 0) for row in waiting if left[row.tenant_id] > 0]
     for number, line in enumerate(lines):

@@ -57,8 +57,11 @@ def tick(books: Books, connection: Connection, now_us: int, most: int | None = N
     """
     most = most or books.settings.tick_batch
     for row in due.awake(connection, now_us, most):
+        books.meet(row.tenant_id, row.generation)
         arm(books, connection, row, now_us, owed_reason="paused")
     rows = due.due(connection, now_us, most)
+    for row in rows:
+        books.meet(row.tenant_id, row.generation)
     halted = {row.schedule_id for row in rows if row.failures and _halted(books, connection, row)}
     return account(books, connection, [row for row in rows if row.schedule_id not in halted], now_us)
 

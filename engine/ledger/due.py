@@ -36,7 +36,8 @@ clocks = (
 def _joined(when: ColumnElement[int]) -> Select[Any]:
     """The question as SQLite is asked it, which looks up by key whatever it knows of a table."""
     return (
-        clocks.join(tenants, tenants.c.id == _clock.tenant_id)
+        clocks.add_columns(tenants.c.generation)
+        .join(tenants, tenants.c.id == _clock.tenant_id)
         .where(when <= bindparam("now"), tenants.c.state == "active")
         .order_by(when)
         .limit(bindparam("most"))
@@ -51,7 +52,10 @@ def _beside(name: str, table: Table, *columns: Any, where: ColumnElement[bool]) 
 def _fenced(when: ColumnElement[int]) -> Select[Any]:
     """The question as PostgreSQL is asked it."""
     tenant = _beside(
-        "tenant", tenants, tenants.c.id, where=(tenants.c.id == _clock.tenant_id) & (tenants.c.state == "active")
+        "tenant",
+        tenants,
+        tenants.c.generation,
+        where=(tenants.c.id == _clock.tenant_id) & (tenants.c.state == "active"),
     )
     # The tenant's lock: what another transaction holds has no row here, and its clock none in the answer.
     home = (
@@ -70,7 +74,7 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
         where=(scripts.c.tenant_id == _clock.tenant_id) & (scripts.c.id == schedule.c.script_id),
     )
     return (
-        select(*_OWN, schedule.c.script_id, schedule.c.failures, script.c.script_version)
+        select(*_OWN, schedule.c.script_id, schedule.c.failures, script.c.script_version, tenant.c.generation)
         .select_from(schedule_clock.join(tenant, true()).join(home, true()).join(schedule, true()).join(script, true()))
         .where(when <= bindparam("now"))
         .order_by(when)

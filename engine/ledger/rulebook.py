@@ -72,12 +72,30 @@ class Rulebook:
     def __init__(self, settings: Settings, compile_schedule: Compile | None = None) -> None:
         self._settings = settings
         self._compile = compile_schedule
-        self._kept: OrderedDict[tuple[str, int], Revision] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, int], Revision] = OrderedDict()
+        self._met: dict[str, int] = {}
         self._keeping = threading.Lock()
 
-    def fresh(self) -> "Rulebook":
-        """Give one that keeps nothing yet: for rows that may not stay."""
-        return Rulebook(self._settings, self._compile)
+    def uncompiled(self) -> "Rulebook":
+        """Give one that reads all of a revision but its rules: for rows that may not stay."""
+        return Rulebook(self._settings, _none)
+
+    def meet(self, tenant: str, generation: int) -> bool:
+        """Note of which generation a tenant is; whether it was of another one, and what was kept of it is forgotten.
+
+        An archive may bring in other revisions under numbers that there were before the tenant was deleted.
+        """
+        before = self._met.get(tenant, generation)
+        self._met[tenant] = generation
+        if before != generation:
+            self.forget(tenant)
+        return before != generation
+
+    def forget(self, tenant: str) -> None:
+        """Forget what is kept of a tenant."""
+        with self._keeping:
+            for key in [each for each in self._kept if each[0] == tenant]:
+                del self._kept[key]
 
     def compiled(self, rules: ScheduleRules, anchor: datetime) -> Measured:
         """Compile rules; ``anchor`` is what a rule without one of its own counts from."""
@@ -100,11 +118,11 @@ class Rulebook:
         # Asked by the writer, by readers and by whoever warms it for what comes due.
         with self._keeping:
             for tenant, schedule, number in wanted:
-                kept = self._kept.get((schedule, number))
+                kept = self._kept.get((tenant, schedule, number))
                 if kept is None:
                     absent.add((tenant, schedule, number))
                 else:
-                    self._kept.move_to_end((schedule, number))
+                    self._kept.move_to_end((tenant, schedule, number))
                     found[schedule] = kept
         if absent:
             found |= self._read(connection, absent)
@@ -113,7 +131,7 @@ class Rulebook:
     def unread(self, wanted: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
         """Give those of these revisions (tenant, schedule, number, accounted up to) that are not kept."""
         with self._keeping:
-            return [each for each in wanted if each[1:3] not in self._kept]
+            return [each for each in wanted if each[:3] not in self._kept]
 
     def foresee(self, connection: Connection, wanted: Sequence[tuple[str, str, int, int]]) -> None:
         """Read and compile revisions (tenant, schedule, number, accounted up to), and work out what their next tick asks."""
@@ -133,14 +151,19 @@ class Rulebook:
         for row in _rows(connection, absent):
             if (row.tenant_id, row.schedule_id, row.revision) not in absent:
                 continue
-            found[row.schedule_id] = made = self._made(row)
+            found[row.schedule_id] = made = self.read(row)
             with self._keeping:
-                self._kept[row.schedule_id, row.revision] = made
+                self._kept[row.tenant_id, row.schedule_id, row.revision] = made
                 if len(self._kept) > KEPT:
                     self._kept.popitem(last=False)
         return found
 
-    def _made(self, row: AnyRow) -> Revision:
+    def read(self, row: AnyRow) -> Revision:
+        """Make of a row what it says.
+
+        Raises:
+            InputError, ValueError, TypeError, KeyError: something else than its rules cannot be read.
+        """
         rules, fault = decode_rules(row.rules), None
         recurrence: Recurrence
         try:
@@ -241,6 +264,10 @@ def decode_rules(text: str) -> ScheduleRules:
 
 def _spec(body: dict[str, Any]) -> RuleSpec:
     return RuleSpec(body["text"], body["kind"] and Kind(body["kind"]), body["dtstart"], body["tz"])
+
+
+def _none(_rules: ScheduleRules, *, now: datetime) -> Measured:
+    raise ValueError(f"no rule is looked at, {now}")
 
 
 def _compiler() -> Compile:

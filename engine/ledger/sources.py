@@ -127,6 +127,11 @@ class Sources:
             found[key] = self._keep(key, source)
         return found
 
+    def forget(self, tenant: str) -> None:
+        """Forget the versions of a tenant that are kept: under their numbers an archive may have brought in others."""
+        for key in [each for each in list(self._versions) if each[0] == tenant]:
+            self._versions_bytes -= self._versions.pop(key).size
+
     def _keep(self, key: VersionKey, source: Source) -> Source:
         self._versions[key] = source
         self._versions_bytes += source.size

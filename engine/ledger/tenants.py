@@ -201,6 +201,7 @@ def resume(books: Books, connection: Connection, tenant_id: str, now_us: int) ->
     if tenant.state != _SUSPENDED:
         return tenant
     _move_on(connection, tenant, "active")
+    books.forget(tenant_id)
     for row in clocks.of(connection, tenant_id):
         if row.state == _SUSPENDED:
             clocks.arm(books, connection, row, now_us, owed_reason="tenant_suspended")

@@ -75,7 +75,7 @@ def put(
         NotFound: tenant_unknown.
         Unavailable: the keys are not to be had.
     """
-    wanted = _checked(name, url, events)
+    wanted = checked(name, url, events)
     turns.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
     mine = (_c.tenant_id == tenant_id, _c.name == name)
@@ -204,7 +204,12 @@ def wants(patterns: Sequence[str], event: str) -> bool:
     return any(each in ("*", event) or (each.endswith(".*") and event.startswith(each[:-1])) for each in patterns)
 
 
-def _checked(name: str, url: str, events: Iterable[str]) -> list[str]:
+def checked(name: str, url: str, events: Iterable[str]) -> list[str]:
+    """Give the events of a webhook in order, each once, when it can be one.
+
+    Raises:
+        InputError: webhook_name_invalid, webhook_url_invalid, event_invalid.
+    """
     if not _NAME.fullmatch(name):
         raise InputError(
             "webhook_name_invalid", f"{name!r} cannot name a webhook", why="a name is letters, digits, _ and -, at most 63",

@@ -1,8 +1,11 @@
 """A suspended tenant moves to another ledger with everything of its own; what is bent, foreign or hostile does not come in."""
 
+import base64
 import gzip
 import hashlib
 import json
+import tracemalloc
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +18,18 @@ from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import PLATFORM
+from lodger.engine.ledger import customs
 from lodger.engine.ledger.archive import TABLES
+from lodger.engine.ledger.arrival import _Arrival, _pages
+from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.schema.data import document_index, documents, fetches, kv, outbox, sealed, storage
+from lodger.engine.ledger.schema.scheduling import actions
 from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import LogLine
 
+MAIL = '{"to":["a@example.com"],"subject":"s","text":"t","html":null,"replyTo":null}'
+STRANGE = "01900000-0000-7000-8000-000000000000"
 SAID = replace(OK, logs=(LogLine("info", "half way"),))
 
 
@@ -62,6 +71,7 @@ def furnish(bench: Bench, folder: Path) -> None:
     engine.collections.index("acme", "carts", "city")
     engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"])
     engine.webhooks.put("acme", "hook", "https://example.com/in")
+    engine.webhooks.renew("acme", "hook")
     bench.clock.us += 100_000_000
     bench.tick()
     for claim in bench.claim():
@@ -76,10 +86,11 @@ def furnish(bench: Bench, folder: Path) -> None:
         )
         entry = {"tenant_id": "acme", "collection": "carts", "path": "city", "id": "1", "rank": 3, "number": 0.5}
         connection.execute(insert(document_index).values(entry | {"words": "Ulm"}))
-        answer = {"tenant_id": "acme", "action_id": bench.actions()[0].id, "step": 0, "key": "k", "answer": "{}"}
-        connection.execute(insert(fetches).values(answer | {"body": b"\xff\0"}))
+        answer = {"tenant_id": "acme", "action_id": bench.actions()[0].id, "step": 0, "key": "k"}
+        told = '[200,"OK","https://example.com/",[["a","b"]],false]'
+        connection.execute(insert(fetches).values(answer | {"answer": told, "body": zlib.compress(b"\xff\0")}))
         mail = {"tenant_id": "acme", "id": "m1", "action_id": bench.actions()[0].id, "step": 0, "n": 0, "kind": "mail"}
-        more = {"message_id": "<1@x>", "payload": "{}", "state": "queued", "attempts": 0, "next_at_us": now}
+        more = {"message_id": "<1@x>", "payload": MAIL, "state": "queued", "attempts": 0, "next_at_us": now}
         connection.execute(insert(outbox).values(mail | more | {"created_us": now}))
 
 
@@ -251,6 +262,14 @@ def _waits(row: Any) -> bool:
     return row["state"] in {"ready", "waiting_retry"}
 
 
+def _a_ping(row: Any) -> bool:
+    return row["kind"] == "ping"
+
+
+def _packed(body: bytes) -> dict[str, str]:
+    return {"b64": base64.b64encode(zlib.compress(body)).decode()}
+
+
 BENT: dict[str, Callable[[list[Any]], None]] = {
     "no head": lambda lines: lines.pop(0),
     "another format": head(**{"lodger-tenant-archive": 2}),
@@ -288,29 +307,70 @@ BENT: dict[str, Callable[[list[Any]], None]] = {
     "limits of another kind": cell("lodger_schedule_revisions", "limits", "[1]"),
     "a retry of another kind": cell("lodger_schedule_revisions", "retry", "[1]"),
     "steps of another kind": cell("lodger_schedule_revisions", "steps", '[{"x": 1}]'),
+    "a script whose newest version is not there": cell(
+        "lodger_scripts", "version", 77, of=lambda row: row["kind"] == "script"
+    ),
+    "a script with a name that clears a terminal": cell("lodger_scripts", "name", "a\x1b[2Jb", of=_a_ping),
+    "steps of no script": cell("lodger_schedule_revisions", "steps", '[{"script_id":"x","limits":null}]'),
+    "a revision of no script": cell("lodger_schedule_revisions", "script_id", STRANGE),
+    "a schedule on every node": cell("lodger_schedule_revisions", "conduct", '{"placement":"every_node"}'),
+    "params that are no number": cell("lodger_actions", "params", '{"a":NaN}', of=_waits),
+    "params just below what Python reads": cell("lodger_actions", "params", "[" * 600 + "]" * 600, of=_waits),
+    "a step before the first": cell("lodger_actions", "step", -5, of=_waits),
+    "a step behind the last": cell("lodger_actions", "step", 99, of=_waits),
+    "so many tries that one more is too many": cell("lodger_actions", "attempt", 2**31 - 1, of=_waits),
+    "so many faults that one more is too many": cell("lodger_actions", "tenant_faults", 2**15 - 1, of=_waits),
+    "a run of a schedule without a revision": cell("lodger_actions", "revision", None, of=_waits),
+    "a run of nobody's schedule": cell("lodger_actions", "schedule_id", STRANGE, of=lambda row: row["state"] == "done"),
+    "an outcome that there is not": cell("lodger_actions", "outcome", "splendid"),
+    "an error that is none": cell("lodger_attempts", "error", '{"x":1}'),
+    "effects that are none": cell("lodger_attempts", "effects", "[1]"),
+    "lines that are none": cell("lodger_attempt_logs", "lines", "[1]"),
+    "a message of no kind": cell("lodger_outbox", "kind", "pigeon"),
+    "a mail that is none": cell("lodger_outbox", "payload", "[]"),
+    "a mail to nobody": cell("lodger_outbox", "payload", MAIL.replace('["a@example.com"]', "[]")),
+    "a mail of numbers": cell("lodger_outbox", "payload", MAIL.replace('"s"', "1")),
+    "a webhook with a user's name": cell("lodger_webhooks", "url", "https://user@example.com/"),
+    "a secret for no host": cell("lodger_secrets", "hosts", '["a b"]'),
+    "an index of no path": cell("lodger_collection_indexes", "path", "a'b"),
+    "a document that is a list": cell("lodger_documents", "body", "[]"),
+    "a number beyond a double": cell("lodger_document_index", "number", 10**400),
+    "a number without an end": cell("lodger_document_index", "number", float("inf")),
+    "an answer that unpacks to more than an answer": cell("lodger_fetches", "body", _packed(b"\0" * 3_000_000)),
+    "an answer that is none": cell("lodger_fetches", "answer", "[1]"),
     "no bytes": cell("lodger_script_versions", "wasm", {"b64": "???"}),
 }
 
 
-@pytest.mark.parametrize("how", BENT)
-def test_a_bent_archive_leaves_nothing_behind(how: str, tmp_path: Path) -> None:
-    clock = VirtualClock()
+@pytest.fixture(scope="module")
+def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, bytes]]:
+    """A ledger that the tenant has left, and its archive."""
+    folder, clock = tmp_path_factory.mktemp("emptied"), VirtualClock()
     settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1)
-    with Engine.open(
-        str(tmp_path / "l.db"), clock=clock, settings=settings, compile_schedule=compile_intervals
-    ) as engine:
-        bench = Bench(engine, clock)
-        furnish(bench, tmp_path)
+    place = str(folder / "l.db")
+    with Engine.open(place, clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
+        furnish(Bench(engine, clock), folder)
         engine.tenants.suspend("acme")
         archive = engine.tenants.export("acme")
         engine.tenants.delete("acme")
-        with pytest.raises((InputError, Conflict)) as refused:
-            engine.tenants.restore("acme", bent(archive, BENT[how]))
-        assert refused.value.code.startswith("archive_"), refused.value
-        with pytest.raises(NotFound):
-            engine.tenants.get("acme")
-        assert not any(contents(engine).values())
-        assert engine.tenants.restore("acme", bent(archive, lambda _lines: None)).state == "suspended"
+        yield engine, archive
+
+
+@pytest.mark.parametrize("how", BENT)
+def test_a_bent_archive_leaves_nothing_behind(how: str, emptied: tuple[Engine, bytes]) -> None:
+    engine, archive = emptied
+    with pytest.raises((InputError, Conflict)) as refused:
+        engine.tenants.restore("acme", bent(archive, BENT[how]))
+    assert refused.value.code.startswith("archive_"), refused.value
+    with pytest.raises(NotFound):
+        engine.tenants.get("acme")
+    assert not any(contents(engine).values())
+
+
+def test_what_is_not_bent_comes_in_behind_all_that_was(emptied: tuple[Engine, bytes]) -> None:
+    engine, archive = emptied
+    assert engine.tenants.restore("acme", bent(archive, lambda _lines: None)).state == "suspended"
+    engine.tenants.delete("acme")
 
 
 @pytest.mark.parametrize("name", ["tenant_id"])
@@ -322,6 +382,100 @@ def test_rows_of_another_tenant_become_this_ones(bench: Bench, elsewhere: Bench,
     elsewhere.engine.tenants.restore("acme", forged)
     assert [each.name for each in elsewhere.engine.scripts.list("acme")] == ["job"]
     assert [each.version for each in elsewhere.engine.scripts.versions("victim", "job")] == [1]
+
+
+@pytest.mark.parametrize("walled", [True, False])
+def test_a_schedule_that_says_it_is_another_tenants_costs_that_no_slot(
+    bench: Bench, elsewhere: Bench, walled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is unfinished of a schedule is found by its id alone: who knows one could bring in a schedule of that id, and be busy."""
+    if not walled:
+        monkeypatch.setattr(_Arrival, "_check_owners", lambda _self: None)
+    elsewhere.tenant("victim")
+    theirs = elsewhere.schedule("every 60", "victim", "theirs")
+    bench.tenant()
+    mine = bench.schedule("every 60")
+    bench.engine.tenants.suspend("acme")
+
+    def renamed(lines: list[Any]) -> None:
+        lines[:] = json.loads(json.dumps(lines).replace(mine.id, theirs.id))
+
+    forged = bent(bench.engine.tenants.export("acme"), renamed)
+    if walled:
+        with pytest.raises(InputError) as refused:
+            elsewhere.engine.tenants.restore("acme", forged)
+        assert refused.value.why == "an id in it is another tenant's"
+    else:
+        elsewhere.engine.tenants.restore("acme", forged)
+        elsewhere.engine.tenants.resume("acme")
+        elsewhere.engine.actions.run_now(theirs.id, "acme")
+    elsewhere.clock.us += 60_000_000
+    elsewhere.tick()
+    (slot,) = elsewhere.engine.actions.list("victim")
+    assert slot.state == ("ready" if walled else "skipped")
+
+
+def test_what_waits_has_no_id_of_anothers(bench: Bench, elsewhere: Bench) -> None:
+    """A node knows what it runs by its id."""
+    elsewhere.tenant("victim")
+    theirs = elsewhere.engine.run_in("victim", "job", 3600)
+    bench.tenant()
+    mine = bench.engine.run_in("acme", "job", 3600)
+    bench.engine.tenants.suspend("acme")
+    forged = bent(bench.engine.tenants.export("acme"), cell("lodger_actions", "id", theirs.id))
+    with pytest.raises(InputError) as refused:
+        elsewhere.engine.tenants.restore("acme", forged)
+    assert refused.value.why == "an id in it is another tenant's"
+    elsewhere.engine.tenants.restore("acme", bent(forged, cell("lodger_actions", "id", mine.id)))
+
+
+@pytest.mark.parametrize("met", [True, False])
+def test_what_comes_back_otherwise_is_not_what_a_node_remembers(
+    bench: Bench, url: str, met: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenant is deleted, and comes back of an older archive, which has other contents under the same numbers since."""
+    if not met:
+        monkeypatch.setattr(Books, "meet", lambda *_: None)
+    bench.tenant()
+    bench.schedule("every 60", params={"n": 1})
+    bench.clock.us += 60_000_000
+    bench.tick()
+    (before,) = bench.claim()
+    bench.commit(before)
+    with Engine.open(
+        url, clock=bench.clock, settings=bench.engine.books.settings, compile_schedule=compile_intervals
+    ) as other:
+        other.tenants.suspend("acme")
+        archive = other.tenants.export("acme")
+        other.tenants.delete("acme")
+
+        def changed(lines: list[Any]) -> None:
+            lines[:] = json.loads(json.dumps(lines).replace("=> 1", "=> 2").replace('\\"n\\":1', '\\"n\\":2'))
+
+        other.tenants.restore("acme", bent(archive, changed))
+        other.tenants.resume("acme")
+    bench.clock.us += 60_000_000
+    bench.tick()
+    (after,) = bench.claim()
+    assert (before.modules["main.js"], before.params) == ("export default () => 1", {"n": 1})
+    expected = ("export default () => 2", {"n": 2}) if met else (before.modules["main.js"], before.params)
+    assert (after.modules["main.js"], after.params) == expected
+
+
+def test_rows_take_no_more_memory_than_a_few_of_them(bench: Bench) -> None:
+    """A line of nothing but brackets would be fifty times as large as it is long; large rows are written a few at a time."""
+    line = b"[" + b"[]," * 1_000_000 + b"1]\n"
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError):
+            bench.engine.tenants.restore("acme", gzip.compress(line))
+        text = "[" + "{}," * customs.CELL_VALUES + "1]"
+        with pytest.raises(InputError):
+            customs._json(actions, "params", text)
+        assert tracemalloc.get_traced_memory()[1] < 5 * len(text)
+    finally:
+        tracemalloc.stop()
+    assert [len(each) for each in _pages({"a": "x" * 3_000_000} for _ in range(5))] == [2, 2, 1]
 
 
 @pytest.mark.parametrize(
