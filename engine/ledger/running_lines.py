@@ -19,6 +19,8 @@ from lodger.sandbox.job import LogLine
 #: How long the lines of an attempt that nobody ended are kept, microseconds.
 KEPT_US = 86_400_000_000
 Key = tuple[int, int]
+#: Tenant, action, step and number.
+Attempt = tuple[str, str, int, int]
 _c = running_lines.c
 
 
@@ -37,8 +39,7 @@ class Batch:
 def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None:
     """Store batches; those of actions that are no longer there are left out."""
     wanted = list(batches)
-    ids = {each.action_id for each in wanted}
-    there = set(connection.scalars(select(actions.c.id).where(actions.c.id.in_(ids))))
+    there = _there(connection, {(each.tenant_id, each.action_id) for each in wanted})
     insert_absent(
         connection,
         running_lines,
@@ -53,22 +54,35 @@ def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None
                 "written_us": now_us,
             }
             for each in wanted
-            if each.action_id in there
+            if (each.tenant_id, each.action_id) in there
         ],
     )
 
 
-def forget(connection: Connection, over: Iterable[tuple[str, int, int]]) -> set[tuple[str, int, int]]:
-    """Delete the lines of attempts (action, step, number) that are stored or whose action is gone; give which those were."""
+def forget(connection: Connection, over: Iterable[Attempt]) -> set[Attempt]:
+    """Delete the lines of attempts that are stored or whose action is gone; give which those were."""
     wanted = list(over)
-    ids = {action_id for action_id, _, _ in wanted}
-    there = set(connection.scalars(select(actions.c.id).where(actions.c.id.in_(ids))))
-    a = attempts.c
-    stored = {tuple(row) for row in connection.execute(select(a.action_id, a.step, a.n).where(a.action_id.in_(ids)))}
-    done = {key for key in wanted if key in stored or key[0] not in there}
+    there = _there(connection, {each[:2] for each in wanted})
+    t = attempts.c
+    stored = {
+        tuple(row)
+        for row in connection.execute(
+            select(t.tenant_id, t.action_id, t.step, t.n).where(
+                t.tenant_id.in_({each[0] for each in wanted}), t.action_id.in_({each[1] for each in wanted})
+            )
+        )
+    }
+    done = {key for key in wanted if key in stored or key[:2] not in there}
     if done:
-        connection.execute(delete(running_lines).where(tuple_(_c.action_id, _c.step, _c.n).in_(done)))
+        connection.execute(delete(running_lines).where(tuple_(_c.tenant_id, _c.action_id, _c.step, _c.n).in_(done)))
     return done
+
+
+def _there(connection: Connection, wanted: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Give those of these actions (tenant, id) that there are: by key, or all history would be read twice a second."""
+    a = actions.c
+    mine = (a.tenant_id.in_({tenant for tenant, _ in wanted}), a.id.in_({action for _, action in wanted}))
+    return {(row.tenant_id, row.id) for row in connection.execute(select(a.tenant_id, a.id).where(*mine))}
 
 
 def sweep(connection: Connection, now_us: int) -> int:

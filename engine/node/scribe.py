@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.effects.savepoint import savepoint
 from lodger.engine.ledger import running_lines
-from lodger.engine.ledger.running_lines import Batch
+from lodger.engine.ledger.running_lines import Attempt, Batch
 from lodger.engine.node.executor import Claim
 from lodger.engine.node.service import Service
 from lodger.sandbox.job import LogLine
@@ -48,11 +48,11 @@ class Scribe(Service):
     def __init__(self, node: Node) -> None:
         super().__init__(node.clock, node.failed)
         self._node = node
-        self._said: dict[tuple[str, int, int], _Said] = {}
+        self._said: dict[Attempt, _Said] = {}
 
     def hear(self, claim: Claim, line: LogLine) -> None:
         """Take a line as it arrives, in the node's loop."""
-        key = (claim.action_id, claim.step, claim.attempt)
+        key = (claim.tenant_id, claim.action_id, claim.step, claim.attempt)
         said = self._said.get(key)
         if said is None:
             said = self._said[key] = _Said(claim, self.clock.elapsed_s())
@@ -62,7 +62,7 @@ class Scribe(Service):
 
     def over(self, claim: Claim) -> None:
         """Note that an attempt is over; its own lines are stored with it."""
-        key = (claim.action_id, claim.step, claim.attempt)
+        key = (claim.tenant_id, claim.action_id, claim.step, claim.attempt)
         said = self._said.get(key)
         if said is None:
             return
@@ -82,7 +82,7 @@ class Scribe(Service):
             elif said.waiting and now_s - said.begun_s >= LATE_S:
                 lines = tuple(said.waiting)
                 taken.append((said, len(lines)))
-                batches.append(Batch(said.claim.tenant_id, *key, said.written, lines))
+                batches.append(Batch(*key, said.written, lines))
         if batches or over:
             for said, count in taken:  # counted before the wait: an attempt that ends meanwhile has lines to forget
                 said.written += 1
@@ -95,9 +95,7 @@ class Scribe(Service):
         return EVERY_S if self._said else IDLE_S
 
 
-def _store(
-    batches: list[Batch], over: list[tuple[str, int, int]], now_us: int, connection: Connection
-) -> set[tuple[str, int, int]]:
+def _store(batches: list[Batch], over: list[Attempt], now_us: int, connection: Connection) -> set[Attempt]:
     try:
         with savepoint(connection):
             running_lines.write(connection, batches, now_us)

@@ -1,8 +1,10 @@
 """Lines of attempts that run: told once and in order, in whatever steps they are written and stored, and gone when nobody needs them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 from tests.store.bench import Bench
 
 from lodger.engine.ledger import following, running_lines
@@ -46,7 +48,7 @@ class Hall:
         return [line.text for line in self.bench.engine.actions.logs("acme", self.id)]
 
     def forget(self) -> int:
-        key = (self.id, self.claim.step, self.claim.attempt)
+        key = ("acme", self.id, self.claim.step, self.claim.attempt)
         with self.bench.engine.books.database.write() as connection:
             return len(running_lines.forget(connection, [key]))
 
@@ -105,6 +107,38 @@ def test_what_is_stored_is_forgotten_and_what_is_not_is_kept(hall: Hall) -> None
     assert hall.forget() == 0
     hall.end(LINES)
     assert (hall.forget(), hall.kept()) == (1, 0)
+
+
+def test_history_is_not_read_to_find_them(hall: Hall, kind: str) -> None:
+    """Twice a second, while anybody's script runs and says something."""
+    if kind == "postgresql":
+        pytest.skip("it plans by how large a table is")
+    asked: dict[str, Any] = {}
+    database = hall.bench.engine.books.database
+
+    @event.listens_for(database.engine, "before_cursor_execute")
+    def note(
+        _connection: object, _cursor: object, statement: str, parameters: Any, _context: object, many: bool
+    ) -> None:
+        if statement.startswith(("SELECT", "DELETE")) and not many:
+            asked[statement] = parameters
+
+    hall.say(LINES[0])
+    hall.forget()
+    hall.end(LINES[:1])
+    asked.clear()
+    hall.say(LINES[0])
+    hall.forget()
+    event.remove(database.engine, "before_cursor_execute", note)
+    assert len(asked) == 3, "actions, attempts, and the lines that go"
+    with database.read() as connection:
+        plans = [
+            row.detail
+            for statement, parameters in asked.items()
+            for row in connection.exec_driver_sql("EXPLAIN QUERY PLAN " + statement, parameters)
+        ]
+    assert [plan for plan in plans if "lodger_actions" in plan or "lodger_attempts" in plan]
+    assert not [plan for plan in plans if plan.startswith(("SCAN lodger_actions", "SCAN lodger_attempts"))], plans
 
 
 def test_what_a_lost_node_left_goes_after_a_day(hall: Hall) -> None:
