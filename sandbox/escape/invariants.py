@@ -7,6 +7,7 @@ import socket
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from lodger.sandbox.escape.evidence import LEAKS, Trial
@@ -122,7 +123,13 @@ def _belongings(worker_uid: int) -> dict[str, str]:
 def _owned(folder: Path, uid: int) -> list[str]:
     if not folder.is_dir():
         return []
-    return sorted(path.name for path in folder.iterdir() if path.lstat().st_uid == uid)
+    owned = []
+    for path in folder.iterdir():
+        # What other programs have there goes whenever it likes.
+        with suppress(FileNotFoundError):
+            if path.lstat().st_uid == uid:
+                owned.append(path.name)
+    return sorted(owned)
 
 
 def _rows(table: Path, uid: int) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 from html.parser import HTMLParser
 from pathlib import Path
@@ -140,3 +141,11 @@ def test_two_equal_attacks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         all_cases()
     with pytest.raises(ValueError, match="not like"):
         Case("Z1-x", "host_names", "no such chapter", "")
+
+
+def test_what_other_programs_take_away_meanwhile_ends_no_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen after nine minutes, beside a simulation that kept its ledgers in shared memory."""
+    (tmp_path / "left").touch()
+    monkeypatch.setattr(Path, "iterdir", lambda folder: iter([folder / "gone", folder / "left"]))
+    assert invariants._owned(tmp_path, os.geteuid()) == ["left"]
+    assert invariants._owned(tmp_path, os.geteuid() + 1) == []
