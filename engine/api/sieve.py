@@ -7,11 +7,13 @@ That process has no rights over anything: no token, no ledger, no environment; i
 
 import json
 import os
+import select
 import struct
 import subprocess
 import sys
 import threading
 from contextlib import suppress
+from typing import IO
 
 from lodger.sandbox.prescan import JsonRefused, parse
 
@@ -21,8 +23,9 @@ DEPTH = 64
 VALUES = 150_000
 #: How much the process stands back behind those that answer.
 _NICE = 5
-#: Seconds that it may take to end.
+#: Seconds that it may take to end, and that it may take and give nothing while a body is with it.
 _END_S = 5.0
+PATIENCE_S = 10.0
 _HEAD = struct.Struct("<QQ")
 
 
@@ -43,12 +46,12 @@ class Sieve:
         self._process: subprocess.Popen[bytes] | None = None
 
     def looked(self, body: bytes, most: int) -> bool:
-        """Do what :func:`looked` does, elsewhere; a process that is lost is nobody's fault, and the body is looked at here then."""
+        """Do what :func:`looked` does, elsewhere; of a process that is lost or stands still nobody is told: it is done here then."""
         with self._lock:
             try:
                 told = self._asked(body, most)
             except (OSError, ValueError):
-                self._end()
+                self._end(at_once=True)
                 told = None
         if told is None:
             return looked(body, most)
@@ -71,15 +74,19 @@ class Sieve:
                 env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 start_new_session=True,  # who presses Ctrl-C means the server, which ends it
             )
+            assert self._process.stdin is not None
+            os.set_blocking(self._process.stdin.fileno(), False)
         into, out = self._process.stdin, self._process.stdout
         assert into is not None
         assert out is not None
         into.write(_HEAD.pack(len(body), most))  # less than a pipe takes at once
         left = memoryview(body)
         while left:
+            _moves(into, select.POLLOUT)
             left = left[into.write(left) or 0 :]
         answer = b""
         while not answer.endswith(b"\n"):
+            _moves(out, select.POLLIN)
             piece = out.read(4096)
             if not piece:
                 raise OSError("the process is lost")
@@ -87,10 +94,12 @@ class Sieve:
         found: dict[str, str] = json.loads(answer)
         return found
 
-    def _end(self) -> None:
+    def _end(self, *, at_once: bool = False) -> None:
         process, self._process = self._process, None
         if process is None:
             return
+        if at_once:
+            process.kill()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 with suppress(OSError):
@@ -100,6 +109,14 @@ class Sieve:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _moves(pipe: IO[bytes], how: int) -> None:
+    """Wait until something can be written or read: one that stands still would keep everybody's bodies waiting behind it."""
+    waiting = select.poll()
+    waiting.register(pipe, how)
+    if not waiting.poll(PATIENCE_S * 1000):
+        raise TimeoutError("the process stands still")
 
 
 def _told(body: bytes, most: int) -> dict[str, object]:

@@ -57,11 +57,16 @@ class Snapshot:
         return number < self.end and number not in self.under_way
 
 
+#: Behind a pooler the same connection may lead to another server; when it was started tells servers apart.
+_ASKED = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time()"
+
+
 class ServerWitness:
     """A connection to PostgreSQL that never writes. Not for two threads at once.
 
     Whatever changes anything has a number, so each commit, of anybody in the cluster, makes the next snapshot another one, and one
-    that is the same sees the same. Works behind a transaction pooler: each question is a transaction by itself.
+    that is the same sees the same. Works behind a transaction pooler: each question is a transaction by itself. Numbers are one
+    server's: of another one, such as a replica that was behind and has taken over, nothing is known.
 
     Args:
         connect: makes a connection that commits each statement by itself.
@@ -70,6 +75,7 @@ class ServerWitness:
     def __init__(self, connect: Callable[[], Any]) -> None:
         self._connect = connect
         self._connection: Any = None
+        self._server: object = None
         self._before: Snapshot | None = None
         self._number = 0
         self._own: set[int] = set()
@@ -85,15 +91,15 @@ class ServerWitness:
         try:
             if self._connection is None:
                 self._connection = self._connect()
-            (text,) = self._connection.execute("SELECT pg_current_snapshot()::text").fetchone()
+            text, server = self._connection.execute(_ASKED).fetchone()
         except Exception:  # noqa: BLE001 - whatever keeps it from seeing: whoever asks looks by himself then
             self.close()
             return None
         now = Snapshot.of(text)
         with self._noting:
-            if self._before is None or now.sees_beyond(self._before, self._own):
+            if self._before is None or server != self._server or now.sees_beyond(self._before, self._own):
                 self._number += 1
-            self._before = now
+            self._before, self._server = now, server
             self._own = {number for number in self._own if not now.sees(number)}
         return self._number
 

@@ -117,6 +117,24 @@ def test_a_server_that_cannot_be_asked_tells_nothing(bench: Bench, kind: str) ->
     witness.close()
 
 
+def test_a_replica_that_takes_over_is_another_server_whatever_its_numbers() -> None:
+    """It was two transactions behind, and two others have ended there since: its snapshot looks as if nothing had happened."""
+    answers = [("100:100:", "Monday"), ("100:100:", "Monday"), ("100:100:", "Tuesday"), ("100:100:", "Tuesday")]
+
+    class Connection:
+        def execute(self, _question: str) -> "Connection":
+            return self
+
+        def fetchone(self) -> tuple[str, str]:
+            return answers.pop(0)
+
+        def close(self) -> None:
+            pass
+
+    witness = ServerWitness(Connection)
+    assert [witness.version() for _ in range(4)] == [1, 1, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "own", "news"),
     [

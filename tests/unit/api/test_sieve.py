@@ -83,6 +83,23 @@ def test_one_that_is_lost_costs_nobody_an_answer(sieve: Sieve) -> None:
         assert told(sieve.looked, b"[" * 100_000) == told(looked, b"[" * 100_000)
 
 
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"a": "' + b"x" * 500_000 + b'"}'], ids=["while it answers", "while it reads"]
+)
+def test_one_that_stands_still_is_given_up(sieve: Sieve, body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frozen with its control group, or starved: all bodies go through one, and none may wait for it for ever."""
+    assert sieve.looked(b"{}", MOST)
+    frozen = process(sieve)
+    os.kill(frozen, signal.SIGSTOP)
+    monkeypatch.setattr("lodger.engine.api.sieve.PATIENCE_S", 0.05)
+    assert sieve.looked(body, MOST)
+    with pytest.raises(ProcessLookupError):
+        os.kill(frozen, 0)
+    monkeypatch.undo()
+    assert sieve.looked(body, MOST), "the next one is as good"
+    assert process(sieve) != frozen
+
+
 def test_no_body_keeps_its_other_threads_waiting(sieve: Sieve) -> None:
     """What it takes is the other process's time: of this one it takes a copy of the bytes."""
     heavy = json.dumps({"a": [{"b": 1}] * (VALUES // 4)}).encode()
