@@ -8,7 +8,7 @@ LONGEST_FIRST = (
     "escape/test_pool_chaos.py", "e2e/test_demo.py", "chaos/test_havoc.py", "chaos/test_recovery.py", "chaos/test_restarts.py",
     "escape/test_cases.py", "e2e/test_changes.py", "e2e/test_effects_killed.py", "limits/test_memory_peak.py", "e2e/test_service.py",
     "e2e/test_examples.py", "unit/runtime/test_artefact.py", "escape/test_owned_worker.py", "escape/test_every_syscall.py",
-    "store/test_archives.py", "store/test_audit.py", "unit/data/test_hostile_questions.py", "store/test_seals.py",
+    "store/test_archives.py", "store/test_bent_archives.py", "store/test_audit.py", "unit/data/test_hostile_questions.py", "store/test_seals.py",
     "store/test_hostile_arguments.py", "node/test_wasm_node.py", "e2e/test_bench.py", "sim/test_plants.py", "escape/test_pool_life.py",
     "e2e/test_escape.py", "api/test_abuse.py", "api/test_client.py", "store/test_secrets.py", "store/test_day_budgets.py",
     "unit/capabilities/test_bulk.py", "store/test_wasm_scripts.py", "limits/test_rows.py", "api/test_requests.py",

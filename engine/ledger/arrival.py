@@ -257,12 +257,11 @@ class _Arrival:
                 self._books.sources.grants(made.grants)
                 for step in range(max(1, len(made.steps))):
                     self._books.sources.limits("{}", made.limits_of(step))
-                if len(made.steps) > MOST_STEPS or not {row.script_id, *_scripts(made.steps)} <= scripts:
-                    raise ValueError("a script that is not in it")  # noqa: TRY301 - told as all others are
-                if not _pinned(made.steps) <= self._known:
-                    raise ValueError("a version that is not in it")  # noqa: TRY301
+                absent = {row.script_id, *_scripts(made.steps)} - scripts or _pinned(made.steps) - self._known
             except Exception as error:
                 raise bad(f"a revision cannot be read: {error}") from error
+            if absent or len(made.steps) > MOST_STEPS:
+                raise bad("a revision names a script or a version that is not in it, or too many")
             keys.add((row.schedule_id, row.revision))
         needed = [
             select(k.schedule_id, k.revision).where(k.tenant_id == self._tenant),

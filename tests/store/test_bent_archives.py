@@ -1,0 +1,273 @@
+"""What is bent, foreign or hostile in an archive does not come in, and nothing of it is left behind."""
+
+import base64
+import gzip
+import json
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.store.archives import MAIL, bent, cell, contents, elsewhere, furnish
+from tests.store.bench import Bench
+from tests.store.intervals import VirtualClock, compile_intervals
+
+from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.ledger import customs
+from lodger.engine.ledger.arrival import _Arrival, _pages
+from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.schema.scheduling import actions
+from lodger.engine.settings import Settings
+from lodger.engine.sync import Engine
+
+__all__ = ["elsewhere"]
+
+STRANGE = "01900000-0000-7000-8000-000000000000"
+
+
+def head(**more: Any) -> Callable[[list[Any]], None]:
+    return lambda lines: lines[0].update(more)
+
+
+def _waits(row: Any) -> bool:
+    return row["state"] in {"ready", "waiting_retry"}
+
+
+def _a_ping(row: Any) -> bool:
+    return row["kind"] == "ping"
+
+
+def _packed(body: bytes) -> dict[str, str]:
+    return {"b64": base64.b64encode(zlib.compress(body)).decode()}
+
+
+BENT: dict[str, Callable[[list[Any]], None]] = {
+    "no head": lambda lines: lines.pop(0),
+    "another format": head(**{"lodger-tenant-archive": 2}),
+    "a table less": lambda lines: lines.__delitem__(slice(1, 3)),
+    "a table of nobody's": lambda lines: lines.append({"table": "lodger_tokens", "columns": ["id"]}),
+    "a row more": lambda lines: lines.append([1]),
+    "a row too short": lambda lines: lines[2].pop(),
+    "columns in another order": lambda lines: lines[1]["columns"].reverse(),
+    "text for a number": cell("lodger_scripts", "version", "1"),
+    "a truth for a number": cell("lodger_scripts", "version", True),
+    "a year that there is not": cell("lodger_actions", "due_at", 2**62),
+    "a number beyond": cell("lodger_actions", "due_at", 10**30),
+    "a fraction": cell("lodger_actions", "due_at", 1.5),
+    "nothing where something is": cell("lodger_scripts", "name", None),
+    "a NUL": cell("lodger_scripts", "name", "a\0b"),
+    "half a letter": cell("lodger_scripts", "name", "\ud800"),
+    "a name too long": cell("lodger_scripts", "name", "x" * 300),
+    "a handler": cell("lodger_scripts", "kind", "host"),
+    "two scripts of one name": cell("lodger_scripts", "name", "same", of=lambda row: row["kind"] == "script"),
+    "an armed clock": cell("lodger_schedule_clock", "state", "armed"),
+    "a clock of no revision": cell("lodger_schedule_clock", "revision", 77),
+    "an action that runs": cell("lodger_actions", "state", "running", of=_waits),
+    "an action that is sealed": cell("lodger_actions", "state", "sealed", of=_waits),
+    "an action of no version": cell("lodger_actions", "script_version", 77, of=_waits),
+    "an action of no script": cell("lodger_actions", "script_id", "x", of=_waits),
+    "an action of no revision": cell("lodger_actions", "revision", 77, of=lambda row: _waits(row) and row["revision"]),
+    "steps that are none": cell("lodger_actions", "steps", "[1]", of=_waits),
+    "params that are no JSON": cell("lodger_actions", "params", "{", of=_waits),
+    "very deep params": cell("lodger_actions", "params", "[" * 100_000, of=_waits),
+    "files that are none": cell("lodger_script_versions", "modules", "[]"),
+    "fields that are none": cell("lodger_script_versions", "fields", "[1]"),
+    "grants that there are not": cell("lodger_script_versions", "grants", '["everything"]'),
+    "a policy that is none": cell("lodger_schedule_revisions", "overlap", "sometimes"),
+    "limits beyond all": cell("lodger_schedule_revisions", "limits", '{"cpu_ms": -5}'),
+    "limits of another kind": cell("lodger_schedule_revisions", "limits", "[1]"),
+    "a retry of another kind": cell("lodger_schedule_revisions", "retry", "[1]"),
+    "steps of another kind": cell("lodger_schedule_revisions", "steps", '[{"x": 1}]'),
+    "a script whose newest version is not there": cell(
+        "lodger_scripts", "version", 77, of=lambda row: row["kind"] == "script"
+    ),
+    "a script with a name that clears a terminal": cell("lodger_scripts", "name", "a\x1b[2Jb", of=_a_ping),
+    "steps of no script": cell("lodger_schedule_revisions", "steps", '[{"script_id":"x","limits":null}]'),
+    "a revision of no script": cell("lodger_schedule_revisions", "script_id", STRANGE),
+    "a schedule on every node": cell("lodger_schedule_revisions", "conduct", '{"placement":"every_node"}'),
+    "params that are no number": cell("lodger_actions", "params", '{"a":NaN}', of=_waits),
+    "params just below what Python reads": cell("lodger_actions", "params", "[" * 600 + "]" * 600, of=_waits),
+    "a step before the first": cell("lodger_actions", "step", -5, of=_waits),
+    "a step behind the last": cell("lodger_actions", "step", 99, of=_waits),
+    "so many tries that one more is too many": cell("lodger_actions", "attempt", 2**31 - 1, of=_waits),
+    "so many faults that one more is too many": cell("lodger_actions", "tenant_faults", 2**15 - 1, of=_waits),
+    "a run of a schedule without a revision": cell("lodger_actions", "revision", None, of=_waits),
+    "a run of nobody's schedule": cell("lodger_actions", "schedule_id", STRANGE, of=lambda row: row["state"] == "done"),
+    "an outcome that there is not": cell("lodger_actions", "outcome", "splendid"),
+    "an error that is none": cell("lodger_attempts", "error", '{"x":1}'),
+    "effects that are none": cell("lodger_attempts", "effects", "[1]"),
+    "lines that are none": cell("lodger_attempt_logs", "lines", "[1]"),
+    "a message of no kind": cell("lodger_outbox", "kind", "pigeon"),
+    "a mail that is none": cell("lodger_outbox", "payload", "[]"),
+    "a mail to nobody": cell("lodger_outbox", "payload", MAIL.replace('["a@example.com"]', "[]")),
+    "a mail of numbers": cell("lodger_outbox", "payload", MAIL.replace('"s"', "1")),
+    "a webhook with a user's name": cell("lodger_webhooks", "url", "https://user@example.com/"),
+    "a secret for no host": cell("lodger_secrets", "hosts", '["a b"]'),
+    "an index of no path": cell("lodger_collection_indexes", "path", "a'b"),
+    "a document that is a list": cell("lodger_documents", "body", "[]"),
+    "a number beyond a double": cell("lodger_document_index", "number", 10**400),
+    "a number without an end": cell("lodger_document_index", "number", float("inf")),
+    "an answer that unpacks to more than an answer": cell("lodger_fetches", "body", _packed(b"\0" * 3_000_000)),
+    "an answer that is none": cell("lodger_fetches", "answer", "[1]"),
+    "no bytes": cell("lodger_script_versions", "wasm", {"b64": "???"}),
+}
+
+
+@pytest.fixture(scope="module")
+def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, bytes]]:
+    """A ledger that the tenant has left, and its archive."""
+    folder, clock = tmp_path_factory.mktemp("emptied"), VirtualClock()
+    settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1)
+    place = str(folder / "l.db")
+    with Engine.open(place, clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
+        furnish(Bench(engine, clock), folder)
+        engine.tenants.suspend("acme")
+        archive = engine.tenants.export("acme")
+        engine.tenants.delete("acme")
+        yield engine, archive
+
+
+@pytest.mark.parametrize("how", BENT)
+def test_a_bent_archive_leaves_nothing_behind(how: str, emptied: tuple[Engine, bytes]) -> None:
+    engine, archive = emptied
+    with pytest.raises((InputError, Conflict)) as refused:
+        engine.tenants.restore("acme", bent(archive, BENT[how]))
+    assert refused.value.code.startswith("archive_"), refused.value
+    with pytest.raises(NotFound):
+        engine.tenants.get("acme")
+    assert not any(contents(engine).values())
+
+
+def test_what_is_not_bent_comes_in_behind_all_that_was(emptied: tuple[Engine, bytes]) -> None:
+    engine, archive = emptied
+    assert engine.tenants.restore("acme", bent(archive, lambda _lines: None)).state == "suspended"
+    engine.tenants.delete("acme")
+
+
+@pytest.mark.parametrize("name", ["tenant_id"])
+def test_rows_of_another_tenant_become_this_ones(bench: Bench, elsewhere: Bench, name: str) -> None:
+    bench.tenant()
+    elsewhere.tenant("victim")
+    bench.engine.tenants.suspend("acme")
+    forged = bent(bench.engine.tenants.export("acme"), cell("lodger_scripts", name, "victim"))
+    elsewhere.engine.tenants.restore("acme", forged)
+    assert [each.name for each in elsewhere.engine.scripts.list("acme")] == ["job"]
+    assert [each.version for each in elsewhere.engine.scripts.versions("victim", "job")] == [1]
+
+
+@pytest.mark.parametrize("walled", [True, False])
+def test_a_schedule_that_says_it_is_another_tenants_costs_that_no_slot(
+    bench: Bench, elsewhere: Bench, walled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is unfinished of a schedule is found by its id alone: who knows one could bring in a schedule of that id, and be busy."""
+    if not walled:
+        monkeypatch.setattr(_Arrival, "_check_owners", lambda _self: None)
+    elsewhere.tenant("victim")
+    theirs = elsewhere.schedule("every 60", "victim", "theirs")
+    bench.tenant()
+    mine = bench.schedule("every 60")
+    bench.engine.tenants.suspend("acme")
+
+    def renamed(lines: list[Any]) -> None:
+        lines[:] = json.loads(json.dumps(lines).replace(mine.id, theirs.id))
+
+    forged = bent(bench.engine.tenants.export("acme"), renamed)
+    if walled:
+        with pytest.raises(InputError) as refused:
+            elsewhere.engine.tenants.restore("acme", forged)
+        assert refused.value.why == "an id in it is another tenant's"
+    else:
+        elsewhere.engine.tenants.restore("acme", forged)
+        elsewhere.engine.tenants.resume("acme")
+        elsewhere.engine.actions.run_now(theirs.id, "acme")
+    elsewhere.clock.us += 60_000_000
+    elsewhere.tick()
+    (slot,) = elsewhere.engine.actions.list("victim")
+    assert slot.state == ("ready" if walled else "skipped")
+
+
+def test_what_waits_has_no_id_of_anothers(bench: Bench, elsewhere: Bench) -> None:
+    """A node knows what it runs by its id."""
+    elsewhere.tenant("victim")
+    theirs = elsewhere.engine.run_in("victim", "job", 3600)
+    bench.tenant()
+    mine = bench.engine.run_in("acme", "job", 3600)
+    bench.engine.tenants.suspend("acme")
+    forged = bent(bench.engine.tenants.export("acme"), cell("lodger_actions", "id", theirs.id))
+    with pytest.raises(InputError) as refused:
+        elsewhere.engine.tenants.restore("acme", forged)
+    assert refused.value.why == "an id in it is another tenant's"
+    elsewhere.engine.tenants.restore("acme", bent(forged, cell("lodger_actions", "id", mine.id)))
+
+
+@pytest.mark.parametrize("met", [True, False])
+def test_what_comes_back_otherwise_is_not_what_a_node_remembers(
+    bench: Bench, url: str, met: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenant is deleted, and comes back of an older archive, which has other contents under the same numbers since."""
+    if not met:
+        monkeypatch.setattr(Books, "meet", lambda *_: None)
+    bench.tenant()
+    bench.schedule("every 60", params={"n": 1})
+    bench.clock.us += 60_000_000
+    bench.tick()
+    (before,) = bench.claim()
+    bench.commit(before)
+    with Engine.open(
+        url, clock=bench.clock, settings=bench.engine.books.settings, compile_schedule=compile_intervals
+    ) as other:
+        other.tenants.suspend("acme")
+        archive = other.tenants.export("acme")
+        other.tenants.delete("acme")
+
+        def changed(lines: list[Any]) -> None:
+            lines[:] = json.loads(json.dumps(lines).replace("=> 1", "=> 2").replace('\\"n\\":1', '\\"n\\":2'))
+
+        other.tenants.restore("acme", bent(archive, changed))
+        other.tenants.resume("acme")
+    bench.clock.us += 60_000_000
+    bench.tick()
+    (after,) = bench.claim()
+    assert (before.modules["main.js"], before.params) == ("export default () => 1", {"n": 1})
+    expected = ("export default () => 2", {"n": 2}) if met else (before.modules["main.js"], before.params)
+    assert (after.modules["main.js"], after.params) == expected
+
+
+def test_rows_take_no_more_memory_than_a_few_of_them(bench: Bench) -> None:
+    """A line of nothing but brackets would be fifty times as large as it is long; large rows are written a few at a time."""
+    line = b"[" + b"[]," * 1_000_000 + b"1]\n"
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError):
+            bench.engine.tenants.restore("acme", gzip.compress(line))
+        text = "[" + "{}," * customs.CELL_VALUES + "1]"
+        with pytest.raises(InputError):
+            customs._json(actions, "params", text)
+        assert tracemalloc.get_traced_memory()[1] < 5 * len(text)
+    finally:
+        tracemalloc.stop()
+    assert [len(each) for each in _pages({"a": "x" * 3_000_000} for _ in range(5))] == [2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda archive: b"",
+        lambda archive: b"not gzip",
+        lambda archive: archive[: len(archive) // 2],
+        lambda archive: archive[:-9] + b"123456789",
+        lambda archive: gzip.compress(gzip.decompress(archive).replace(b"export default", b"export defeat!")),
+        lambda archive: gzip.compress(gzip.decompress(archive)[:-5]),
+        lambda archive: gzip.compress(b"[" * 1_000_000 + b"\n"),
+        lambda archive: gzip.compress(b"x" * (65 * 1024**2)),
+    ],
+)
+def test_a_spoilt_file_is_known_for_one(bench: Bench, spoilt: Callable[[bytes], bytes]) -> None:
+    bench.tenant()
+    bench.engine.tenants.suspend("acme")
+    archive = bench.engine.tenants.export("acme")
+    bench.engine.tenants.delete("acme")
+    with pytest.raises(InputError) as refused:
+        bench.engine.tenants.restore("acme", spoilt(archive))
+    assert refused.value.code == "archive_invalid"
