@@ -68,7 +68,7 @@ def furnish(bench: Bench, folder: Path) -> None:
     bench.tick()
     for claim in bench.claim():
         bench.commit(claim, finished=THROWN if claim.schedule_id == failing.id else SAID)
-    engine.actions.run_now(done.id, "acme", params={"asked": True})
+    engine.actions.run_now("acme", done.id, params={"asked": True})
     with engine.books.database.write() as connection:
         now = bench.clock.us
         row = {"tenant_id": "acme", "created_us": now, "updated_us": now}

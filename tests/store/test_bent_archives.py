@@ -180,7 +180,7 @@ def test_a_schedule_that_says_it_is_another_tenants_costs_that_no_slot(
     else:
         elsewhere.engine.tenants.restore("acme", forged)
         elsewhere.engine.tenants.resume("acme")
-        elsewhere.engine.actions.run_now(theirs.id, "acme")
+        elsewhere.engine.actions.run_now("acme", theirs.id)
     elsewhere.clock.us += 60_000_000
     elsewhere.tick()
     (slot,) = elsewhere.engine.actions.list("victim")
