@@ -119,7 +119,7 @@ def _of_call(file: str, node: ast.Call) -> Iterator[tuple[str, str, str, str]]:
         met, first = "422", 1
     elif (file, name) in _TELLERS:
         met, first = _TELLERS[file, name]
-    elif name in {"Refused", "_say"} and node.args:
+    elif name in {"Refused", "words"} and node.args:
         # Of the API, where the status stands first; of the way out it has no code.
         statuses = [each.value for each in ast.walk(node.args[0]) if isinstance(each, ast.Constant)]
         met, first = next((str(each) for each in statuses if isinstance(each, int)), None), 1
@@ -130,7 +130,7 @@ def _of_call(file: str, node: ast.Call) -> Iterator[tuple[str, str, str, str]]:
         code = f"expose_{code}"
     if _CODE.fullmatch(code) and (what != "…" or name == "CallRefused"):
         fix = next((_text(each.value) for each in node.keywords if each.arg == "fix"), "")
-        if not fix and name in {"check", "_say", "unauthorized", "_refused"}:  # where it stands behind what happened
+        if not fix and name in {"check", "words", "unauthorized", "_refused"}:  # where it stands behind what happened
             fix = _text(node.args[min(first + 2, len(node.args) - 1)])
         yield met, code, what, fix or TEACH.get(code, ("", ""))[1]
 

@@ -13,6 +13,7 @@ from lodger.engine.api.bodies import Bodies
 from lodger.engine.api.calls import Calls
 from lodger.engine.api.envelope import Envelope
 from lodger.engine.api.gate import Gate
+from lodger.engine.api.known import Known
 from lodger.engine.api.line import Line
 from lodger.engine.api.room import TOGETHER, Room
 from lodger.engine.api.sieve import looked
@@ -64,7 +65,9 @@ class Api:
         self._description: dict[str, Any] | None = None
         self.gate = Gate(self.framework, engine.books, turns, Turns(share, max(1, share // 2)))
         sessions.add(routes, engine.books, self.calls, bodies, self.gate)
-        self.line = Line(self.gate, max(1, settings.api_threads // 2))
+        #: Whose tokens opened something: the server's door asks, too.
+        self.known = Known()
+        self.line = Line(self.gate, max(1, settings.api_threads // 2), self.known)
         self.app: ASGIApp = Envelope(self.line)
 
     def description(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The one gate: whoever asks shows a token or a session, or gets no further. What has no token is denied before it is looked for."""
 
+import asyncio
 import hmac
 import ipaddress
 import logging
@@ -16,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lodger.engine.api.buckets import Buckets
 from lodger.engine.api.problems import Refused, problem
+from lodger.engine.api.stamps import Stamps
 from lodger.engine.api.turns import STRANGER, Turns, whose
 from lodger.engine.ledger import sessions, tokens
 from lodger.engine.ledger.books import Books
@@ -46,6 +48,7 @@ class Gate:
         self._books = books
         self._turns = turns
         self._strangers = strangers
+        self._stamps = Stamps(books)
         elapsed_s = books.clock.elapsed_s
         self.failures = Buckets(books.settings.api_failures_per_minute, 60, elapsed_s)
         self.requests = Buckets(books.settings.api_requests_per_minute, 60, elapsed_s)
@@ -64,7 +67,14 @@ class Gate:
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody gets past
             await problem(error)(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        stamping = asyncio.create_task(self._stamps.write()) if self._stamps.due else None
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            if stamping is not None:
+                await stamping
+            if self._stamps.due:  # one has logged in
+                await self._stamps.write()
 
     async def _shown(self, request: Request) -> Asker:
         address = client(request)
@@ -102,7 +112,7 @@ class Gate:
             raise unauthorized("token_invalid", "this token opens nothing", "check it; a revoked one stays closed")
         caller, used_us = found
         if used_us is None or used_us + tokens.USED_US < now_us:
-            await self._write(lambda connection: tokens.used(connection, caller.token_id, now_us))
+            self._stamps.note(caller.token_id, lambda connection: tokens.used(connection, caller.token_id, now_us))
         return caller
 
     async def _by_session(self, request: Request, text: str, address: str) -> Caller:
@@ -127,7 +137,8 @@ class Gate:
                     fix="send the csrf that GET /api/v1/session answers",
                 )
         if unnoted:
-            await self._write(lambda connection: sessions.seen(connection, text, now_us))
+            self._stamps.note(text, lambda connection: sessions.seen(connection, text, now_us))
+            await self._stamps.write()  # whether it is over depends on it
         return caller
 
     def _counted(self, asker: Asker) -> None:
@@ -149,13 +160,6 @@ class Gate:
         name = whose.get()
         async with self._strangers.turn(name) if name.startswith(STRANGER) else nullcontext():
             return await self._turns.run(work)
-
-    async def _write(self, note: Callable[[Connection], object]) -> None:
-        def work() -> None:
-            with self._books.database.write() as connection:
-                note(connection)
-
-        await self._turns.run(work)
 
 
 def unauthorized(code: str, what: str, fix: str) -> Refused:

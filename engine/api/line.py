@@ -2,18 +2,16 @@
 
 Whose request it is nobody knows before the gate has asked the ledger, which is already work that others wait behind. So a token or
 session that opened something before has its line by whose it is; one that was never seen has a line by itself, and what it costs to
-find out is done for each address in turn, behind all that is known. This memory decides nothing but the place in line: what a token
-opens the gate asks anew each time.
+find out is done for each address in turn, behind all that is known.
 """
 
-import hashlib
-from collections import OrderedDict
 from contextlib import AsyncExitStack
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lodger.engine.api.gate import Asker, client
+from lodger.engine.api.gate import client
+from lodger.engine.api.known import Known, digest
 from lodger.engine.api.problems import Refused, problem
 from lodger.engine.api.turns import STRANGER, whose
 from lodger.engine.api.turnstile import Turnstile
@@ -22,27 +20,25 @@ from lodger.engine.api.turnstile import Turnstile
 LIVE = ("/live", "/events")
 #: What says nothing but that the process lives.
 ALIVE = "/healthz"
-#: Shown tokens and sessions whose owner is remembered, by digest.
-KNOWN = 20_000
 
 
 class Line:
     """Holds a place for each request from before its token is looked at until its answer is out: ``share`` of each name at once."""
 
-    def __init__(self, app: ASGIApp, share: int) -> None:
+    def __init__(self, app: ASGIApp, share: int, known: Known) -> None:
         self._app = app
         self._turnstile = Turnstile(share)
-        self._known: OrderedDict[bytes, str] = OrderedDict()
+        self._known = known
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Carry out one request in its turn."""
         if scope["type"] != "http" or scope["path"] == ALIVE:
             await self._app(scope, receive, send)
             return
-        shown = _shown(scope)
-        name = self._known.get(shown)
-        whose.set(name or STRANGER + client(Request(scope)))
-        name = name or shown.hex()
+        shown, address = digest(scope["headers"]), client(Request(scope))
+        name = self._known.owner(shown)
+        whose.set(name or STRANGER + address)
+        name = name or f"{address} {shown.hex()}"
         async with AsyncExitStack() as place:
             try:
                 await place.enter_async_context(self._turnstile.through(name))
@@ -56,25 +52,5 @@ class Line:
                 await send(message)
 
             await self._app(scope, receive, sending if scope["path"].endswith(LIVE) else send)
-        self._note(shown, scope.get("state", {}).get("asker"))
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def _note(self, shown: bytes, asker: Asker | None) -> None:
-        if asker is None:
-            self._known.pop(shown, None)
-            return
-        self._known[shown] = asker.caller.token_id
-        self._known.move_to_end(shown)
-        if len(self._known) > KNOWN:
-            self._known.popitem(last=False)
-
-
-def _shown(scope: Scope) -> bytes:
-    """Give a digest of the address and of what could say who asks."""
-    found = hashlib.blake2b((scope["client"] or ("",))[0].encode(), digest_size=16)
-    for name, value in scope["headers"]:
-        if name in {b"authorization", b"cookie"}:
-            found.update(name + value)
-    return found.digest()
+        asker = scope.get("state", {}).get("asker")
+        self._known.note(shown, asker and asker.caller.token_id)

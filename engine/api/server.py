@@ -2,8 +2,7 @@
 
 import asyncio
 import socket
-from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -11,7 +10,10 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from lodger.engine.api.wire import HEADER_BYTES, Wire
+from lodger.engine.api.door import Door, Guest
+from lodger.engine.api.known import Known
+from lodger.engine.api.porter import Porter
+from lodger.engine.api.wire import Wire
 from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.settings import Settings
 
@@ -20,14 +22,37 @@ GRACE_S = 3
 
 
 class _Quiet(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
+    """uvicorn's server without its own sockets: the door accepts, and makes connections of it."""
+
+    def __init__(self, config: uvicorn.Config, known: Known) -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
+        self.door: Door | None = None
+        self._known = known
+        self._porter = Porter()
+
+    def let_in(self, guest: Guest) -> Wire:
+        """Make a connection of one that was let in."""
+        return Wire(self.config, self.server_state, self.lifespan.state, guest, self._porter, self._known)
+
+    def at(self, listening: socket.socket, most: int, proxies: Iterable[IPv4Network | IPv6Network]) -> None:
+        """Give it a door."""
+        self.door = Door(
+            listening, self.let_in, self._porter, self._known, most=most, proxies=tuple(proxies), tls=self.config.ssl
+        )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say so."""
         await super().startup(sockets)
+        if self.door is not None:
+            self.door.open()
         self.listening.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let nobody in any more, then end what is under way."""
+        if self.door is not None:
+            await self.door.close()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -41,11 +66,13 @@ class Server:
     Args:
         app: the ASGI application.
         settings: address, port, TLS, trusted proxies, connections.
+        known: whose tokens opened something: they are let in before strangers. Without it all are strangers.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, known: Known | None = None) -> None:
         self._app = app
         self._settings = settings
+        self._known = Known() if known is None else known
         self._task: asyncio.Task[None] | None = None
         self._server: _Quiet | None = None
         self.port = settings.api_port
@@ -69,14 +96,9 @@ class Server:
         _check_tls(settings)
         proxies = settings.trusted_proxies.strip()
         trusted = [each.strip() for each in proxies.split(",")] if proxies else None
-        mine = {
-            "most": settings.api_connections,
-            "held": Counter[str](),
-            "proxies": tuple(_networks(trusted or [])),
-        }
         config = uvicorn.Config(
             self._app,
-            http=type("Wire", (Wire,), mine),
+            http=Wire,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -86,10 +108,8 @@ class Server:
             forwarded_allow_ips=trusted,
             timeout_keep_alive=15,
             timeout_graceful_shutdown=GRACE_S,
-            h11_max_incomplete_event_size=HEADER_BYTES,
             ssl_certfile=settings.tls_cert,
             ssl_keyfile=settings.tls_key,
-            backlog=1024,
         )
         try:
             config.load()
@@ -102,8 +122,9 @@ class Server:
             ) from error
         listening = _bound(settings.api_host, settings.api_port)
         self.port = listening.getsockname()[1]
-        self._server = _Quiet(config)
-        self._task = asyncio.create_task(self._server.serve([listening]), name="lodger-api")
+        self._server = _Quiet(config, self._known)
+        self._server.at(listening, settings.api_connections, _networks(trusted or []))
+        self._task = asyncio.create_task(self._server.serve([]), name="lodger-api")
         await self._server.listening.wait()
 
     async def stop(self) -> None:

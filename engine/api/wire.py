@@ -8,10 +8,8 @@ envelope a length beside chunks; a folded line is one line, as RFC 9112 5.2 says
 import asyncio
 import json
 import logging
-import re
-from collections import Counter
-from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import h11
 from uvicorn.config import Config
@@ -19,8 +17,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from lodger.engine.api.envelope import ALWAYS
-from lodger.engine.api.gate import network
+from lodger.engine.api.head import HEADER_BYTES, shown, too_long
+from lodger.engine.api.known import Known
+from lodger.engine.api.porter import Porter
 from lodger.engine.api.problems import MEDIA
+from lodger.engine.api.turns import STRANGER
+
+if TYPE_CHECKING:
+    from lodger.engine.api.door import Guest
 
 #: Seconds for a request's line and headers to arrive, for a reader to take what was written, for an unwanted body to end.
 HEADERS_S = 10.0
@@ -28,14 +32,11 @@ READING_S = 30.0
 LINGER_S = 2.0
 #: What is read of an unwanted body, bytes.
 LINGER_BYTES = 1024 * 1024
-#: Longest line and headers of a request, bytes.
-HEADER_BYTES = 32 * 1024
-#: Most lines of a request before its body.
-HEADER_LINES = 128
+#: What is held of what somebody says while his turn to be heard has not come, bytes.
+UNHEARD_BYTES = 64 * 1024
 #: What strangers send that is no HTTP is answered, not written down: whoever sends it would fill the disk.
 _silent = logging.getLogger("lodger.api.wire")
 _silent.setLevel(logging.ERROR)
-_END = re.compile(rb"\n\r?\n")
 
 
 class Words(h11.Connection):
@@ -49,63 +50,83 @@ class Words(h11.Connection):
         Raises:
             RemoteProtocolError: it is no HTTP/1.1, or its headers are too many.
         """
-        if self.their_state is h11.IDLE:
-            said = self.trailing_data[0]
-            end = _END.search(said)
-            length = end.end() if end else len(said)
-            if length > HEADER_BYTES or said.count(b"\n", 0, length) > HEADER_LINES:
-                raise h11.RemoteProtocolError("these headers are too many", error_status_hint=431)
+        if self.their_state is h11.IDLE and too_long(self.trailing_data[0]):
+            raise h11.RemoteProtocolError("these headers are too many", error_status_hint=431)
         return super().next_event()
 
 
 class Wire(H11Protocol):
-    """One connection."""
+    """One connection that was let in.
 
-    #: Connections that are held at once, three quarters of them of one address; set by the server, with whose are many people's.
-    most = 2000
-    held: ClassVar[Counter[str]] = Counter()
-    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    Args:
+        guest: who it is, with what was said at the door.
+        porter: says when a request on it is begun.
+        known: whose the tokens are.
+    """
 
     def __init__(
         self,
         config: Config,
-        server_state: ServerState,
+        state: ServerState,
         app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
+        guest: "Guest",
+        porter: Porter,
+        known: Known,
     ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+        super().__init__(config, state, app_state)
         self.conn = Words(h11.SERVER, HEADER_BYTES)
         self.logger = _silent
+        self._guest = guest
+        self._porter = porter
+        self._known = known
+        self._unheard = bytearray()
         self._late: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self._lingering: asyncio.TimerHandle | None = None
         self._unwanted = 0
-        self._from = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
-        """Begin, or turn away what is too much."""
+        """Begin with what was said at the door, for which its turn has come."""
         super().connection_made(transport)
-        self._from = network(self.client[0]) if self.client else ""
-        self.held[self._from] += 1
-        if len(self.connections) > self.most:
-            self._say(503, "server_busy", "too many connections are open", "try again in a moment")
-            return
-        if self.held[self._from] > max(1, self.most * 3 // 4) and not self._of_many():
-            self._say(503, "server_busy", "too many connections of your address are open", "end some of them")
-            return
-        self._late = self.loop.call_later(HEADERS_S, self._too_late)
-
-    def _of_many(self) -> bool:
-        try:
-            address = ip_address(self.client[0] if self.client else "")
-        except ValueError:
-            return True  # a socket of this host's, which has no address
-        return any(address in proxy for proxy in self.proxies)
+        said = self._guest.said
+        if said:
+            self._hear(said)
+        else:
+            self._late = self.loop.call_later(HEADERS_S, self._too_late)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; while it is no whole request yet, the clock runs."""
+        """Take what came: a request's beginning in its turn, what belongs to one that was begun at once."""
         if self.transport.is_closing():
             return
+        if not self._unheard and not self._between():
+            self._hear(data)
+            return
+        self._unset_keepalive_if_required()
+        _off(self._late)
+        self._late = None
+        first = not self._unheard
+        self._unheard += data
+        if first:
+            self._porter.offer(self._known.owner(shown(data)) or STRANGER + self._guest.address, self._heard)
+        if len(self._unheard) > UNHEARD_BYTES:
+            self.transport.pause_reading()
+
+    def _between(self) -> bool:
+        """Tell whether no request was begun."""
+        idle = self.conn.our_state is h11.IDLE and self.conn.their_state is h11.IDLE
+        return idle and not self.conn.trailing_data[0]
+
+    def _heard(self) -> None:
+        data = bytes(self._unheard)
+        self._unheard.clear()
+        if self.transport.is_closing():
+            return
+        if len(data) > UNHEARD_BYTES:
+            self.transport.resume_reading()
+        self._hear(data)
+
+    def _hear(self, data: bytes) -> None:
+        """Take bytes apart; while they are no whole request yet, the clock runs."""
         if self._lingering is not None:
             # Of a body that nobody wants the rest is read when it is short; a long one waits for its end outside.
             self._unwanted += len(data)
@@ -144,42 +165,45 @@ class Wire(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End every wait."""
         _off(self._late, self._unread, self._lingering)
-        self.held[self._from] -= 1
-        if not self.held[self._from]:
-            del self.held[self._from]
+        self._guest.leave()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
 
     def _too_late(self) -> None:
         self._late = None
-        self._say(408, "request_too_slow", f"no whole request came within {HEADERS_S:g} seconds", "send it faster")
+        self._say(too_slow())
 
     def send_400_response(self, msg: str) -> None:
         """Tell what is no HTTP/1.1 request."""
-        self._say(
-            400, "http_invalid", msg, "send HTTP/1.1 as RFC 9112 says, with at most 32 KiB and 128 lines of headers"
-        )
+        fix = "send HTTP/1.1 as RFC 9112 says, with at most 32 KiB and 128 lines of headers"
+        self._say(words(400, "http_invalid", msg, fix))
 
-    def _say(self, status: int, code: str, what: str, fix: str) -> None:
+    def _say(self, said: bytes) -> None:
         if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             self.transport.abort()
             return
-        body = json.dumps(
-            {"type": f"urn:lodger:error:{code}", "status": status, "code": code, "detail": what, "fix": fix}
-        )
-        headers = [
-            *ALWAYS.items(),
-            ("content-type", MEDIA),
-            ("content-length", str(len(body))),
-            ("connection", "close"),
-        ]
-        for event in (
-            h11.Response(status_code=status, headers=[(name.encode(), value.encode()) for name, value in headers]),
-            h11.Data(data=body.encode()),
-            h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event) or b"")
+        self.transport.write(said)
+        self.conn.send_failed()  # nothing more is said, whoever is at work on an answer
         self.transport.close()
+
+    def shutdown(self) -> None:
+        """End, when the server does, what is not ending."""
+        if not self.transport.is_closing():
+            super().shutdown()
+
+
+@lru_cache
+def words(status: int, code: str, what: str, fix: str) -> bytes:
+    """Give the bytes of an answer after which the connection ends."""
+    body = json.dumps({"type": f"urn:lodger:error:{code}", "status": status, "code": code, "detail": what, "fix": fix})
+    headers = [*ALWAYS.items(), ("content-type", MEDIA), ("content-length", str(len(body))), ("connection", "close")]
+    lines = [f"HTTP/1.1 {status} ", *(f"{name}: {value}" for name, value in headers)]
+    return "\r\n".join([*lines, "", body]).encode()
+
+
+def too_slow() -> bytes:
+    """Say that no whole request came in time."""
+    return words(408, "request_too_slow", f"no whole request came within {HEADERS_S:g} seconds", "send it faster")
 
 
 def _off(*timers: asyncio.TimerHandle | None) -> None:

@@ -13,6 +13,7 @@ import httpx2
 from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.api.app import Api
+from lodger.engine.api.known import Known
 from lodger.engine.api.server import Server
 from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
@@ -97,9 +98,9 @@ def body_of(answer: bytes) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(app: Any, settings: Settings) -> Iterator[Server]:
+def serving(app: Any, settings: Settings, known: Known | None = None) -> Iterator[Server]:
     """Serve an application in a thread for the block."""
-    server = Server(app, settings)
+    server = Server(app, settings, known)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="test-api")
     thread.start()
@@ -123,5 +124,5 @@ def house(
     wanted = Settings(**(SETTINGS | settings))
     with Engine.open(url, clock=clock, settings=wanted, compile_schedule=compile_schedule) as engine:
         api = Api(engine)
-        with serving(api.app, wanted) as server, httpx2.Client(timeout=120, trust_env=False) as http:
+        with serving(api.app, wanted, api.known) as server, httpx2.Client(timeout=120, trust_env=False) as http:
             yield House(engine, api, server.url, clock, http)

@@ -19,6 +19,7 @@ import pytest
 import trustme
 from tests.api.house import House, body_of, house, received
 
+from lodger.engine.api import head as heads
 from lodger.engine.api import wire
 
 HEAD = b"Host: a\r\nConnection: close\r\n"
@@ -93,7 +94,7 @@ def test_headers_without_end_are_refused_within_their_bound(lodge: House) -> Non
     assert quick(lodge) < 30
 
 
-@pytest.mark.parametrize(("lines", "status"), [(100, b"401"), (wire.HEADER_LINES + 10, b"400")])
+@pytest.mark.parametrize(("lines", "status"), [(100, b"401"), (heads.HEADER_LINES + 10, b"400")])
 def test_headers_are_bounded_in_number_too(steady: House, lines: int, status: bytes) -> None:
     """Each costs more than its letters, however short it is."""
     answer = steady.raw(b"GET /api/v1/me HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + b"X: 1\r\n" * lines + b"\r\n")

@@ -154,12 +154,12 @@ def test_tokens_that_nobody_knows_wait_among_themselves(full: House, monkeypatch
 
 def test_a_crowd_behind_one_address_is_known_by_its_tokens(full: House) -> None:
     """One that had a wrong token is remembered as nobody, and one that was revoked opens nothing at once."""
-    line = full.api.line
+    known = full.api.known
     before = len(full.tokens)
 
     def remembers(number: int) -> bool:
         # What is noted once the answer is out.
-        return any(len(line) == number or not full.http.get(f"{full.url}/healthz").content for _ in range(2000))
+        return any(len(known) == number or not full.http.get(f"{full.url}/healthz").content for _ in range(2000))
 
     assert remembers(before)
     assert full.http.get(f"{full.url}/api/v1/me", headers={"authorization": "Bearer lodger_x"}).status_code == 401

@@ -1,6 +1,7 @@
 """Who asks: tokens, brute force, rate limits, and sessions of browsers with their cookies, guards and ends."""
 
 import re
+from datetime import datetime
 from pathlib import Path
 
 import httpx2
@@ -191,12 +192,22 @@ def test_two_authorizations_are_none(lodge: House) -> None:
 
 
 def test_a_token_says_when_it_was_used(lodge: House) -> None:
+    def stamp() -> datetime | None:
+        return lodge.engine.tokens.list("acme")[0].used_at
+
+    def noted(since: datetime | None) -> bool:
+        # It is written beside the answer, not before it.
+        return any(stamp() != since or not lodge.http.get(f"{lodge.url}/healthz").content for _ in range(2000))
+
+    lodge.token("viewer", "acme")
     lodge.ask("GET", "/me", role="viewer", tenant="acme")
-    used = lodge.engine.tokens.list("acme")[0].used_at
+    assert noted(None)
+    used = stamp()
     assert used is not None
     lodge.clock.advance(30)
     lodge.ask("GET", "/me", role="viewer", tenant="acme")
-    assert lodge.engine.tokens.list("acme")[0].used_at == used, "told to the minute"
+    assert stamp() == used, "told to the minute"
     lodge.clock.advance(31)
     lodge.ask("GET", "/me", role="viewer", tenant="acme")
-    assert lodge.engine.tokens.list("acme")[0].used_at > used
+    assert noted(used)
+    assert stamp() > used
