@@ -1,14 +1,15 @@
 """``lodger audit``: who changed what, when, by which way and why."""
 
-import sys
 from typing import Annotated
 
 import typer
 
 from lodger.engine.cli import given
 from lodger.engine.cli.answer import Database, say, write_json
+from lodger.engine.cli.bar import bar
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.of_verb import Command, add
+from lodger.engine.under_way import STEP
 
 app = typer.Typer(name="audit", help="Who changed what, when, by which way and why.", no_args_is_help=True)
 
@@ -30,11 +31,12 @@ def export(
         None if each is None else given.instant(name, each) for name, each in (("--since", since), ("--until", until))
     )
     count = 0
-    with opened(db) as engine:
+    # Lines that go to a terminal show by themselves how far it is.
+    with opened(db) as engine, bar("exporting the audit log", "entries", as_json=out is None) as told:
         for entry in engine.audit.export(tenant, since=start, until=end):
             write_json(entry, out)
             count += 1
-            if out is not None and count % 1000 == 0 and sys.stderr.isatty():
-                sys.stderr.write(f"\r{count} entries …")
+            if count % STEP == 0:
+                told(count)
     if out is not None:
         say(f"{count} entries")

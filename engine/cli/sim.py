@@ -3,8 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lodger.engine.cli.answer import AsJson, say, table, write_json
+from lodger.engine.cli.bar import bar
 from lodger.engine.cli.failure import Usage
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def sim(
     def told(played: "Played") -> None:
         if not as_json:
             say(_line(played))
+            sys.stdout.flush()  # a world takes seconds: who reads a pipe sees it when it is played
 
     if plan is not None:
         given = _read(plan)
@@ -90,11 +91,12 @@ def sim(
 
     wanted = _seeds(seed, seeds, endless=slots is not None or minutes is not None)
     many = len(wanted) if isinstance(wanted, range) else None
-    with _progress(many) as advance:
+    with bar("worlds", "played", total=many, as_json=as_json or many == 1) as advance:
+        done = count(1)
 
         def heard(played: "Played") -> None:
             told(played)
-            advance()
+            advance(next(done))
 
         jobs = jobs or len(os.sched_getaffinity(0))
         proof = prove(wanted, SHAPES[shape.value], heard, enough=enough, jobs=min(jobs, many or jobs))
@@ -157,21 +159,6 @@ def _sum(proof: "Proof") -> None:
         ("of CPU time", f"{proof.per_cpu_minute:.0f}", "slots a minute of one core, whole worlds"),
     )
     table(("", "", ""), rows)
-
-
-@contextmanager
-def _progress(total: int | None) -> Iterator[Callable[[], None]]:
-    """Show a bar where somebody looks."""
-    if total == 1 or not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("worlds"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task("worlds", total=total)
-        yield lambda: bar.advance(task)
 
 
 def _seeds(seed: int, seeds: str | None, *, endless: bool) -> Iterable[int]:

@@ -7,9 +7,11 @@ import typer
 
 from lodger.engine.cli import given, views
 from lodger.engine.cli.answer import AsJson, Database, say, write_json
+from lodger.engine.cli.bar import bar
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.of_verb import Command, add
 from lodger.engine.cli.words import TenantId
+from lodger.engine.under_way import listening
 
 app = typer.Typer(name="tenant", help="Whose scripts run.", no_args_is_help=True)
 
@@ -40,7 +42,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a suspended tenant to one file, for lodger tenant restore elsewhere."""
-    with opened(db) as engine:
+    with opened(db) as engine, bar(f"exporting {tenant}", "rows", as_json=as_json) as told, listening(told):
         archive = engine.tenants.export(tenant)
     out.write(archive)
     if as_json and out.name != "<stdout>":
@@ -58,7 +60,7 @@ def restore(
 ) -> None:
     """Make a tenant of an archive, suspended; lodger tenant resume lets it go on."""
     content = given.source(file)
-    with opened(db) as engine:
+    with opened(db) as engine, bar(f"restoring {tenant}", "rows", as_json=as_json) as told, listening(told):
         made = engine.tenants.restore(tenant, content)
     if as_json:
         write_json(made)

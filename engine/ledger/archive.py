@@ -20,6 +20,7 @@ from lodger.engine.identity import PLATFORM
 from lodger.engine.ledger import tenants, turns
 from lodger.engine.ledger.migrations.revision import current
 from lodger.engine.ledger.schema import data, feeds, platform, scheduling
+from lodger.engine.under_way import Tally
 
 MARK = "lodger-tenant-archive"
 FORMAT = 1
@@ -64,11 +65,12 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
         )
     row = connection.execute(select(scheduling.tenants).where(scheduling.tenants.c.id == tenant_id)).one()
     head = {MARK: FORMAT, "tenant": tenant_id, "schema": current(connection), "made_us": now_us, "row": cells(row)}
-    out, digest = io.BytesIO(), hashlib.sha256()
+    out, digest, tally = io.BytesIO(), hashlib.sha256(), Tally()
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as packed:
         for line in _lines(connection, tenant_id, head):
             digest.update(line)
             packed.write(line)
+            tally.add()
         packed.write(_line({"sha256": digest.hexdigest()}))
     return out.getvalue()
 

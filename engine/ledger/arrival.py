@@ -29,6 +29,7 @@ from lodger.engine.ledger.places import demand_placed
 from lodger.engine.ledger.records import Tenant
 from lodger.engine.ledger.revisions import MOST_STEPS
 from lodger.engine.ledger.schema import scheduling as s
+from lodger.engine.under_way import Tally
 
 #: Most bytes of an archive once it is unpacked, and of one row.
 MOST_BYTES = 2 * 1024**3
@@ -121,9 +122,11 @@ class _Arrival:
 
     def through(self, head: list[Any], lines: _Lines, now_us: int) -> Tenant:
         self._tenant_row(head, now_us)
+        tally = Tally()
         for table, rows in _by_table(lines):
             for some in _pages(self._read(table, row) for row in rows):
                 insert_many(self._connection, table, some)
+                tally.add(len(some))
         self._check_owners()
         self._check_scripts()
         self._check_schedules()

@@ -1,11 +1,15 @@
 """``lodger sim`` as people run it."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
+import pytest
 from tests.e2e.ready import lodger
 
-from lodger.engine.sim.plan import Shape, drawn
+from lodger.engine.cli.entry import run
+from lodger.engine.sim.plan import SHAPES, Shape, drawn
 
 
 def test_a_world_is_played_and_told(tmp_path: Path) -> None:
@@ -38,3 +42,20 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
         done = lodger("sim", "--plan", tmp_path / "p", "--json")
         assert done.code == 2
         assert done.json["error"]["code"] == "plan_unreadable"
+
+
+def test_a_pipe_is_told_each_world_when_it_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when a buffer is full: worlds without end would tell it nothing for minutes."""
+    flushed = []
+
+    class Pipe(io.StringIO):
+        def flush(self) -> None:
+            flushed.append(self.getvalue())
+
+    monkeypatch.setitem(SHAPES, "small", Shape(seconds=1))
+    monkeypatch.setattr(sys, "stdout", Pipe())
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert run(["sim", "--seeds", "1-2", "--jobs", "1"]) == 0
+    first = next(said for said in flushed if said)
+    assert first.startswith("world 1: ")
+    assert first.count("\n") == 1

@@ -1,0 +1,87 @@
+"""What somebody who waits sees: on a terminal how far long work is, in a pipe and for programs nothing of it."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert
+from tests.e2e.command import bare, inside
+
+from lodger.engine.ledger.schema.platform import audit
+from lodger.engine.sync import Engine
+
+ENTRIES = 1200
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Give a ledger with a suspended tenant whose audit log is long."""
+    place = tmp_path / "ledger.db"
+    with Engine.open(place) as engine:
+        engine.tenants.create("acme")
+        engine.tenants.suspend("acme")
+        (entry, *_more) = engine.audit.list("acme")
+        with engine.books.database.write() as connection:
+            (row,) = connection.execute(audit.select().where(audit.c.id == entry.id)).mappings()
+            for n in range(ENTRIES):
+                connection.execute(insert(audit).values({**row, "id": f"{entry.id[:-6]}{n:06x}"}))
+    return place
+
+
+def looked_at(*arguments: str | Path) -> tuple[str, str]:
+    """Run a command whose stderr is a terminal; give what stands in its stdout and what the terminal was sent."""
+    ours, theirs = pty.openpty()
+    try:
+        command = [sys.executable, "-m", "lodger.engine.cli", *map(str, arguments)]
+        env = bare() | {"TERM": "xterm"}
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, env=env) as run:
+            os.close(theirs)
+            theirs = -1
+            seen = b""
+            while True:
+                try:
+                    part = os.read(ours, 65536)
+                except OSError:  # the other end is closed
+                    break
+                if not part:
+                    break
+                seen += part
+            assert run.stdout is not None
+            out = run.stdout.read()
+        assert run.returncode == 0, seen
+        return out.decode(), seen.decode()
+    finally:
+        os.close(ours)
+        if theirs >= 0:
+            os.close(theirs)
+
+
+def test_long_work_shows_how_far_it_is_where_somebody_looks(place: Path, tmp_path: Path) -> None:
+    archive, lines = tmp_path / "acme.gz", tmp_path / "audit.jsonl"
+    asked = {
+        "exporting acme": ("tenant", "export", "acme", "--out", archive, "--db", place),
+        "restoring acme": ("tenant", "restore", "acme", archive, "--db", tmp_path / "other.db"),
+        "exporting the audit log": ("audit", "export", "--out", lines, "--db", place),
+    }
+    for what, arguments in asked.items():
+        _out, seen = looked_at(*arguments)
+        assert what in seen
+        assert "1000 entries" in seen if "audit" in what else "rows" in seen, seen
+    assert len(lines.read_text().splitlines()) >= ENTRIES
+
+
+def test_programs_and_pipes_see_nothing_of_it(place: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "acme.gz"
+    out, seen = looked_at("tenant", "export", "acme", "--out", archive, "--db", place, "--json")
+    assert out.startswith('{"bytes": ')
+    assert seen == ""
+    for arguments in (
+        ("tenant", "export", "acme", "--out", archive, "--db", place),
+        ("tenant", "restore", "acme", archive, "--db", tmp_path / "other.db"),
+        ("audit", "export", "acme", "--out", tmp_path / "lines", "--db", place),
+    ):
+        said = inside(*map(str, arguments))
+        assert (said.code, said.err) == (0, "")
