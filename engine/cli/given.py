@@ -15,8 +15,8 @@ MOST_FILES = 500
 WASM = b"\0asm"
 
 
-def source(path: Path) -> bytes:
-    """Read a script's file; ``-`` is stdin.
+def source(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Read a script's file, or another of at most so many bytes; ``-`` is stdin.
 
     Raises:
         Usage: it is missing, a folder, unreadable or larger than anything that could run.
@@ -24,12 +24,15 @@ def source(path: Path) -> bytes:
     if str(path) == "-":
         import sys
 
-        return sys.stdin.buffer.read(MOST_BYTES)
+        given = sys.stdin.buffer.read(most + 1)
+        if len(given) > most:
+            raise Usage("file_too_large", f"stdin holds more than {most} bytes", fix="give less")
+        return given
     if path.is_dir():
         raise Usage("file_is_folder", f"{str(path)!r} is a folder", fix="name the script's file")
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise Usage("file_too_large", f"{str(path)!r} is larger than {MOST_BYTES} bytes", fix="give a smaller one")
+        if path.stat().st_size > most:
+            raise Usage("file_too_large", f"{str(path)!r} is larger than {most} bytes", fix="give a smaller one")
         return path.read_bytes()
     except FileNotFoundError:
         raise Usage("file_missing", f"there is no file {str(path)!r}", fix="check the path and its spelling") from None

@@ -8,9 +8,11 @@ import typer
 from lodger.engine.cli import given, views
 from lodger.engine.cli.answer import AsJson, Database, say, write_json
 from lodger.engine.cli.bar import bar
+from lodger.engine.cli.kept import keep
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.of_verb import Command, add
 from lodger.engine.cli.words import TenantId
+from lodger.engine.ledger.archive import MOST_BYTES
 from lodger.engine.under_way import listening
 
 app = typer.Typer(name="tenant", help="Whose scripts run.", no_args_is_help=True)
@@ -37,17 +39,18 @@ def show(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None
 @app.command()
 def export(
     tenant: TenantId,
-    out: Annotated[typer.FileBinaryWrite, typer.Option("--out", help="Where the archive goes; - is stdout.")],
+    out: Annotated[str, typer.Option("--out", metavar="FILE", help="Where the archive goes; - is stdout.")],
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a suspended tenant to one file, for lodger tenant restore elsewhere."""
     with opened(db) as engine, bar(f"exporting {tenant}", "rows", as_json=as_json) as told, listening(told):
         archive = engine.tenants.export(tenant)
-    out.write(archive)
-    if as_json and out.name != "<stdout>":
+    if not keep(out, archive):
+        return
+    if as_json:
         write_json({"bytes": len(archive)})
-    elif out.name != "<stdout>":
+    else:
         say(f"{len(archive)} bytes; tokens are not in it, and unread changes of feeds")
 
 
@@ -59,7 +62,7 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Make a tenant of an archive, suspended; lodger tenant resume lets it go on."""
-    content = given.source(file)
+    content = given.source(file, most=MOST_BYTES)
     with opened(db) as engine, bar(f"restoring {tenant}", "rows", as_json=as_json) as told, listening(told):
         made = engine.tenants.restore(tenant, content)
     if as_json:

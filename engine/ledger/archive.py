@@ -26,6 +26,9 @@ MARK = "lodger-tenant-archive"
 FORMAT = 1
 #: Rows that are read at once.
 PAGE = 500
+#: Most bytes of an archive before it is packed, and of one row.
+MOST_BYTES = 2 * 1024**3
+MOST_ROW = 64 * 1024**2
 #: In the order in which they can be inserted.
 TABLES: dict[str, Table] = {
     table.name: table
@@ -43,7 +46,7 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
 
     Raises:
         NotFound: tenant_unknown.
-        Conflict: tenant_active, tenant_unfinished, platform_stays.
+        Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
     """
     turns.lock(connection, [tenant_id])
     tenant = tenants.get(connection, tenant_id)
@@ -65,14 +68,26 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
         )
     row = connection.execute(select(scheduling.tenants).where(scheduling.tenants.c.id == tenant_id)).one()
     head = {MARK: FORMAT, "tenant": tenant_id, "schema": current(connection), "made_us": now_us, "row": cells(row)}
-    out, digest, tally = io.BytesIO(), hashlib.sha256(), Tally()
+    out, digest, tally, written = io.BytesIO(), hashlib.sha256(), Tally(), 0
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as packed:
         for line in _lines(connection, tenant_id, head):
+            written += len(line)
+            if written > MOST_BYTES or len(line) > MOST_ROW:
+                raise _too_large(tenant_id)
             digest.update(line)
             packed.write(line)
             tally.add()
         packed.write(_line({"sha256": digest.hexdigest()}))
     return out.getvalue()
+
+
+def _too_large(tenant_id: str) -> Conflict:
+    return Conflict(
+        "tenant_too_large",
+        f"tenant {tenant_id!r} is too large for one archive",
+        why=f"no ledger takes one of more than {MOST_BYTES >> 20} MiB before it is packed, or with a row of more than {MOST_ROW >> 20}",
+        fix="let it keep less history for a while: limits retention_days and retention_runs",
+    )
 
 
 def _lines(connection: Connection, tenant_id: str, head: dict[str, Any]) -> Iterator[bytes]:

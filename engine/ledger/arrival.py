@@ -19,7 +19,7 @@ from lodger.engine.effects.savepoint import savepoint
 from lodger.engine.errors import Conflict, InputError
 from lodger.engine.identity import OWNED, PLATFORM
 from lodger.engine.ledger import customs, storage, tenants, turns
-from lodger.engine.ledger.archive import FORMAT, MARK, TABLES
+from lodger.engine.ledger.archive import FORMAT, MARK, MOST_BYTES, MOST_ROW, TABLES
 from lodger.engine.ledger.books import Books
 from lodger.engine.ledger.customs import OPEN, bad
 from lodger.engine.ledger.grants import encoded
@@ -31,9 +31,6 @@ from lodger.engine.ledger.revisions import MOST_STEPS
 from lodger.engine.ledger.schema import scheduling as s
 from lodger.engine.under_way import Tally
 
-#: Most bytes of an archive once it is unpacked, and of one row.
-MOST_BYTES = 2 * 1024**3
-MOST_ROW = 64 * 1024**2
 #: Rows that are written at once, and letters.
 PAGE, PAGE_BYTES = 500, 4 * 1024**2
 #: States of an action in which nobody holds it.

@@ -136,7 +136,7 @@ class Tenants(Verbs):
 
         Raises:
             NotFound: tenant_unknown.
-            Conflict: tenant_active, tenant_unfinished, platform_stays.
+            Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
         """
         with self.books.database.write() as connection:
             return archive.export(connection, tenant_id, self._now_us)

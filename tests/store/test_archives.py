@@ -1,5 +1,6 @@
 """A suspended tenant moves to another ledger with everything of its own."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,15 @@ def test_a_script_of_the_platform_must_be_offered_here(bench: Bench, elsewhere: 
     assert refused.value.code == "script_not_offered"
     with pytest.raises(NotFound):
         elsewhere.engine.tenants.get("acme")
+
+
+def test_what_nobody_could_take_is_not_given(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.tenant()
+    bench.engine.tenants.suspend("acme")
+    whole = len(gzip.decompress(bench.engine.tenants.export("acme")).rpartition(b'{"sha256"')[0])
+    monkeypatch.setattr("lodger.engine.ledger.archive.MOST_BYTES", whole)
+    bench.engine.tenants.export("acme")
+    monkeypatch.setattr("lodger.engine.ledger.archive.MOST_BYTES", whole - 1)
+    with pytest.raises(Conflict) as refused:
+        bench.engine.tenants.export("acme")
+    assert refused.value.code == "tenant_too_large"

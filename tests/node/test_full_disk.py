@@ -1,0 +1,102 @@
+"""A disk without room while slots come due and runs end: said in words, nothing is lost or done twice, and it goes on by itself."""
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, text
+from tests.node.harness import SETTINGS, Script, Signals
+from tests.store.intervals import compile_intervals
+
+from lodger.engine import Engine
+from lodger.engine.errors import Unavailable
+from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.node.node import Node
+from lodger.sandbox.outcome import Outcome
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a few megabytes, in memory."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "small", str(tmp_path)], check=False)
+    if mounted.returncode:
+        pytest.skip("this user may not mount a small file system")
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Take all the room that is left."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as out:
+        for size in (1024 * 1024, 4096):
+            with suppress(OSError):
+                while True:
+                    out.write(b"x" * size)
+    return filler
+
+
+@asynccontextmanager
+async def working(folder: Path, script: Script) -> AsyncIterator[tuple[Engine, Node, Signals]]:
+    """An engine whose runs leave a trace each, and a node at work."""
+    place = str(folder / "ledger.db")
+    async with Engine.open(place, settings=SETTINGS, compile_schedule=compile_intervals) as engine:
+        await engine.tenants.create("acme")
+        await engine.scripts.put("acme", "job", "export default () => 1")
+        signals = Signals(engine)
+        async with engine.node(script, "n1", apply_effects=traced) as node:
+            yield engine, node, signals
+
+
+def traced(connection: Connection, claim: Claim, _finished: Finished) -> None:
+    # More than lies ready in the file's log of changes.
+    connection.execute(text("INSERT INTO traces VALUES (:slot, hex(randomblob(3000000)))"), {"slot": claim.slot_us})
+
+
+def test_slots_that_come_due_and_runs_that_end_on_a_full_disk_are_not_lost(small: Path) -> None:
+    async def scenario() -> None:
+        go_on = asyncio.Event()
+
+        class Waiting(Script):
+            async def execute(self, claim: Claim) -> Finished:
+                await go_on.wait()
+                return Finished(Outcome.OK, result='"' + "y" * 50_000 + '"', journal=object())
+
+        async with working(small, Waiting()) as (engine, _node, signals):
+            database = engine.books.database
+            with database.write() as connection:
+                connection.execute(text("CREATE TABLE traces (slot INTEGER, more TEXT)"))
+            await engine.schedules.create("acme", "s", script="job", rules="every 1", overlap="allow", missed="all")
+            await signals.wait("started")
+            filler = fill(small)
+            go_on.set()
+
+            async def told() -> bool:
+                faults = [each.details for each in signals.events if each.kind == "fault"]
+                return {"ticker", "committer"} <= {each["service"] for each in faults}
+
+            await signals.until(told)
+            filler.unlink()
+            errors = [each.details["error"] for each in signals.events if each.kind == "fault"]
+            assert {each.code if isinstance(each, Unavailable) else each for each in errors} == {"disk_full"}
+            await signals.wait("finished", 2)
+            await engine.schedules.pause("acme", "s")
+
+            async def rests() -> bool:
+                return all(each.finished_at or each.slot_to for each in await engine.actions.list("acme"))
+
+            await signals.until(rests)
+            rows = sorted(await engine.actions.list("acme"), key=lambda each: each.slot)
+            with database.read() as connection:
+                traces = sorted(connection.scalars(text("SELECT slot FROM traces")))
+        slots = [int(each.slot.timestamp()) for each in rows]
+        assert slots == list(range(slots[0], slots[0] + len(slots))), "each slot has its row"
+        assert traces == [each * 1_000_000 for each, row in zip(slots, rows, strict=True) if row.state == "done"], (
+            "once"
+        )
+        assert len(traces) >= 2
+
+    asyncio.run(scenario())
