@@ -37,6 +37,28 @@ def test_what_was_read_in_time_may_be_taken(shop: Shop) -> None:
     assert len(read(shop)) == 1
 
 
+def test_that_nothing_is_old_is_seen_without_reading_all(shop: Shop, kind: str) -> None:
+    """Every quarter of a minute, by the one thread that writes."""
+    if kind == "postgresql":
+        pytest.skip("it counts no steps")
+    change = {"xid": 0, "source": "table:orders", "owner": "one", "key": "k", "kind": "update", "at_us": NOW_US}
+    steps = 0
+
+    def step() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    with shop.engine.begin() as connection:
+        connection.execute(sa.insert(changes_table), [change] * 20_000)
+        raw: Any = connection.connection.driver_connection
+        raw.set_progress_handler(step, 100)
+        assert feed.forget(connection, NOW_US) == 0
+        raw.set_progress_handler(None, 0)
+        assert 0 < steps < 20_000 * 6 / 100 / 2, "two for each row at least, were all of them read"
+        assert feed.forget(connection, NOW_US + 1) == 1000
+
+
 def test_a_database_that_was_put_back_is_noticed(shop: Shop, kind: str) -> None:
     if kind == "sqlite":
         pytest.skip("a file of SQLite goes back with its cursors")
