@@ -32,9 +32,10 @@ SETTINGS = Settings(
 )
 
 
-#: In a race no lease is to be lost: a disk that stalls for a second would turn it into a test of something else.
+#: In a race no lease is to be lost: a disk that stalls for a second would turn it into a test of something else. And who is told
+#: to go ends what it has begun, for as long as that takes: what is handed back is an attempt more elsewhere.
 OTHERWISE: dict[str, dict[str, float]] = {
-    "race": {"lease_s": 60.0},
+    "race": {"lease_s": 60.0, "drain_s": 60.0},
     # Long enough that a busy machine loses no lease by itself, short enough to wait for its end.
     "keep": {"database_patience_s": 1.0, "lease_s": 3.0},
     "relief": {"lease_s": 60.0},

@@ -1,7 +1,7 @@
 """SQLite ledgers that tests make begin as copies of one that is set up, as those on the server do.
 
 The migrations are most of what a small test would cost. What tests them takes an ``empty_url``; commands run as processes of their
-own migrate, too.
+own migrate, too, but for those that begin ready (:mod:`tests.e2e.ready`).
 """
 
 import os
@@ -14,6 +14,8 @@ from sqlalchemy import Engine
 
 from lodger.engine.ledger.database import Database
 
+#: What it is called in its folder.
+TEMPLATE = "template.db"
 #: Files that begin empty all the same.
 EMPTY: set[str] = set()
 
@@ -21,7 +23,7 @@ EMPTY: set[str] = set()
 @contextmanager
 def copied_ledgers(folder: Path) -> Iterator[None]:
     """For the block, a ledger on a SQLite file that is not there yet begins as a copy; the template is made when first needed."""
-    opened, template = Database._opened, folder / "template.db"
+    opened, template = Database._opened, folder / TEMPLATE
 
     def prepared(database: Database) -> Engine:
         place = Path(str(database.url.database))

@@ -1,8 +1,9 @@
 """Processes that begin where importing has ended: forks of one that has imported Lodger and waits.
 
-Importing is most of what a small command costs (0.7 of 1.0 CPU seconds), and the suite starts hundreds. Each fork is a process of its
+Importing is most of what a small command costs (0.7 of 1.0 CPU seconds), and setting up a ledger most of the rest: a ledger that is
+not there yet begins as a copy of one (:mod:`tests.databases.template`). The suite starts hundreds. Each fork is a process of its
 own: own environment, folder, arguments and streams, ended by the interpreter as any other. What is about importing itself, about
-streams that are closed, or about a process's first moments takes a real one (:mod:`tests.e2e.command`).
+migrations, about streams that are closed, or about a process's first moments takes a real one (:mod:`tests.e2e.command`).
 """
 
 import atexit
@@ -12,6 +13,7 @@ import json
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -25,7 +27,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Self
 
+from tests.databases.template import TEMPLATE, copied_ledgers
 from tests.e2e.command import ROOT, Said, bare
+
+from lodger.engine.ledger.database import Database
 
 CLI = "lodger.engine.cli"
 #: What ledger commands import one way or another.
@@ -122,8 +127,7 @@ def waiting() -> str:
         assert process.stdin is not None
         process.stdin.close()
         process.wait(20)
-        os.unlink(path)
-        os.rmdir(place)
+        shutil.rmtree(place)
 
     atexit.register(end)
     assert process.stdout is not None
@@ -139,6 +143,16 @@ def _wait(path: str) -> None:
     """Fork for whoever connects, until standard input ends; only a fork returns."""
     for name in IMPORTED:
         import_module(name)
+    folder = Path(path).parent
+    with copied_ledgers(folder):
+        if not (pid := os.fork()):  # whoever is forked from has opened nothing itself
+            Database(f"sqlite:///{folder / TEMPLATE}").close()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        _meet(path)
+
+
+def _meet(path: str) -> None:
     gc.collect()
     gc.freeze()
     line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.e2e.command import lodger
+from tests.e2e.ready import lodger
 
 from lodger.engine.bench.attempts import Row, broken
 from lodger.engine.bench.wall_cases import RUNTIMES, cases

@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import ROOT, lodger
+from tests.e2e import command
+from tests.e2e.command import ROOT
+from tests.e2e.ready import lodger
 
 
 def test_version_is_that_of_the_package() -> None:
-    said = lodger("--version")
+    said = command.lodger("--version")
     assert (said.code, said.err) == (0, "")
     version = said.out.split()[1]
     assert f'version = "{version}"' in (ROOT / "pyproject.toml").read_text()
@@ -58,9 +60,8 @@ def test_next_shows_people_local_time_and_what_dst_moved() -> None:
 
 def test_an_old_hourly_rule_answers_at_once() -> None:
     rule = "DTSTART;TZID=Europe/Paris:20160101T003000\nRRULE:FREQ=HOURLY"
-    assert lodger("next", rule, "--after", "2026-11-21T00:00:00Z", "-n", "1", "--json").json["next"] == [
-        "2026-11-21T00:30:00Z"
-    ]
+    said = command.lodger("next", rule, "--after", "2026-11-21T00:00:00Z", "-n", "1", "--json")
+    assert said.json["next"] == ["2026-11-21T00:30:00Z"]
 
 
 def test_a_rule_that_never_fires_says_why() -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.command import ROOT, Said, lodger
+from tests.e2e.command import ROOT, Said
+from tests.e2e.ready import lodger
 
 Lines = dict[tuple[str, str], dict[str, Any]]
 TOLD = [

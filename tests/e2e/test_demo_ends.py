@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import ROOT, lodger
+from tests.e2e.command import ROOT
+from tests.e2e.ready import lodger
 
 
 def _children(pid: int) -> list[int]:

@@ -5,7 +5,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.e2e.command import ROOT, inside, lodger
+from tests.e2e.command import ROOT, inside
+from tests.e2e.ready import lodger
 
 GUIDE = ROOT / "docs" / "escape-suite.md"
 #: What the guide's attack looks like when it gets what it wants.

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.e2e.command import ROOT, lodger
+from tests.e2e.command import ROOT
+from tests.e2e.ready import lodger
 
 EXAMPLES = ROOT / "examples"
 

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import ROOT, lodger
+from tests.e2e.command import ROOT
+from tests.e2e.ready import lodger
 
 from lodger.engine.sync import Engine
 
@@ -137,7 +138,8 @@ def test_a_service_goes_on_when_nobody_reads_its_lines_any_more(tmp_path: Path) 
         LODGER_MIN_INTERVAL_S="1",
     )
     assert made.code == 0, made.err
-    command = [sys.executable, "-m", "lodger.engine.cli", "up", "--db", str(place)]
+    # Any port: the usual one may be somebody else's on this machine.
+    command = [sys.executable, "-m", "lodger.engine.cli", "up", "--port", "0", "--db", str(place)]
     service = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
     )

@@ -41,12 +41,17 @@ def test_the_second_time_nothing_is_baked(baked) -> None:
     assert entry(baked).stat().st_ino == before
 
 
-def test_the_first_time_says_so(tmp_path) -> None:
+def test_the_first_time_says_so_and_a_home_that_cannot_be_written_is_passed_by(tmp_path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "below"))
+    monkeypatch.setattr(artefact.tempfile, "gettempdir", lambda: str(tmp_path))
     said: list[str] = []
-    told = ensure(tmp_path, capabilities={"cap-x.js": "$.provide('x', () => 1)"}, progress=said.append).settings()
+    found = ensure(capabilities={"cap-x.js": "$.provide('x', () => 1)"}, progress=said.append)
     assert len(said) == 1
-    assert set(told) == {"library", "artefact", "numbers"}
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    assert set(found.settings()) == {"library", "artefact", "numbers"}
+    folder = tmp_path / f"lodger-{os.geteuid()}"
+    assert found.module.is_relative_to(folder)
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
 
 def test_everything_is_in_the_key(monkeypatch) -> None:
@@ -59,17 +64,27 @@ def test_everything_is_in_the_key(monkeypatch) -> None:
     assert realm_key(read_sources({}), fuel=False) != plain
 
 
-def test_a_torn_file_is_baked_again(kept) -> None:
+def test_a_torn_file_is_baked_again_and_bakes_are_equal(kept, baked) -> None:
     module = entry(kept) / "realm.cwasm"
     module.write_bytes(module.read_bytes()[:-1])
     said: list[str] = []
-    ensure(kept, capabilities={}, progress=said.append)
+    two = ensure(kept, capabilities={}, progress=said.append)
     assert len(said) == 1
+    one = ensure(baked, capabilities={}, progress=said.append)
+    assert len(said) == 1, "the other was kept"
+    assert one.numbers == two.numbers
+    assert one.module.read_bytes() == two.module.read_bytes()
 
 
-@pytest.mark.parametrize("mode", [0o620, 0o602])
-def test_a_file_that_others_may_write_is_not_read(kept, mode: int) -> None:
-    (entry(kept) / "realm.cwasm").chmod(mode)
+def test_a_file_that_others_may_write_is_not_read(kept) -> None:
+    module, numbers = entry(kept) / "realm.cwasm", entry(kept) / "realm.numbers"
+    for path, mode in ((module, 0o620), (module, 0o602), (numbers, 0o620), (numbers, 0o602), (entry(kept), 0o702)):
+        before = stat.S_IMODE(path.stat().st_mode)
+        path.chmod(mode)
+        assert artefact._read(entry(kept)) is None, (path, oct(mode))
+        path.chmod(before)
+        assert artefact._read(entry(kept)) is not None
+    module.chmod(0o602)
     said: list[str] = []
     found = ensure(kept, capabilities={}, progress=said.append)
     assert len(said) == 1
@@ -102,14 +117,6 @@ def test_a_file_of_somebody_else_is_not_read(tmp_path) -> None:
     assert not is_ours(path)
 
 
-def test_a_home_that_cannot_be_written(tmp_path, monkeypatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "below"))
-    monkeypatch.setattr(artefact.tempfile, "gettempdir", lambda: str(tmp_path))
-    found = ensure(capabilities={})
-    assert found.module.is_relative_to(tmp_path / f"lodger-{os.geteuid()}")
-
-
 def test_nowhere_to_write(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RealmUnavailable) as failure:
@@ -122,12 +129,6 @@ def test_a_broken_capability_is_named(tmp_path) -> None:
         ensure(tmp_path, capabilities={"cap-bad.js": "let = ="})
     assert "cap-bad.js" in failure.value.why
     assert [path.name for path in tmp_path.iterdir()] == []
-
-
-def test_bakes_are_equal(tmp_path, baked) -> None:
-    one, two = ensure(baked, capabilities={}), ensure(tmp_path, capabilities={})
-    assert one.numbers == two.numbers
-    assert one.module.read_bytes() == two.module.read_bytes()
 
 
 def test_old_realms_go_the_longest_unused_first(baked, tmp_path, monkeypatch) -> None:
