@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from lodger.engine.cli.failure import Usage
 from lodger.engine.cli.place import chosen
+from lodger.engine.errors import NotFound
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -36,12 +38,28 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
     from lodger.engine.sync import Engine
 
     settings = load(database=place.database)
+    file = _file(settings.database)
+    new = file is not None and not file.exists()
     engine = Engine.open(settings.database, settings=settings)
     try:
         with acting(via="cli"):
             yield engine
+    except NotFound as absent:
+        # Whoever is told that something is not there has often looked in another place than she thinks.
+        if file is not None and not absent.why:
+            absent.why = f"this is the ledger {file}" + (", which was made just now and is empty" if new else "")
+            absent.fix = (
+                f"{absent.fix}, or name another ledger: --db, LODGER_DATABASE, a profile" if new else absent.fix
+            )
+        raise
     finally:
         engine.close()
+
+
+def _file(place: str) -> Path | None:
+    """Give the file of a ledger on SQLite; None for a server's, whose address may hold a password."""
+    place = place.removeprefix("sqlite:///")
+    return None if "://" in place or place == ":memory:" else Path(place)
 
 
 @contextmanager

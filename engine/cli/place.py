@@ -54,6 +54,11 @@ def taken(arguments: list[str]) -> list[str]:
     return left
 
 
+def server_said() -> str | None:
+    """Give the server that this command line names, whatever else says where."""
+    return _said.get("--server")
+
+
 _EXAMPLES = {"--server": "https://lodger.example.com", "--profile": "NAME"}
 
 

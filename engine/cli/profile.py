@@ -7,6 +7,7 @@ import typer
 
 from lodger.engine.cli.answer import AsJson, say, table, write_json
 from lodger.engine.cli.failure import Usage
+from lodger.engine.cli.place import server_said
 from lodger.engine.cli.profiles import Profile, Profiles
 
 app = typer.Typer(name="profile", help="Servers and ledgers by name.", no_args_is_help=True)
@@ -18,7 +19,7 @@ Name = Annotated[str, typer.Argument(help="The profile's name.")]
 def put(
     name: Name,
     address: Annotated[
-        str | None, typer.Option("--address", help="The server's address; its token is read from stdin.")
+        str | None, typer.Option("--address", help="The server's address, as --server; its token is read from stdin.")
     ] = None,
     db: Annotated[
         str | None, typer.Option("--db", metavar="PLACE", help="Or a ledger: a file or a database URL.")
@@ -27,8 +28,10 @@ def put(
     as_json: AsJson = False,
 ) -> None:
     """Store a profile. A token is read from stdin (asked for on a terminal), never from the command line."""
+    # --server names a server everywhere else, so it does here.
+    address = address or server_said()
     if (address is None) == (db is None):
-        raise Usage("place_ambiguous", "a profile is a server or a ledger", fix="give --address or --db")
+        raise Usage("place_ambiguous", "a profile is a server or a ledger", fix="give --server or --db")
     token = _token() if address is not None else None
     if address is not None:
         from lodger.engine.client.place import found

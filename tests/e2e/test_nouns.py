@@ -32,6 +32,15 @@ def ledger(tmp_path: Path) -> Ledger:
     return made
 
 
+def test_what_is_not_there_says_where_it_was_looked_for(ledger: Ledger, tmp_path: Path) -> None:
+    """A command in the wrong folder makes a ledger of its own there: whoever is told that her tenant is gone has to hear of it."""
+    known = ledger("schedule", "list", "nobody").json["error"]
+    assert (known["code"], known["why"]) == ("tenant_unknown", f"this is the ledger {ledger.place}")
+    new = inside("schedule", "list", "acme", "--db", tmp_path / "elsewhere.db", "--json").json["error"]
+    assert new["why"] == f"this is the ledger {tmp_path / 'elsewhere.db'}, which was made just now and is empty"
+    assert new["fix"] == "create it first, or name another ledger: --db, LODGER_DATABASE, a profile"
+
+
 def test_a_schedule_from_creation_to_deletion(ledger: Ledger) -> None:
     ledger.how = lodger
     made = ledger(

@@ -159,7 +159,7 @@ def test_profiles(lodge: House, tmp_path: Path) -> None:
     file = tmp_path / "config" / "profiles.toml"
     ask = Asking(LODGER_PROFILES=str(file))
     ask("profile", "set", "here", "--db", str(tmp_path / "here.db"), "--use")
-    put = ask("profile", "set", "there", "--address", lodge.url, stdin=lodge.token("admin") + "\n")
+    put = ask("profile", "set", "there", "--server", lodge.url, stdin=lodge.token("admin") + "\n")
     assert put.code == 0, put.err
     assert file.stat().st_mode & 0o777 == 0o600
     assert lodge.token("admin") not in put.out

@@ -1,0 +1,115 @@
+"""What narrows a list narrows it, and a rollback brings back every word: each was left out on purpose, and no test had failed."""
+
+from datetime import timedelta
+
+from tests.store.bench import Bench
+from tests.store.intervals import EPOCH
+
+from lodger.engine.acting import acting
+from lodger.engine.identity import PLATFORM
+
+ONE, TWO = "export default () => 1", "export default () => 2"
+
+
+def test_actions_of_one_tenant_one_schedule_one_state(bench: Bench) -> None:
+    bench.tenant()
+    bench.tenant("other")
+    first, second = bench.schedule(name="s"), bench.schedule(name="t")
+    bench.schedule(tenant_id="other")
+    bench.clock.advance(60)
+    bench.tick()
+    bench.run()
+    ready = bench.engine.actions.run_now("acme", "t")
+    listed = bench.engine.actions.list
+    assert [each.schedule_id for each in listed("acme", first.id)] == [first.id]
+    assert {each.schedule_id for each in listed("acme", second.id)} == {second.id}
+    assert {each.tenant_id for each in listed("acme")} == {"acme"}
+    assert {each.tenant_id for each in listed()} == {"acme", "other"}
+    assert [each.id for each in listed("acme", state="ready")] == [ready.id]
+    assert [each.id for each in listed("acme", second.id, "ready")] == [ready.id]
+
+
+def test_schedules_of_one_state(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(name="s")
+    bench.schedule(name="t")
+    bench.engine.schedules.pause("acme", "t")
+    listed = bench.engine.schedules.list
+    assert [each.name for each in listed("acme", state="paused")] == ["t"]
+    assert [each.name for each in listed("acme", state="armed")] == ["s"]
+    assert listed("acme", state="ended") == []
+    assert [each.name for each in listed(state="paused")] == ["t"]
+
+
+def test_a_schedules_rollback_brings_every_term_back(bench: Bench) -> None:
+    bench.tenant()
+    bench.engine.grants.give("acme", "fetch:example.com")
+    bench.schedule()
+    bench.engine.scripts.put("acme", "second", TWO)
+    verbs = bench.engine.schedules
+    one = {
+        "script": ["job", "second"], "rules": "every 120", "params": {"a": 1}, "limits": {"cpu_ms": 500}, "retry": 3, "missed": "all",
+        "overlap": "allow", "grants": ["kv"], "jitter_s": 5, "expires_s": 50, "priority": "high", "pause_after": 4,
+    }  # fmt: skip
+    two = {
+        "script": "job", "rules": "every 180", "params": {"b": 2}, "limits": {"cpu_ms": 700}, "retry": 5, "missed": "skip",
+        "overlap": "skip", "grants": ["fetch:example.com"], "jitter_s": 7, "expires_s": 70, "priority": "low", "pause_after": 6,
+    }  # fmt: skip
+    was = verbs.edit("acme", "s", **one)  # type: ignore[arg-type]  # forwarded
+    verbs.edit("acme", "s", **two)  # type: ignore[arg-type]  # forwarded
+    changed = {each.field for each in verbs.diff("acme", "s", 2, 3).changes}
+    assert changed == {
+        "text",
+        "rules",
+        "steps",
+        "params",
+        "limits",
+        "retry",
+        "missed",
+        "overlap",
+        "grants",
+        "conduct",
+    }
+    back = verbs.rollback("acme", "s", 2)
+    assert verbs.diff("acme", "s", 2).changes == ()
+    for term in changed - {"text"}:
+        assert getattr(back, term) == getattr(was, term), term
+    # Between two that are named, not between one and the present.
+    assert verbs.diff("acme", "s", 2, 3).newer == 3
+
+
+def test_a_scripts_rollback_brings_grants_params_and_offer_back(bench: Bench) -> None:
+    bench.tenant()
+    bench.tenant("other")
+    bench.engine.grants.give(PLATFORM, "fetch:example.com")
+    put = bench.engine.scripts.put
+    fields = {"days": {"type": "integer", "min": 1, "default": 7}}
+    put(PLATFORM, "tool", ONE, grants=["kv"], params=fields, offered=True)
+    put(PLATFORM, "tool", TWO, grants=["fetch:example.com"], params=None, offered=True)
+    back = bench.engine.scripts.rollback(PLATFORM, "tool", 1)
+    was = bench.engine.scripts.get(PLATFORM, "tool", 1)
+    assert (back.version, back.modules, back.grants, back.fields) == (3, was.modules, ("kv",), was.fields)
+    assert was.fields
+    assert [each.name for each in bench.engine.scripts.offered()] == ["tool"]
+    assert bench.engine.scripts.diff(PLATFORM, "tool", 1, 2).newer == 2
+    put("acme", "own", ONE)
+    assert [each.name for each in bench.engine.scripts.list("acme")] == ["job", "own"]
+    assert [each.name for each in bench.engine.scripts.list("other")] == ["job"]
+
+
+def test_the_audit_log_is_asked_for_one_target_and_between_two_instants(bench: Bench) -> None:
+    bench.tenant()
+    schedule = bench.schedule()
+    bench.clock.advance(60)
+    with acting("alice"):
+        bench.engine.schedules.edit("acme", "s", params=1)
+    bench.clock.advance(60)
+    bench.engine.tenants.edit("acme", name="Acme")
+    log, at = bench.engine.audit, EPOCH + timedelta(seconds=60)
+    assert {each.verb for each in log.list("acme", target=schedule.id)} == {"schedules.create", "schedules.edit"}
+    assert [each.at for each in log.list("acme", verb="schedules.edit")] == [at]
+    for between in (log.list, log.export):
+        told = [each.verb for each in between("acme", since=at, until=at + timedelta(seconds=1))]
+        assert told == ["schedules.edit"]
+        assert "tenants.edit" not in [each.verb for each in between("acme", until=at + timedelta(seconds=60))]
+        assert "tenants.create" not in [each.verb for each in between("acme", since=at)]
