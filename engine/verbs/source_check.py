@@ -103,13 +103,25 @@ class SourceCheck:
                 return found
         text = modules[ENTRY]
         declares = any(line.lstrip().startswith(_DECLARATIONS) for line in text.split("\n"))
-        if "export" in text or declares:
-            found = self._parsed(tenant_id, modules | {ENTRY: f'{text}\nimport "{NOWHERE}"'}, held)
-            if found is None or declares:
-                return _ahead(found, text)
+        # The runtime's own ways, in its order: what one of them can read, runs.
+        if "export" in text:
+            module = self._module(tenant_id, modules, held)
+            if module is None or _settled(module):
+                return module
+            body = self._body(tenant_id, modules, held)
+            return None if body is None else module if declares else body
+        body = self._body(tenant_id, modules, held)
+        return self._module(tenant_id, modules, held) if declares and body is not None and not _settled(body) else body
+
+    def _module(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
+        text = modules[ENTRY]
+        return _ahead(self._parsed(tenant_id, modules | {ENTRY: f'{text}\nimport "{NOWHERE}"'}, limits), text)
+
+    def _body(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         # A snippet is a function's body: one that returns at once is parsed whole, and does nothing.
+        text = modules[ENTRY]
         head = "//" + text[2:] if text.startswith("#!") else "return;" + text
-        return self._parsed(tenant_id, modules | {ENTRY: head}, held)
+        return self._parsed(tenant_id, modules | {ENTRY: head}, limits)
 
     def _parsed(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         job = Job(Bundle(modules, _CONTEXT), limits, tag="check", tenant=tenant_id)
@@ -127,6 +139,11 @@ class SourceCheck:
             why=f"{ended.outcome.value}: {ended.error.message}",
             fix="try again; lodger doctor says what this host lacks",
         )
+
+
+def _settled(problem: ScriptError) -> bool:
+    """Whether no other way of reading the entry could help."""
+    return problem.name != "SyntaxError" or problem.file not in {None, ENTRY}
 
 
 def _ahead(problem: ScriptError | None, text: str) -> ScriptError | None:

@@ -15,6 +15,7 @@ from lodger.engine.client import Client
 from lodger.engine.errors import InputError
 from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
+from lodger.engine.verbs.source_check import SourceCheck
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -105,6 +106,75 @@ def test_bombs_are_refused_behind_the_walls_and_the_next_is_read(engine: Engine)
     assert engine.scripts.put("acme", "job", "return 1").unchecked is None
     # Long, and harmless.
     assert engine.scripts.put("acme", "long", "return /" + "a" * 200_000 + "/").unchecked is None
+
+
+#: Odd ones: each is read in one of the runtime's ways, or in none.
+ODD = [
+    "const text = `\nimport this\n`;\nreturn text",
+    "const text = `\nexport this\n`;\nreturn text",
+    "// export nothing\nreturn 1",
+    "let export_ = 1; return export_",
+    "return 'export default'",
+    "export default 5",
+    "export const a = 1",
+    "export default async () => { await import('./x.js') }",
+    "await 1",
+    "for await (const x of []) {}",
+    "#!/usr/bin/env node\nexport default () => 1",
+    "#!/x\nreturn 2",
+    "\ufeffexport default () => 1",
+    "\ufeffreturn 1",
+    "'use strict'; return 010",
+    "with ({}) {}",
+    "function f(){}; function f(){}; return f",
+    "const {a, ...b} = {}; return b",
+    "yield 1",
+    "super.x",
+    "new.target",
+    "import.meta.url",
+    "return import.meta",
+    "class A { m() { return this.#y } }",
+    "a ?? b || c",
+    "'\\u{110000}'",
+    "/(?<n>a)(?<n>b)/",
+    "/[/",
+    "`${`",
+    "export { x }",
+    "export { x as default }; const x = 1",
+    "export * from './lib.js'",
+    "import x from 'nothing'; return 1",
+    "import { q } from 'lodger:x'\nexport default q",
+    "}",
+    "}}",
+    "}} {{",
+    "}}; export const z = 1; {{",
+    "return 1}} function g(){{",
+    "<!-- html\nreturn 1",
+    "await = 1",
+    "enum X {}",
+    "const x: number = 1; return x",
+    "export default () => <div/>",
+    "delete x",
+    "export default class {}",
+    "if (1) function f(){}",
+    "using x = 1",
+    "return /*",
+    "return 'a\nb'",
+    'return "a\u2028b"',
+]
+
+
+def test_the_check_and_the_run_agree_on_what_can_be_read() -> None:
+    check = SourceCheck(settings())
+    try:
+        for text in ODD:
+            problem = check.problem("acme", {"main.js": text}, Limits())
+            ended = check.reader.read(Job(Bundle({"main.js": text}), limits=Limits(), tenant="acme"))
+            assert (problem is not None) is (ended.outcome is Outcome.COMPILE_ERROR), (text, problem, ended.error)
+            if problem is not None and ended.error is not None:
+                assert (problem.message, problem.line) == (ended.error.message, ended.error.line), text
+    finally:
+        check.close()
 
 
 def test_http_says_the_same_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

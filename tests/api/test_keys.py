@@ -1,0 +1,28 @@
+"""What an Idempotency-Key stands for: another method, path, query, precondition or body under it is another request, and a mistake."""
+
+from tests.api.house import House
+from tests.api.test_requests import key
+from tests.escape.commands import HELLO
+
+
+def test_a_key_stands_for_method_path_query_precondition_and_body(lodge: House) -> None:
+    index, module = "/tenants/acme/collections/carts/indexes/city", "/tenants/acme/scripts/tool/module"
+    wasm = {"content": HELLO, "headers": key("q") | {"content-type": "application/wasm"}}
+    seen = {"if-match": "*"}
+    pairs = (
+        (lambda: lodge.ask("PUT", index, headers=key("m")), lambda: lodge.ask("DELETE", index, headers=key("m"))),
+        (
+            lambda: lodge.ask("POST", "/tenants/acme/suspend", headers=key("p")),
+            lambda: lodge.ask("POST", "/tenants/acme/resume", headers=key("p")),
+        ),
+        (lambda: lodge.ask("PUT", module + "?why=a", **wasm), lambda: lodge.ask("PUT", module + "?why=b", **wasm)),
+        (
+            lambda: lodge.ask("POST", "/tenants/acme/resume", headers=key("i") | seen),
+            lambda: lodge.ask("POST", "/tenants/acme/resume", headers=key("i")),
+        ),
+    )
+    for first, other in pairs:
+        answered, refused = first(), other()
+        assert answered.status_code == 200, answered.text
+        assert (refused.status_code, refused.json()["code"]) == (422, "idempotency_key_reused")
+        assert first().headers["idempotent-replayed"] == "true"
