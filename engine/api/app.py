@@ -25,6 +25,8 @@ LONG = 4
 #: Threads where the database answers from this process's own memory: more only wait for each other (an answer took 80 ms beside a
 #: thousand clients with sixteen, 10 ms with four).
 LOCAL = 4
+#: Requests that wait for a thread; while there are as many, who asks much waits at the door.
+FULL = 8
 
 
 class Api:
@@ -42,7 +44,7 @@ class Api:
         if engine.books.database.dialect == "sqlite":
             most = min(most, LOCAL)
         share = max(1, most // 2)
-        turns = Turns(most, share)
+        self._turns = turns = Turns(most, share)
         # What starts walls of its own and waits for them is kept apart: it holds no thread that a page waits for. So are those that
         # wait for the one who writes.
         self.calls = Calls(engine.books, turns, Turns(share, share), Turns(LONG, 1))
@@ -69,6 +71,10 @@ class Api:
         self.known = Known()
         self.line = Line(self.gate, max(1, settings.api_threads // 2), self.known)
         self.app: ASGIApp = Envelope(self.line)
+
+    def full(self) -> bool:
+        """Tell whether so many wait for a thread that whoever comes would only wait behind them."""
+        return self._turns.waiting >= FULL
 
     def description(self) -> dict[str, Any]:
         """Give the OpenAPI description."""

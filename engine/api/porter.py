@@ -4,6 +4,9 @@ Taking a request apart and beginning it costs a third of a millisecond, and asyn
 who has come since: a thousand connections of one moment kept a neighbour waiting for half a second. Here whoever comes is put in
 line, and the line moves by :data:`A_TURN` in a turn of the loop, so that whoever came meanwhile is seen between them. The order is that
 of :mod:`lodger.engine.api.turns` (borrowed virtual time), with requests for seconds: at this door nobody knows yet what one costs.
+
+While those inside wait for each other already, only who is ahead is let in at once, and one of the others now and then: a request that
+was begun waits no shorter than one in line, and what beginning it costs is taken from those whose turn has come.
 """
 
 import asyncio
@@ -13,12 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from lodger.engine.api.turns import STRANGER
+from lodger.engine.api.turns import MANY, STRANGER
 
 #: Requests that are let in within one turn of the event loop.
-A_TURN = 4
+A_TURN = 2
 #: Requests by which whoever asks seldom is ahead.
-CREDIT = 64
+CREDIT = 16
+#: While it is full inside: seconds between two looks whether it still is, and between two that are let in nevertheless.
+PAUSE_S, TRICKLE_S = 0.002, 0.02
 #: Names whose clocks are kept; the one that was longest untouched is forgotten.
 KEPT = 20_000
 Act = Callable[[], None]
@@ -29,11 +34,23 @@ class _Name:
     clock: int
     waiting: deque[tuple[Act, int]] = field(default_factory=deque)
 
+    @property
+    def place(self) -> int:
+        """Give where it stands: one request goes before many."""
+        return self.clock + min(MANY, len(self.waiting))
+
 
 class Porter:
-    """Belongs to the event loop in which it is asked."""
+    """Belongs to the event loop in which it is asked.
 
-    def __init__(self) -> None:
+    Args:
+        full: tells whether enough is under way.
+    """
+
+    def __init__(self, full: Callable[[], bool] = lambda: False) -> None:
+        self._full = full
+        self._pausing: asyncio.TimerHandle | None = None
+        self._trickle_s = 0.0
         self._names: OrderedDict[str, _Name] = OrderedDict()
         self._heap: list[tuple[int, int, str]] = []
         self._serial = 0
@@ -49,7 +66,7 @@ class Porter:
             weight: for how many requests it counts.
         """
         found = self._found(name)
-        if self._left > 0 and not self._heap:
+        if self._left > 0 and not self._heap and not self._held(found):
             self._count(found, weight)
             self._arm()
             act()
@@ -66,7 +83,7 @@ class Porter:
     def _found(self, name: str) -> _Name:
         found = self._names.get(name)
         if found is None:
-            found = self._names[name] = _Name(0)
+            found = self._names[name] = _Name(-CREDIT)
             if len(self._names) > KEPT:
                 self._forget()
         else:
@@ -84,7 +101,7 @@ class Porter:
 
     def _queue(self, name: str, found: _Name) -> None:
         self._serial += 1
-        heapq.heappush(self._heap, (found.clock, self._serial, name))
+        heapq.heappush(self._heap, (found.place, self._serial, name))
 
     def _count(self, found: _Name, weight: int) -> None:
         self._left -= weight
@@ -96,18 +113,44 @@ class Porter:
             self._turning = True
             asyncio.get_running_loop().call_soon(self._turn)
 
+    def _held(self, found: _Name) -> bool:
+        """Tell whether this name waits until there is room inside."""
+        ahead = len(found.waiting) <= 1 and found.clock <= self._now - CREDIT // 2
+        return not ahead and self._full()
+
+    def _pause(self) -> bool:
+        """Look again soon, unless it is time for one more nevertheless."""
+        loop = asyncio.get_running_loop()
+        if loop.time() >= self._trickle_s:
+            self._trickle_s = loop.time() + TRICKLE_S
+            return False
+        self._pausing = loop.call_later(PAUSE_S, self._turn)
+        return True
+
     def _turn(self) -> None:
         self._turning = False
         self._left = A_TURN
-        if not self._heap:
-            return
-        self._arm()  # first of all: what is let in may raise
+        if self._pausing is not None:
+            self._pausing.cancel()
+            self._pausing = None
+        if (
+            not self._heap
+        ):  # clocks are compared while somebody waits; kept on, they set those who come fresh before him who did not
+            self._names.clear()
+            self._now = 0
         while self._heap and self._left > 0:
-            _, _, name = heapq.heappop(self._heap)
+            place, _, name = heapq.heappop(self._heap)
             found = self._names[name]
+            if place < found.place and self._heap and self._heap[0][0] < found.place:
+                self._queue(name, found)  # more of it came since it stands there
+                continue
+            if self._held(found) and self._pause():
+                self._queue(name, found)
+                return
             act, weight = found.waiting.popleft()
             self.waiting -= 1
             self._count(found, weight)
             if found.waiting:
                 self._queue(name, found)
+            self._arm()  # before it: what is let in may raise
             act()

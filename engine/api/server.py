@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -24,12 +24,12 @@ GRACE_S = 3
 class _Quiet(uvicorn.Server):
     """uvicorn's server without its own sockets: the door accepts, and makes connections of it."""
 
-    def __init__(self, config: uvicorn.Config, known: Known) -> None:
+    def __init__(self, config: uvicorn.Config, known: Known, full: Callable[[], bool]) -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
         self.door: Door | None = None
         self._known = known
-        self._porter = Porter()
+        self._porter = Porter(full)
 
     def let_in(self, guest: Guest) -> Wire:
         """Make a connection of one that was let in."""
@@ -67,12 +67,20 @@ class Server:
         app: the ASGI application.
         settings: address, port, TLS, trusted proxies, connections.
         known: whose tokens opened something: they are let in before strangers. Without it all are strangers.
+        full: tells whether enough is under way: who asks much waits at the door then.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, known: Known | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        known: Known | None = None,
+        full: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._app = app
         self._settings = settings
         self._known = Known() if known is None else known
+        self._full = full
         self._task: asyncio.Task[None] | None = None
         self._server: _Quiet | None = None
         self.port = settings.api_port
@@ -122,7 +130,7 @@ class Server:
             ) from error
         listening = _bound(settings.api_host, settings.api_port)
         self.port = listening.getsockname()[1]
-        self._server = _Quiet(config, self._known)
+        self._server = _Quiet(config, self._known, self._full)
         self._server.at(listening, settings.api_connections, _networks(trusted or []))
         self._task = asyncio.create_task(self._server.serve([]), name="lodger-api")
         await self._server.listening.wait()

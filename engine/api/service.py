@@ -29,7 +29,7 @@ class Service:
         self._own_process = own_process
         self._sieve = Sieve() if own_process else None
         self.api = Api(engine, self._sieve.looked if self._sieve else looked)
-        self._server = Server(self.api.app, engine.books.settings, self.api.known)
+        self._server = Server(self.api.app, engine.books.settings, self.api.known, self.api.full)
         self._clearing: asyncio.Task[None] | None = None
 
     @property

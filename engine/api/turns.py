@@ -6,6 +6,10 @@ a crowd had asked before, four seconds beside a thousand clients. This is borrow
 1999): each name's clock runs with the seconds that were worked for it, the name whose clock is furthest behind is next, and whoever
 comes back from a pause is ahead of those who were busy meanwhile, by :data:`CREDIT_S` at most, so that pausing hoards nothing. One of
 the turns is kept for those who are ahead: being next is worth little while the work of others holds every thread.
+
+While nobody waits, the time from which that credit is counted goes on as the real one does. It stood still at first, where the last
+one served had left it: who had asked now and then in a quiet hour was thought to have been given more than a crowd that came fresh, and
+the crowd's whole credit, a second for each of its names, went before him.
 """
 
 import asyncio
@@ -22,7 +26,9 @@ from anyio import CapacityLimiter, to_thread
 
 T = TypeVar("T")
 #: Seconds of work by which whoever asks seldom is ahead, and what a turn is thought to cost until it is over.
-CREDIT_S, EXPECTED_S = 1.0, 0.005
+CREDIT_S, EXPECTED_S = 0.2, 0.005
+#: Of one name's requests that wait so many count.
+MANY = 8
 #: Names whose clocks are kept; the one that was longest untouched is forgotten.
 KEPT = 20_000
 #: Begins the names of those who are not known yet: they are ahead of nobody.
@@ -37,6 +43,11 @@ class _Name:
     running: int = 0
     queued: bool = False
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+
+    @property
+    def place_s(self) -> float:
+        """Give where it stands: what waits of it counts as if it were given, so that one request goes before many."""
+        return self.clock_s + EXPECTED_S * min(MANY, len(self.waiting))
 
 
 class Turns:
@@ -53,10 +64,13 @@ class Turns:
         self._elapsed_s = elapsed_s or _seconds
         self._running = 0
         self._now_s = 0.0
+        self._seen_s: float | None = None
         self._names: OrderedDict[str, _Name] = OrderedDict()
         self._heap: list[tuple[float, int, str]] = []
         self._serial = 0
         self._threads: CapacityLimiter | None = None
+        #: How many wait for a turn.
+        self.waiting = 0
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do blocking work in a thread, in the turn of whose request this is."""
@@ -88,6 +102,7 @@ class Turns:
         return len(self._names)
 
     def _found(self, name: str) -> _Name:
+        self._age()
         found = self._names.get(name)
         if found is None:
             found = self._names[name] = _Name(0.0)
@@ -99,6 +114,11 @@ class Turns:
             found.clock_s = max(found.clock_s, self._now_s - (0.0 if name.startswith(STRANGER) else CREDIT_S))
         return found
 
+    def _age(self) -> None:
+        seen_s, self._seen_s = self._seen_s, self._elapsed_s()
+        if seen_s is not None and not self._heap:
+            self._now_s += self._seen_s - seen_s
+
     def _forget(self) -> None:
         for name in tuple(islice(self._names, KEPT // 100)):
             if self._names[name].running or self._names[name].waiting:
@@ -109,7 +129,8 @@ class Turns:
     def _may(self, found: _Name) -> bool:
         """Tell whether a turn is free for this name, if it is next."""
         if self._most > 2 and self._running == self._most - 1:
-            return found.clock_s <= self._now_s - CREDIT_S / 2
+            alone = not found.running and len(found.waiting) <= 1
+            return alone and found.clock_s <= self._now_s - CREDIT_S / 2
         return self._running < self._most
 
     def _begin(self, found: _Name) -> None:
@@ -119,6 +140,7 @@ class Turns:
         found.clock_s += EXPECTED_S
 
     def _end(self, name: str, found: _Name) -> None:
+        self._age()
         self._running -= 1
         found.running -= 1
         self._queue(name, found)
@@ -129,15 +151,15 @@ class Turns:
         if found.waiting and not found.queued and found.running < self._share:
             found.queued = True
             self._serial += 1
-            heapq.heappush(self._heap, (found.clock_s, self._serial, name))
+            heapq.heappush(self._heap, (found.place_s, self._serial, name))
 
     def _next(self) -> None:
         while self._heap and self._running < self._most:
-            clock_s, _, name = heapq.heappop(self._heap)
+            place_s, _, name = heapq.heappop(self._heap)
             found = self._names[name]
             found.queued = False
-            if clock_s < found.clock_s and self._heap and self._heap[0][0] < found.clock_s:
-                self._queue(name, found)  # it was worked for since it stands there
+            if place_s < found.place_s and self._heap and self._heap[0][0] < found.place_s:
+                self._queue(name, found)  # it was worked for, or asked for more, since it stands there
                 continue
             if not self._may(found):
                 self._queue(name, found)  # nor may anybody behind it
@@ -152,6 +174,7 @@ class Turns:
         turn = asyncio.get_running_loop().create_future()
         found.waiting.append(turn)
         self._queue(name, found)
+        self.waiting += 1
         self._next()
         try:
             await turn
@@ -161,6 +184,8 @@ class Turns:
             else:
                 turn.cancel()
             raise
+        finally:
+            self.waiting -= 1
 
 
 def _seconds() -> float:

@@ -98,9 +98,11 @@ def body_of(answer: bytes) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(app: Any, settings: Settings, known: Known | None = None) -> Iterator[Server]:
+def serving(
+    app: Any, settings: Settings, known: Known | None = None, full: Callable[[], bool] = lambda: False
+) -> Iterator[Server]:
     """Serve an application in a thread for the block."""
-    server = Server(app, settings, known)
+    server = Server(app, settings, known, full)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="test-api")
     thread.start()
@@ -124,5 +126,8 @@ def house(
     wanted = Settings(**(SETTINGS | settings))
     with Engine.open(url, clock=clock, settings=wanted, compile_schedule=compile_schedule) as engine:
         api = Api(engine)
-        with serving(api.app, wanted, api.known) as server, httpx2.Client(timeout=120, trust_env=False) as http:
+        with (
+            serving(api.app, wanted, api.known, api.full) as server,
+            httpx2.Client(timeout=120, trust_env=False) as http,
+        ):
             yield House(engine, api, server.url, clock, http)

@@ -90,6 +90,49 @@ def test_crowds_share_and_strangers_wait_behind_the_known_but_not_for_ever() -> 
     scene(play)
 
 
+def test_who_asked_now_and_then_is_not_behind_the_credit_of_those_who_come_fresh() -> None:
+    async def play(entry: Entry) -> None:
+        for _ in range(100):
+            entry.offer("neighbour")
+            await entry.next()
+            await entry.next()
+        entry.came.clear()
+        for number in range(20):
+            entry.offer(f"crowd{number}", 20)
+        entry.offer("neighbour")
+        assert (await entry.all(401)).index("neighbour") <= 2 * A_TURN, "one goes before many"
+
+    scene(play)
+
+
+def test_while_it_is_full_inside_who_is_ahead_goes_in_and_of_the_others_one_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(porter, "TRICKLE_S", 3600.0)
+    full = True
+
+    async def play(entry: Entry) -> None:
+        nonlocal full
+        entry.porter = Porter(lambda: full)
+        entry.offer("crowd", 100)
+        for _ in range(200):
+            await entry.next()
+        before = len(entry.came)
+        assert before <= CREDIT // 2 + 2, "what is ahead of the others, and one"
+        entry.offer("neighbour")
+        for _ in range(2):
+            await entry.next()
+        assert [name for name, _ in entry.came[before:]] == ["neighbour"]
+        monkeypatch.setattr(porter, "TRICKLE_S", 0.0)
+        entry.porter._trickle_s = 0.0
+        await entry.all(101)
+        full = False
+        entry.offer("crowd", 100)
+        await entry.all(201)
+
+    scene(play)
+
+
 def test_a_pause_hoards_no_more_than_its_credit() -> None:
     async def play(entry: Entry) -> None:
         entry.offer("rested")

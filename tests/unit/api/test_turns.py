@@ -80,6 +80,21 @@ def test_dear_work_is_counted_by_its_seconds_not_by_its_number() -> None:
     run(scene)
 
 
+def test_who_asked_now_and_then_in_a_quiet_hour_is_not_behind_the_credit_of_a_crowd_that_comes_fresh() -> None:
+    async def scene() -> None:
+        hall = Hall()
+        for _ in range(100):
+            await asyncio.gather(*hall.ask("neighbour"))
+            hall.now_s += 0.5
+        hall.served.clear()
+        crowds = [task for number in range(20) for task in hall.ask(f"crowd{number}", 50)]
+        await asyncio.sleep(0)
+        await asyncio.gather(*hall.ask("neighbour"), *crowds)
+        assert hall.served.index("neighbour") <= 3, "one goes before many"
+
+    run(scene)
+
+
 def test_who_pauses_is_ahead_by_the_credit_and_no_more() -> None:
     async def scene() -> None:
         hall = Hall()
