@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, select
 
 from lodger.engine.errors import Conflict
 from lodger.engine.identity import PLATFORM
-from lodger.engine.ledger import tenants, turns
+from lodger.engine.ledger import tenants
 from lodger.engine.ledger.migrations.revision import current
 from lodger.engine.ledger.schema import data, feeds, platform, scheduling
 from lodger.engine.under_way import Tally
@@ -48,7 +48,6 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
         NotFound: tenant_unknown.
         Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
     """
-    turns.lock(connection, [tenant_id])
     tenant = tenants.get(connection, tenant_id)
     if tenant_id == PLATFORM:
         raise Conflict("platform_stays", "the platform itself cannot be moved", fix="back up its database")

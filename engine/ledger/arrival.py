@@ -303,12 +303,16 @@ def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]
         raise bad("there is more in it than there should be")
 
 
+#: Kinds of cells that can be long.
+_LONG = (str, bytes)
+
+
 def _pages(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     some: list[dict[str, Any]] = []
     held = 0
     for row in rows:
         some.append(row)
-        held += sum(len(each) for each in row.values() if isinstance(each, str | bytes))
+        held += sum([len(each) for each in row.values() if each.__class__ in _LONG])
         if len(some) == PAGE or held > PAGE_BYTES:
             yield some
             some, held = [], 0

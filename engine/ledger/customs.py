@@ -8,11 +8,14 @@ import base64
 import binascii
 import json
 import math
+import re
+import sys
 import zlib
 from collections.abc import Callable
-from typing import Any, NoReturn
+from functools import cache, partial
+from typing import Any, NamedTuple, NoReturn
 
-from sqlalchemy import BigInteger, Float, Integer, LargeBinary, Numeric, SmallInteger, String, Table
+from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Numeric, SmallInteger, String, Table
 
 from lodger.engine.clock import from_us
 from lodger.engine.data.expose import NAME
@@ -60,8 +63,9 @@ def bad(why: str) -> InputError:
 def parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
     """Read a line: flat, so that its length bounds what it takes."""
     try:
-        demand(line, max_depth=LINE_DEPTH, max_values=LINE_VALUES)
-        return json.loads(line, parse_constant=_constant)
+        if len(line) > _SHORT:
+            demand(line, max_depth=LINE_DEPTH, max_values=LINE_VALUES)
+        return _JSON.decode(line.decode())
     except (ValueError, RecursionError):
         raise bad("a line is no JSON, or holds more than a row") from None
 
@@ -72,25 +76,24 @@ def read(table: Table, cells: list[Any]) -> Row:
     Raises:
         InputError: archive_invalid.
     """
-    if len(cells) != len(table.c):
+    form = _form(table)
+    if len(cells) != len(form.columns):
         raise bad(f"a row of {table.name} has {len(cells)} cells")
-    row = {column.name: _value(table, column.name, cell) for column, cell in zip(table.c, cells, strict=True)}
-    told = {name: _json(table, name, row[name]) for name in JSON & set(row) if isinstance(row[name], str)}
-    look = _LOOKS.get(table.name)
-    if look is not None:
+    row = {name: check(cell) for (name, check), cell in zip(form.columns, cells, strict=True)}
+    told = {name: _json(table, name, row[name]) for name in form.json if row[name] is not None}
+    if form.look is not None:
         try:
-            look(row, told)
+            form.look(row, told)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, zlib.error, InputError) as error:
             raise bad(f"a row of {table.name} cannot be read") from error
     return row
 
 
 def _json(table: Table, name: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
-    if (table.name, name) in _SEALED:
-        return None
     try:
-        demand(text.encode(), max_depth=CELL_DEPTH, max_values=CELL_VALUES)
-        return json.loads(text, parse_constant=_constant)
+        if len(text) > _SHORT or text.count("[") + text.count("{") > CELL_DEPTH:
+            demand(text.encode(), max_depth=CELL_DEPTH, max_values=CELL_VALUES)
+        return _JSON.decode(text)
     except (ValueError, RecursionError):
         raise bad(f"{table.name}.{name} is no JSON, or holds too much") from None
 
@@ -99,37 +102,80 @@ def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _value(table: Table, name: str, cell: Any) -> Any:  # noqa: ANN401 - any JSON value
-    column = table.c[name]
-    if cell is None:
-        if not column.nullable:
-            raise bad(f"{table.name}.{name} is empty")
-        return None
-    kind = column.type
+_JSON = json.JSONDecoder(parse_constant=_constant)
+#: Letters of JSON that are worth no look before they are read.
+_SHORT = 16 * 1024
+#: What no database keeps: NUL and halves of letters.
+_UNKEPT = re.compile("[\0\ud800-\udfff]")
+#: Compared before it is converted: a whole number of four hundred digits is none.
+_FLOAT = math.nextafter(math.inf, 0)
+
+
+class _Form(NamedTuple):
+    """What a table's rows are looked at for: each cell, the JSON in some, the row."""
+
+    columns: tuple[tuple[str, Callable[[Any], Any]], ...]
+    json: tuple[str, ...]
+    look: Callable[[Row, Row], None] | None
+
+
+@cache
+def _form(table: Table) -> _Form:
+    columns = tuple((column.name, _check(table, column)) for column in table.c)
+    texts = {column.name for column in table.c if isinstance(column.type, String)}
+    told = tuple(name for name, _ in columns if name in JSON & texts and (table.name, name) not in _SEALED)
+    return _Form(columns, told, _LOOKS.get(table.name))
+
+
+def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
+    """Give what looks at the cells of a column; None is for those that may be empty."""
+    kind, named, nullable = column.type, f"{table.name}.{column.name}", column.nullable
+    look: Callable[[Any], Any]
     if isinstance(kind, LargeBinary):
-        try:
-            return base64.b64decode(cell["b64"], validate=True)
-        except (TypeError, KeyError, binascii.Error, ValueError):
-            raise bad(f"{table.name}.{name} is no bytes") from None
-    if isinstance(kind, Integer):
-        least, most = _bounds(name, kind)
-        if not isinstance(cell, int) or isinstance(cell, bool) or not least <= cell < most:
-            raise bad(f"{table.name}.{name} is no whole number, or out of its bounds")
-        return cell
-    if isinstance(kind, Numeric | Float):
-        if not isinstance(cell, int | float) or isinstance(cell, bool) or not abs(cell) <= _FLOAT:
-            raise bad(f"{table.name}.{name} is no number")
-        return float(cell)
-    assert isinstance(kind, String)
-    if not isinstance(cell, str) or (kind.length is not None and len(cell) > kind.length):
-        raise bad(f"{table.name}.{name} is no text of its length")
-    if "\0" in cell or any("\ud800" <= letter <= "\udfff" for letter in cell):
-        raise bad(f"{table.name}.{name} holds what no database keeps")
+        look = partial(_bytes, named)
+    elif isinstance(kind, Integer):
+        look = partial(_whole, named, *_bounds(column.name, kind))
+    elif isinstance(kind, Numeric | Float):
+        look = partial(_number, named)
+    else:
+        assert isinstance(kind, String)
+        look = partial(_text, named, sys.maxsize if kind.length is None else kind.length)
+
+    def check(cell: Any) -> Any:  # noqa: ANN401 - any JSON value
+        if cell is not None:
+            return look(cell)
+        if nullable:
+            return None
+        raise bad(f"{named} is empty")
+
+    return check
+
+
+def _bytes(named: str, cell: Any) -> bytes:  # noqa: ANN401 - any JSON value
+    try:
+        return base64.b64decode(cell["b64"], validate=True)
+    except (TypeError, KeyError, binascii.Error, ValueError):
+        raise bad(f"{named} is no bytes") from None
+
+
+def _whole(named: str, least: int, most: int, cell: Any) -> int:  # noqa: ANN401 - any JSON value
+    if type(cell) is not int or not least <= cell < most:
+        raise bad(f"{named} is no whole number, or out of its bounds")
     return cell
 
 
-#: Compared before it is converted: a whole number of four hundred digits is none.
-_FLOAT = math.nextafter(math.inf, 0)
+def _number(named: str, cell: Any) -> float:  # noqa: ANN401 - any JSON value
+    if type(cell) not in (int, float) or not abs(cell) <= _FLOAT:
+        raise bad(f"{named} is no number")
+    return float(cell)
+
+
+def _text(named: str, longest: int, cell: Any) -> str:  # noqa: ANN401 - any JSON value
+    if type(cell) is not str or len(cell) > longest:
+        raise bad(f"{named} is no text of its length")
+    if _UNKEPT.search(cell):
+        raise bad(f"{named} holds what no database keeps")
+    return cell
 
 
 def _bounds(name: str, kind: Integer) -> tuple[int, int]:

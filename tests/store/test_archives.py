@@ -1,6 +1,7 @@
 """A suspended tenant moves to another ledger with everything of its own."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.store.bench import Bench
 
 from lodger.engine.errors import Conflict, InputError, NotFound
 from lodger.engine.identity import PLATFORM
+from lodger.engine.ledger.archive import TABLES
 from lodger.engine.ledger.schema.data import kv, sealed
 
 __all__ = ["elsewhere"]
@@ -126,3 +128,26 @@ def test_what_nobody_could_take_is_not_given(bench: Bench, monkeypatch: pytest.M
     with pytest.raises(Conflict) as refused:
         bench.engine.tenants.export("acme")
     assert refused.value.code == "tenant_too_large"
+
+
+def test_while_a_tenant_is_packed_all_others_are_written(
+    bench: Bench, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a long history that takes minutes, in which a node would lose its lease."""
+    bench.tenant()
+    bench.engine.tenants.suspend("acme")
+    database, found = bench.engine.books.database, []
+
+    def line(value: object) -> bytes:
+        if kind == "sqlite":
+            found.append(database._writer.locked())  # type: ignore[attr-defined]  # a lock there
+        else:
+            with database.write() as connection:
+                connection.exec_driver_sql("SELECT * FROM lodger_turns FOR UPDATE NOWAIT")
+            found.append(False)
+        return json.dumps(value).encode() + b"\n"
+
+    monkeypatch.setattr("lodger.engine.ledger.archive._line", line)
+    bench.engine.tenants.export("acme")
+    assert len(found) > len(TABLES)
+    assert not any(found)
