@@ -15,6 +15,7 @@ from lodger.engine.recurrence.closing import Clock, Closing, closing, leaves_of,
 from lodger.engine.recurrence.every import Every
 from lodger.engine.recurrence.freed import PATIENCE, Freed, Most, Stretches
 from lodger.engine.recurrence.instants import Instants
+from lodger.engine.recurrence.meter import US, spend
 from lodger.engine.recurrence.once import OnceLocal
 from lodger.engine.recurrence.parts import classes_of, dates_of, without
 from lodger.engine.recurrence.readings import Readings
@@ -199,8 +200,10 @@ def _listed(window: Windows) -> tuple[list[tuple[datetime, datetime]], bool]:
     if not window.opens.ends():
         return found, False
     every: list[tuple[datetime, datetime]] = []
+    cost = US * effort.first_us(window.opens)
     opened = window.opens.next_after(FIRST, inclusive=True)
     while opened is not None:
+        spend(cost)
         every.append((opened, window.end(opened)))
         if len(every) > _LISTED:
             return found, False
@@ -236,12 +239,14 @@ def _all_listed(rule: Recurrence, source: Recurrence, asked: Sequence[Windows], 
     most = _WALKED if rule.ends() else _WALKED_ON
     many = len(classes_of(source.local)) if isinstance(source, Zoned) else 1
     free: list[datetime] = []
+    cost = US * (effort.first_us(source) + sum(effort.first_us(each.opens) for each in asked))
     slot = source.next_after(FIRST, inclusive=True)
     for _ in range(most // max(1, many)):
         if slot is None:
             return Freed(
                 rule, Instants(free), (), Stretches([]), None, Most(1, 0, effort.walked_us(Instants(free), (), 0))
             )
+        spend(cost)
         closed = [end for each in asked if (end := each.closed_until(slot)) is not None]
         if not closed and listed.at(slot) < 0:
             free.append(slot)

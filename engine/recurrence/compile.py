@@ -4,6 +4,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
+from lodger.engine.recurrence.meter import Metered, TooLong
 from lodger.engine.recurrence.on_changes import OnChanges
 from lodger.engine.recurrence.parse import parse_rule, recognise
 from lodger.engine.recurrence.rrule.parser import parse_set
@@ -83,6 +84,19 @@ def demand_density(
 
 
 def _compile(rules: ScheduleRules, now: datetime | None) -> Union:
+    try:
+        with Metered():
+            return _read(rules, now)
+    except TooLong:
+        raise RuleInvalid(
+            "schedule_too_large",
+            "to work out what it says would take longer than saving one schedule may",
+            why="whoever saves a schedule holds up others while it is read, so the work that reading is, is counted",
+            fix="use fewer rules, exclusions and EXRULEs, above all such whose steps or windows drift through day and year",
+        ) from None
+
+
+def _read(rules: ScheduleRules, now: datetime | None) -> Union:
     if not rules.rules:
         raise RuleInvalid("schedule_empty", "the schedule has no rule", fix="give at least one rule")
     if len(rules.rules) + len(rules.exclusions) > MOST_RULES:
@@ -118,6 +132,10 @@ def _compile(rules: ScheduleRules, now: datetime | None) -> Union:
             error.details["rule"] = i
             raise
     schedule = Union(included, excluded, start=rules.start, end=rules.end)
+    if len(included) + len(excluded) > 1 or isinstance(included[0], Union):
+        from lodger.engine.recurrence import effort
+
+        effort.make_ready([*included, *(window.opens for window in excluded)])
     if excluded:
         _take_away(schedule)
     elif len(included) > 1 or isinstance(included[0], Union | Zoned):

@@ -16,6 +16,7 @@ from lodger.engine.recurrence.civil import DAY_S, MAX_YEAR, days_in_year
 from lodger.engine.recurrence.closing import Closing
 from lodger.engine.recurrence.dial import stride
 from lodger.engine.recurrence.every import Every
+from lodger.engine.recurrence.meter import spend
 from lodger.engine.recurrence.parts import EVERY_DAY, Class, classes_of
 from lodger.engine.recurrence.rrule.blocks import Block
 from lodger.engine.recurrence.rrule.leftover import Sorter, TooMany
@@ -231,6 +232,7 @@ def _shut_in_a_row(need: _Needs, shut: int) -> int:
     """Most slots of a day, one after another, that are all shut."""
     if need.stretch_s:
         return _slots_a_day(need)
+    spend(4000)
     closed = compress(timeset.flags_of(shut, DAY_S), timeset.flags_of(need.times, DAY_S))
     return max(map(len, bytes(closed).split(b"\0")))
 
@@ -264,7 +266,9 @@ def _most_in_doubt(needs: Sequence[_Needs], doubts: Sequence[Closing], surely: S
     ends_free = ends_busy = False
     chunks: list[tuple[int, int, int]] = []
     known: dict[tuple[int, int], bool] = {}
+    work = 5 + 3 * len(needs)
     for year in asked:
+        spend(work)
         here_free, here_busy = _year(year, needs, open_days, known)
         closed = closed_days.sorted(year)
         for state, days in closed.items():
@@ -310,15 +314,19 @@ def _marks(free: int, busy: int, size: int) -> str:
 def _year(year: int, needs: Sequence[_Needs], sorter: Sorter, known: dict[tuple[int, int], bool]) -> tuple[int, int]:
     """Days of a year that are free, and days that have slots."""
     free = busy = untouched = 0
+    looks = [(i, need, -1 if need.row is None else need.row.mask(year)) for i, need in enumerate(needs)]
+    wholes: dict[int, int] = {}
     for state, mask in sorter.sorted(year).items():
         untouched |= mask if state == 0 else 0
-        for i, need in enumerate(needs):
-            if here := mask if need.row is None else mask & need.row.mask(year):
+        for i, need, days in looks:
+            if here := mask & days:
                 if (i, state) not in known:
                     known[i, state] = _is_free(need, ALL & ~sorter.states[state])
                 busy |= here
                 if known[i, state]:
-                    free |= here if need.row is None else here & need.row.whole(year)
+                    if i not in wholes:
+                        wholes[i] = -1 if need.row is None else need.row.whole(year)
+                    free |= here & wholes[i]
     for need in needs:
         if need.row is None and need.stretch_s >= DAY_S:
             free |= run_begins(untouched, -(-need.stretch_s // DAY_S) + 1)

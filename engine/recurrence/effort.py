@@ -4,15 +4,17 @@ The weights are bounds of what each kind of look has been measured to cost; ``be
 schedules against them. A schedule is accepted when the sum, for its longest row of closed slots, stays within :data:`MOST_US`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lodger.engine.recurrence.civil import CYCLE_DAYS
+from lodger.engine.recurrence.cron.rule import CronRule
+from lodger.engine.recurrence.grid import Grid
 from lodger.engine.recurrence.parts import Reduced
 from lodger.engine.recurrence.rrule.clock_steps import ClockSteps
 from lodger.engine.recurrence.rrule.days import Days
 from lodger.engine.recurrence.rrule.leftover import SortedDays
 from lodger.engine.recurrence.rrule.remainder import Remainder
-from lodger.engine.recurrence.rrule.residues import Residues
+from lodger.engine.recurrence.rrule.residues import Residues, Turning
 from lodger.engine.recurrence.rrule.rule_set import SetSequence
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.set_positions import SetPositions
@@ -31,8 +33,10 @@ _PLAIN, _ZONE, _SEQUENCE, _MIDNIGHT, _READINGS = 2, 2, 3, 3, 2
 _YEAR = 15
 #: A sequence whose days are known, one that has to find out the days of a year first, and what INTERVAL and BYSETPOS add.
 _KNOWN, _FIRST, _PHASE, _POSITIONS = 5, 24, 10, 40
-#: Days of which centuries, or decades, may have none: all of the calendar is looked through, or many years.
-_FAR, _YEARS = 350, 60
+#: Days of which centuries, or decades, may have none: two of the calendar's spans of 400 years are looked through, or many years.
+_FAR = 60
+#: So many sets of days of cron and Schyntax are asked without looking for their years first.
+_FEW_GRIDS = 4
 
 
 def first_us(rule: Recurrence, *, known: bool = False) -> int:
@@ -44,6 +48,23 @@ def first_us(rule: Recurrence, *, known: bool = False) -> int:
     if isinstance(rule.local, SchyntaxRule):
         return _ZONE + _KNOWN * len(rule.local.groups)
     return _ZONE + max(_KNOWN, sum(_source_us(source, known=known) for source in _sources(rule.local)))
+
+
+def make_ready(rules: Iterable[Recurrence]) -> None:
+    """Look now for the years of rules of cron and Schyntax when they are many: one question asks them all."""
+    grids = [grid for rule in rules for grid in _grids(rule)]
+    if len(grids) > _FEW_GRIDS:
+        for grid in grids:
+            grid.days.warm()
+
+
+def _grids(rule: Recurrence) -> list[Grid]:
+    if isinstance(rule, Union):
+        return [grid for each in rule.rules for grid in _grids(each)]
+    local = rule.local if isinstance(rule, Zoned) else None
+    if isinstance(local, SchyntaxRule):
+        return [group.grid for group in local.groups]
+    return [local.grid] if isinstance(local, CronRule) else []
 
 
 def work_out(rule: Recurrence) -> None:
@@ -89,7 +110,8 @@ def _source_us(source: UnitTimes | SetPositions, *, known: bool) -> int:
             # Every week, or every day, has an allowed day: then the first selected ones do.
             dense = days.allowed.total() * 7 >= CYCLE_DAYS if len(phase.residues) >= 7 else False
             if not dense and days.allowed.total() < CYCLE_DAYS:
-                cost += _FAR if phase.modulus >= 180 else _YEARS if days.allowed.total() * 12 < CYCLE_DAYS else 0
+                cost += _FAR if phase.modulus >= 180 or days.allowed.total() * 12 < CYCLE_DAYS else 0
+        cost += _FAR if isinstance(phase, Turning) else 0
     return cost
 
 

@@ -7,6 +7,8 @@ from datetime import datetime
 
 from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, MIN_LOCAL, instant_of, utc_floor
 from lodger.engine.recurrence.dial import highest, lowest
+from lodger.engine.recurrence.effort import first_us
+from lodger.engine.recurrence.meter import US, spend
 from lodger.engine.recurrence.rule import Recurrence
 from lodger.engine.recurrence.spread import Spread
 from lodger.engine.recurrence.union import FIRST
@@ -81,6 +83,7 @@ class Freed:
         #: For each listed stretch the free slot before and after it.
         self._before: list[datetime | None] = [None] * count
         self._after: list[datetime | None] = [None] * count
+        spend(2 * US * count * (first_us(source) + sum(first_us(each.opens) for each in asked)))
         for i in range(count - 1, -1, -1):
             single = listed.ends[i] == listed.begins[i]
             self._after[i] = self._free_from(source.next_after(listed.ends[i], inclusive=not single))

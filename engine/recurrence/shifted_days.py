@@ -44,6 +44,8 @@ class LaterSelected:
     def __init__(self, days: KindMasks, phase: Phase, first: int, last: int) -> None:
         self._days, self._phase, self._first, self._last = days, phase, first, last
         self.years = phase.years
+        #: What a look at a year is: each year is looked at once for three.
+        self.work: int = 7 + getattr(phase, "work", 1)
         within = named_years(phase)
         #: Years outside of which it has no day, when these are known; at most.
         self.named = None if within is None else (within[0] + first // 365 - 1, within[1] + last // 365 + 1)
@@ -59,7 +61,7 @@ class LaterSelected:
     def _selected(self, year: int) -> int:
         found = self._kept.get(year)
         if found is None:
-            if len(self._kept) > 7:
+            if len(self._kept) > 64:
                 self._kept.clear()
             found = self._kept[year] = self._days.mask(year) & self._phase.mask(year)
         return found
@@ -85,6 +87,7 @@ class Both:
 
     def __init__(self, one: Phase | None, other: Phase) -> None:
         self._one, self._other = one, other
+        self.work: int = getattr(one, "work", 1) + getattr(other, "work", 1)
         self.years = other.years if one is None else lcm(one.years, other.years)
         #: Years outside of which it has no day, when these are known.
         self.named = named_years(other) or named_years(one)

@@ -4,7 +4,8 @@ A rule without years names the same days of the year in every year of one kind, 
 weekday of January 1 × (common, leap, common after a leap year). No kind stays away longer than 40 years
 (over a century that is no leap year), so a search looks at no more than 41 years before it knows that there
 is nothing: that is the bound of every question, impossible rules included. Years named in the rule (1900 to
-2200) carry their own sets and are found by bisection.
+2200) carry their own sets and are found by bisection. Where many sets are asked at once, all years that have a
+member are one integer.
 """
 
 from bisect import bisect_left, bisect_right
@@ -50,13 +51,14 @@ class YearDays:
         named: sets of a contiguous stretch of years, in place of those of their kinds.
     """
 
-    __slots__ = ("_build", "_by_kind", "_first_named", "_last_named", "_named", "_named_years")
+    __slots__ = ("_build", "_by_kind", "_first_named", "_last_named", "_named", "_named_years", "_years")
 
     def __init__(self, build: Callable[[int], int], named: Mapping[int, int] | None = None) -> None:
         self._build = build
         self._by_kind: list[int] = [-1] * 28
         self._named = dict(named or {})
         self._named_years = [year for year in sorted(self._named) if self._named[year]]
+        self._years: int | None = None
         self._first_named = min(self._named, default=MAX_YEAR + 1)
         self._last_named = max(self._named, default=MAX_YEAR + 1)
 
@@ -80,10 +82,15 @@ class YearDays:
         return days
 
     def warm(self) -> None:
-        """Make the sets of all kinds of year now."""
-        for kind in set(KINDS):
-            if self._by_kind[kind] < 0:
-                self._by_kind[kind] = self._build(kind)
+        """Make the sets of all kinds of year now, and look for the years that have a member."""
+        if self._years is not None:
+            return
+        found = sum(1 << year for year in range(CYCLE_YEARS) if self.usual(year))
+        for have in range(5):  # 400 years, 800, up to 12 800
+            found |= found << (CYCLE_YEARS << have)
+        for year, days in self._named.items():
+            found = found | 1 << year if days else found & ~(1 << year)
+        self._years = found & (1 << MAX_YEAR + 1) - (1 << MIN_YEAR)
 
     def at_or_after(self, day: int) -> int | None:
         """First member at or after the day number; None up to the end of year 9999."""
@@ -110,6 +117,9 @@ class YearDays:
         return None if found is None else year_start(found) + highest(self.of_year(found))
 
     def _year_from(self, year: int) -> int | None:
+        if self._years is not None:
+            later = self._years >> year
+            return year + lowest(later) if later else None
         if year < self._first_named:
             for candidate in range(year, min(year + LONGEST_WAIT_YEARS + 1, self._first_named, MAX_YEAR + 1)):
                 if self.of_year(candidate):
@@ -126,6 +136,9 @@ class YearDays:
         return None
 
     def _year_until(self, year: int) -> int | None:
+        if self._years is not None:
+            earlier = self._years & (2 << year) - 1
+            return highest(earlier) if earlier else None
         if self._named and year > self._last_named:
             for candidate in range(year, max(year - LONGEST_WAIT_YEARS - 1, self._last_named), -1):
                 if self.of_year(candidate):

@@ -43,6 +43,8 @@ class Zoned:
         self._none_from = MAX_LOCAL + 1 if last is None else last + 1
         self._none_to = MIN_LOCAL - 1
         self._known = (1, 0)
+        # The member found last, on the way ahead and back: both sides of a change of the clock ask for the same.
+        self._ahead, self._behind = (1, 0), (0, 1)
         self._far: Zoned | None = None
         #: Excluded instants, and the slot after and before each row of them.
         self._without = frozenset(without)
@@ -231,6 +233,24 @@ class Zoned:
 
     # -- one stretch of constant offset
 
+    def _member_from(self, local: int) -> int | None:
+        """First member at or after a local second."""
+        asked, member = self._ahead
+        if not asked <= local <= member:
+            found = self.local.next_local(local, inclusive=True)
+            member = FAR if found is None else found
+            self._ahead = (local, member)
+        return member if member < FAR else None
+
+    def _member_to(self, local: int) -> int | None:
+        """Last member at or before a local second."""
+        asked, member = self._behind
+        if not member <= local <= asked:
+            found = self.local.previous_local(local, inclusive=True)
+            member = -FAR if found is None else found
+            self._behind = (local, member)
+        return member if member > -FAR else None
+
     def _first(self, here: Segment, utc: int) -> tuple[int | None, int | None]:
         """First slot at or after ``utc`` that the stretch yields, and the first member not before its local time."""
         jump = here.offset - here.before
@@ -241,7 +261,7 @@ class Zoned:
                 image = self._first_image(here, utc, jump)
         elif jump < 0 and self.fold is Fold.FIRST:
             local = max(local, here.start + here.before)  # what comes before was shown already
-        member = self.local.next_local(local, inclusive=True)
+        member = self._member_from(local)
         found = None if member is None else member - here.offset
         if image is not None and (found is None or image < found):
             found = image
@@ -252,15 +272,15 @@ class Zoned:
         if self.gap is Gap.NEXT:
             if utc > here.start:
                 return None
-            member = self.local.next_local(opens, inclusive=True)
+            member = self._member_from(opens)
             return here.start if member is not None and member < opens + jump else None
-        member = self.local.next_local(utc + here.before, inclusive=True)
+        member = self._member_from(utc + here.before)
         return member - here.before if member is not None and member < opens + jump else None
 
     def _last(self, here: Segment, utc: int) -> tuple[int | None, int | None]:
         """Last slot at or before ``utc`` that the stretch yields, and a member from which to look before it."""
         jump = here.offset - here.before
-        member = self.local.previous_local(utc + here.offset, inclusive=True)
+        member = self._member_to(utc + here.offset)
         found = None if member is None else member - here.offset
         earlier = member
         if jump > 0:
@@ -276,16 +296,16 @@ class Zoned:
                 found = None
             if found is None or found < here.start:
                 # Local times up to the fold's end are still to come on the way back.
-                earlier = self.local.previous_local(here.start + here.before)
+                earlier = self._member_to(here.start + here.before - 1)
         return found, earlier
 
     def _last_image(self, here: Segment, utc: int, jump: int) -> int | None:
         opens = here.start + here.before
         if self.gap is Gap.NEXT:
-            member = self.local.previous_local(opens + jump)
+            member = self._member_to(opens + jump - 1)
             return here.start if member is not None and member >= opens else None
         limit = min(utc + here.before, opens + jump - 1)
-        member = self.local.previous_local(limit, inclusive=True)
+        member = self._member_to(limit)
         return member - here.before if member is not None and member >= opens else None
 
 

@@ -8,10 +8,11 @@ Where few positions can be met at all, the days on which one is met are residues
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from itertools import accumulate
+from itertools import accumulate, compress
 from math import gcd
 
 from lodger.engine.recurrence import civil, timeset
+from lodger.engine.recurrence.meter import spend
 from lodger.engine.recurrence.rrule.days import Days, DaySet
 from lodger.engine.recurrence.rrule.phase import Phase
 from lodger.engine.recurrence.rrule.residues import LongSteps, Residues, Turning
@@ -46,6 +47,7 @@ class ClockSteps:
     ) -> None:
         self.table = table
         self.units = units = len(table)
+        spend(units // 5)
         self.n = interval
         self.origin = origin
         common = gcd(interval, units)
@@ -82,13 +84,13 @@ class ClockSteps:
             return Residues(modulus, list(residues))
         if self.n >= _LONG_DAYS * self.units:
             return LongSteps(self.table, self.n, self.origin)
-        if self.n < self.units and max(map(len, self.table.split(b"\0"))) >= self.n:
+        if self.n < self.units and b"\x01" * self.n in self.table:
             return None
-        flags = bytearray(modulus)
-        step = self.hit_from(0)
-        while step < self.turn:
-            flags[(self.origin + step * self.n) // self.units % modulus] = 1
-            step = self.hit_from(step + 1)
+        spend(modulus // 50 + self.turn // 5)
+        flags, units = bytearray(modulus), self.units
+        hits = range(self.origin, self.origin + self.turn * self.n, self.n)
+        for unit in compress(hits, self._hits) if isinstance(self._hits, bytes) and self._hits else hits:
+            flags[unit // units % modulus] = 1
         return Turning(modulus, flags)
 
     def _listed(self, meeting: bytes, common: int) -> list[int]:

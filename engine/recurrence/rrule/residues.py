@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from math import gcd
 
 from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.meter import spend
 from lodger.engine.recurrence.rrule.spans import Spans
 from lodger.engine.recurrence.year_kinds import EVERY_DAY, KindMasks
 
@@ -35,6 +36,7 @@ class Listed:
         """The days that are allowed too, ascending."""
         found = self._listed.get(allowed)
         if found is None:
+            spend(self._many() // 4)
             days = self._days(civil.MIN_DAY, civil.MAX_DAY + 1)
             if allowed.total() < civil.CYCLE_DAYS:
                 flags = allowed.cycle().to_bytes(civil.CYCLE_DAYS // 8 + 1, "little")
@@ -46,6 +48,10 @@ class Listed:
 
     def _days(self, first: int, end: int) -> Iterator[int]:
         """Its days in [first, end), ascending."""
+        raise NotImplementedError
+
+    def _many(self) -> int:
+        """How many they are up to the calendar's end, about."""
         raise NotImplementedError
 
 
@@ -158,6 +164,9 @@ class Residues(Listed):
         days = (begin + residue for begin in begins for residue in self.residues)
         return (day for day in days if first <= day < end)
 
+    def _many(self) -> int:
+        return (civil.MAX_DAY // self.modulus + 2) * len(self.residues)
+
 
 class Turning:
     """Days given as bits that repeat after ``modulus`` of them, more than could be listed as residues."""
@@ -234,6 +243,9 @@ class LongSteps(Listed):
         unit, units, table, n = first * self._units, self._units, self._table, self._n
         steps = range(unit + (self._origin - unit) % n, end * units, n)
         return (each // units for each in steps if table[each % units])
+
+    def _many(self) -> int:
+        return civil.MAX_DAY * self._units // self._n
 
     def mask(self, year: int) -> int:
         """The year's days with a step."""

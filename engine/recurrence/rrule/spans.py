@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.dial import highest, lowest
+from lodger.engine.recurrence.meter import spend
 
 _SPANS = civil.MAX_YEAR // civil.CYCLE_YEARS + 1
 
@@ -16,6 +17,7 @@ class Spans:
     """
 
     def __init__(self, days: Callable[[int], int]) -> None:
+        spend(_SPANS * 10)
         self._days = days
         self._some = sum(1 << span for span in range(_SPANS) if self._of(span))
 

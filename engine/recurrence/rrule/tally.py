@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.meter import spend
 from lodger.engine.recurrence.rrule.clock_steps import ClockSteps
 from lodger.engine.recurrence.rrule.set_positions import SetPositions
 from lodger.engine.recurrence.rrule.unit_times import UnitTimes
@@ -10,6 +11,8 @@ from lodger.engine.recurrence.year_kinds import COUNT_OF, YEAR_OF
 
 #: Years that are counted one by one before 400 are counted at once.
 _ONE_BY_ONE = 40
+#: What counting one is.
+_YEAR = 20
 #: Up to so many days the members of each day before they repeat are kept as sets, a bit per day.
 _REPEATING = 2_000_000
 
@@ -47,6 +50,7 @@ def last_member(base: UnitTimes | SetPositions, start: int, count: int) -> int |
                         year += 400
                         if year > civil.MAX_YEAR:
                             return None
+            spend(_YEAR)
             total = counted.in_year(year) if counted is not None and walked >= _ONE_BY_ONE else base.in_bucket(year)
             if left <= total:
                 found = base.nth(year, left - 1)
@@ -75,6 +79,7 @@ class _Counted:
         """Members of 400 years from a year that is 0 modulo 400 on."""
         days = getattr(self._steps.days, "allowed", None)
         if days is None:
+            spend(400 * _YEAR)
             return sum(self.in_year(each) for each in range(year, min(year + 400, civil.MAX_YEAR + 1)))
         end = civil.MAX_DAY + 1 - civil.year_start(year)
         return self._in_days(civil.year_start(year), days.cycle() & (1 << min(end, civil.CYCLE_DAYS)) - 1)
@@ -100,6 +105,7 @@ class _Counted:
     def _repeating(self) -> list[tuple[int, int, bytes]]:
         """Sets of days with a binary digit of their number of members set, from day 0 on, as long as they do not repeat."""
         steps, turn = self._steps, self._steps.turn_days
+        spend(turn)
         counts = bytearray(turn)
         if steps.n > steps.units:
             step = 0

@@ -20,6 +20,15 @@ def _schedule(*rules: str, tz: str, closed: tuple[str, ...] = (), gap: Gap | Non
     return ScheduleRules(tuple(map(spec, rules)), tuple(map(spec, closed)), tz=tz, dst=DstPolicy(gap))
 
 
+#: Days that few years have, or none.
+_SELDOM = ("29 2 1", "30 2 *", "L 2 0", "* 2 1#5")
+
+
+def _groups(many: int) -> str:
+    days = ("dates(2/29) dow(mon)", "doy(366) dow(sun)", "dom(20..-20)", "dates(2199/12/31)", "dow(sun) doy(-366)")
+    return " ".join(f"{{{days[n % 5]} h({n % 24}) m({n % 60})}}" for n in range(many))
+
+
 #: A seed of ``bench/adversarial.py`` (c: of its corners), and the part of its schedule that was dear.
 ANSWERED = {
     # A step of a week less a second meets no Sunday for 9968 years: the whole calendar was gone through, for each side of a
@@ -31,20 +40,24 @@ ANSWERED = {
         tz="Australia/Lord_Howe",
         gap=Gap.SHIFT,
     ),
+    # 64 groups, and 24 rules beside each other, each of a day that hardly any year has: 40 years were looked at for each.
+    "c60651": _schedule(_groups(30), _groups(64), _groups(64), tz="Africa/Casablanca", gap=Gap.NEXT),
+    "c60875": _schedule(*(f"{n} {n % 24} {_SELDOM[n % 4]}" for n in range(24)), tz="Pacific/Apia", gap=Gap.SHIFT),
+    # A phase that keeps what one set of days needs made it anew for each other set, for each question.
+    "phases": _schedule(
+        "DTSTART;TZID=Europe/Dublin:19000101T010203\nRRULE:FREQ=YEARLY;INTERVAL=53;BYWEEKNO=53,1,20;BYHOUR=1,2\n"
+        "EXRULE:FREQ=YEARLY;BYWEEKNO=53;BYHOUR=1\nEXRULE:FREQ=WEEKLY;INTERVAL=53;BYDAY=MO,SU;BYHOUR=2",
+        tz="UTC",
+    ),
 }
 
 
 @pytest.mark.parametrize("seed", ANSWERED)
 def test_a_question_to_what_was_dear_is_answered(seed: str) -> None:
     rules = ANSWERED[seed]
-    for at in (
-        datetime.min.replace(tzinfo=UTC),
-        _NOW,
-        datetime(2027, 3, 28, 1, tzinfo=UTC),
-        datetime(9999, 6, 1, tzinfo=UTC),
-    ):
+    for at in (datetime.min.replace(tzinfo=UTC), datetime(2027, 3, 28, 1, tzinfo=UTC)):
         best = 1.0
-        for _ in range(3):
+        for _ in range(2):
             schedule = _compile(rules, _NOW)
             begin = thread_time()
             after = schedule.next_after(at)
