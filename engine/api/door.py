@@ -20,6 +20,7 @@ from typing import Any
 from lodger.engine.api import wire
 from lodger.engine.api.gate import network
 from lodger.engine.api.head import HEADER_BYTES, Head, shown
+from lodger.engine.api.kernel import Kernel
 from lodger.engine.api.known import Known
 from lodger.engine.api.porter import A_TURN, Porter
 from lodger.engine.api.turns import STRANGER
@@ -87,6 +88,7 @@ class Door:
         self._proxies = proxies
         self._tls = tls
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._kernel = Kernel()
         self.held: Counter[str] = Counter()
         self._all = 0
         #: Those who are listened to, with the end of the patience with each, first come first; and all that were not let in yet.
@@ -132,7 +134,7 @@ class Door:
     def _accept(self) -> None:
         for _ in range(ACCEPTED):
             try:
-                own, address = self._listening.accept()
+                own, host = self._kernel.accept(self._listening)
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
@@ -141,7 +143,7 @@ class Door:
                 _log.warning("no connection can be accepted: %s", error.strerror)
                 self._rest()
                 return
-            self._welcome(own, address[0] if isinstance(address, tuple) else "")
+            self._welcome(own, host)
 
     def _rest(self) -> None:
         """Look away: the kernel would tell without end that somebody waits."""
@@ -184,9 +186,7 @@ class Door:
     def _hear(self, guest: Guest, *, first: bool = False) -> None:
         """Listen to what one says."""
         try:
-            # Over TLS nothing can be read here: that there is something is enough.
-            flags = socket.MSG_DONTWAIT | (socket.MSG_PEEK if self._tls is not None else 0)
-            data = guest.socket.recv(1 if self._tls is not None else HEADER_BYTES, flags)
+            data = self._kernel.read(guest.socket, peek=self._tls is not None)  # over TLS it cannot be read here
         except (BlockingIOError, InterruptedError):
             if first:
                 self._wait(guest)

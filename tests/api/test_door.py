@@ -14,6 +14,7 @@ import trustme
 from tests.api.house import SETTINGS, received, serving
 
 from lodger.engine.api import door, wire
+from lodger.engine.api.kernel import Kernel
 from lodger.engine.api.known import Known, digest
 from lodger.engine.api.porter import A_TURN, Porter
 from lodger.engine.api.server import Server
@@ -181,15 +182,15 @@ def test_who_leaves_before_its_turn_gives_its_place_back() -> None:
 def test_a_process_without_descriptors_accepts_again_when_it_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "RETRY_S", 0.05)
     failed = threading.Event()
-    real = socket.socket.accept
+    real = Kernel.accept
 
-    def accept(own: socket.socket) -> Any:
+    def accept(kernel: Kernel, listening: socket.socket) -> Any:
         if not failed.is_set():
             failed.set()
             raise OSError(errno.EMFILE, "Too many open files")
-        return real(own)
+        return real(kernel, listening)
 
-    monkeypatch.setattr(socket.socket, "accept", accept)
+    monkeypatch.setattr(Kernel, "accept", accept)
     with placed() as place, place.connect() as one:
         one.sendall(asked("neighbour"))
         assert answered(one)
