@@ -129,6 +129,8 @@ class SourceCheck:
             ended = self.reader.read(job)
         except SandboxError as problem:
             raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+        except OSError as problem:  # no process, no descriptor, no memory is left
+            raise Unavailable("no_worker", "no worker can be had now", why=str(problem), fix="try again") from problem
         if ended.error is None or NOWHERE in ended.error.message:
             return None
         if ended.outcome is Outcome.COMPILE_ERROR or ended.outcome.blames == "tenant":

@@ -1,5 +1,6 @@
 """A source is parsed before it is stored, in real walls: what cannot run is refused with its line, and a bomb is its own tenant's alone."""
 
+import errno
 import threading
 import time
 from collections.abc import Iterator
@@ -86,6 +87,17 @@ def test_where_no_worker_can_be_had_it_is_stored_and_said(tmp_path: Path) -> Non
             made = engine.scripts.put("acme", "job", "return 1 +;")
             assert made.version == 1
             assert bool(made.unchecked) is said, "what the operator has turned off is no news"
+
+
+def test_a_host_without_processes_or_descriptors_stores_it_and_says_so(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(_self: object) -> None:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(Pool, "start", none_left)
+    made = engine.scripts.put("acme", "job", "return 1 +;")
+    assert made.unchecked == "no worker can be had now: [Errno 11] Resource temporarily unavailable"
 
 
 def test_bombs_are_refused_behind_the_walls_and_the_next_is_read(engine: Engine) -> None:
