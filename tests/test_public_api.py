@@ -56,6 +56,23 @@ def test_the_worker_imports_nothing_heavy() -> None:
     assert not heavy & set(out)
 
 
+@pytest.mark.parametrize(
+    ("without", "code", "said"),
+    [
+        ("typer", "from lodger.engine.cli import main; main()", "pip install 'lodger[cli]'"),
+        ("httpx2", "from lodger.engine.client import Client", "pip install 'lodger[client]'"),
+        ("httpx2", "from lodger.engine.client import AsyncClient", "pip install 'lodger[client]'"),
+    ],
+)
+def test_the_base_alone_says_which_extra_is_missing(without: str, code: str, said: str) -> None:
+    hidden = (
+        f"import sys; sys.path.insert(0, '.dev'); sys.modules[{without!r}] = None; sys.argv[1:] = ['tenant', 'list']"
+    )
+    done = subprocess.run([sys.executable, "-c", f"{hidden}; {code}"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
 def test_a_new_verb_is_asked_everywhere() -> None:
     """A verb of the engine stands in five places, or says why not: without one of them half of its users miss it.
 

@@ -28,6 +28,15 @@ def main() -> None:
         if code is not None:
             os._exit(code)
         gc.enable()
-    from lodger.engine.cli.entry import run
-
+    try:
+        from lodger.engine.cli.entry import run
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in {"typer", "click"}:
+            raise
+        sys.stderr.write(
+            f"error: the command line needs {missing.name}  [extra_missing]\n"
+            "  why: the base of Lodger is installed without its command line\n"
+            "  fix: pip install 'lodger[cli]'\n"
+        )
+        sys.exit(2)
     sys.exit(run(arguments))

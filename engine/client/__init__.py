@@ -18,4 +18,13 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"lodger.engine.client.{_HOMES[name]}"), name)
+    try:
+        home = import_module(f"lodger.engine.client.{_HOMES[name]}")
+    except ModuleNotFoundError as missing:
+        if missing.name != "httpx2":
+            raise
+        text = (
+            "asking a server needs httpx2, which the base of Lodger is installed without: pip install 'lodger[client]'"
+        )
+        raise ModuleNotFoundError(text, name=missing.name) from missing
+    return getattr(home, name)

@@ -198,7 +198,9 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
     if is_id(action_id):
         rows = _read(connection, _select().where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id))
     if not rows:
-        raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
+        # Nobody has told by this whether there is such an action: no id looks like that.
+        why = "" if is_id(action_id) else "an action's id is a UUID; whose it is stands before it"
+        raise NotFound("action_unknown", f"there is no action {action_id!r}", why=why, fix="list the actions")
     return rows[0]
 
 

@@ -162,8 +162,15 @@ def aware(instant: datetime | None) -> datetime | None:
     """Give an instant that has a zone, or None for None.
 
     Raises:
-        InputError: instant_naive.
+        InputError: instant_invalid, instant_naive.
     """
+    if instant is not None and not isinstance(instant, datetime):
+        raise InputError(
+            "instant_invalid",
+            f"{instant!r} is not an instant",
+            why="Python says instants as datetimes that have a zone",
+            fix="give an aware datetime, such as datetime(2027, 1, 1, tzinfo=UTC)",
+        )
     if instant is not None and instant.tzinfo is None:
         raise InputError(
             "instant_naive",

@@ -2,10 +2,12 @@
 
 from datetime import timedelta
 
+import pytest
 from tests.store.bench import Bench
 from tests.store.intervals import EPOCH
 
 from lodger.engine.acting import acting
+from lodger.engine.errors import InputError, NotFound
 from lodger.engine.identity import PLATFORM
 
 ONE, TWO = "export default () => 1", "export default () => 2"
@@ -27,6 +29,21 @@ def test_actions_of_one_tenant_one_schedule_one_state(bench: Bench) -> None:
     assert {each.tenant_id for each in listed()} == {"acme", "other"}
     assert [each.id for each in listed("acme", state="ready")] == [ready.id]
     assert [each.id for each in listed("acme", second.id, "ready")] == [ready.id]
+
+
+def test_what_was_said_in_another_order_or_kind_is_told_so(bench: Bench) -> None:
+    bench.tenant()
+    with pytest.raises(NotFound) as swapped:
+        bench.engine.actions.get(bench.engine.run_in("acme", "job", 5).id, "acme")
+    assert swapped.value.why == "an action's id is a UUID; whose it is stands before it"
+    for ask in (
+        lambda: bench.engine.run_at("acme", "job", "2027-01-01"),  # type: ignore[arg-type]  # what a newcomer tries
+        lambda: bench.engine.actions.list("acme", since="2027-01-01"),  # type: ignore[arg-type]  # the same
+        lambda: bench.engine.schedules.pause("acme", "s", until=5),  # type: ignore[arg-type]  # the same
+    ):
+        with pytest.raises(InputError) as refused:
+            ask()
+        assert refused.value.code == "instant_invalid"
 
 
 def test_schedules_of_one_state(bench: Bench) -> None:
