@@ -361,9 +361,11 @@ class Zygote:
         for _level, _kind, content in ancillary:
             rights.frombytes(content[: len(content) - len(content) % rights.itemsize])
         if len(rights) != 2:
+            # This process has no descriptor left for it. What did not arrive is closed by the kernel, and a worker whose other end is
+            # closed before it has a job ends by itself: it is as if none could have been made.
             for number in rights:
                 os.close(number)
-            self._lose()  # this process has no descriptor left for it; nobody could ever end that worker
+            self._on_refused()
             return
         end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=rights[0])
         end.setblocking(False)

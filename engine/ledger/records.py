@@ -152,7 +152,7 @@ class Action:
         replay_of: the action that this one repeats.
         node_key: the name of the node that alone may run it, of a schedule placed on every node; else ''.
         requires: labels that a node must carry to run it.
-        lateness_ms: start minus ``due_at``; None before the first start.
+        lateness_ms: start minus ``due_at``; None before the first start, and while it is due again.
     """
 
     id: str
@@ -182,8 +182,10 @@ class Action:
 
     @property
     def lateness_ms(self) -> float | None:
-        """Milliseconds from ``due_at`` to the last start."""
-        return (self.started_at - self.due_at).total_seconds() * 1000 if self.started_at else None
+        """Milliseconds from ``due_at`` to the last start; None when it is due only after that, to be tried again."""
+        if self.started_at is None or self.started_at < self.due_at:
+            return None
+        return (self.started_at - self.due_at).total_seconds() * 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,14 @@
-"""What a pool counted on from a zygote is forgotten with it."""
+"""What a pool counted on from a zygote is forgotten with it; and what is no reason to lose one."""
 
 import asyncio
+import contextlib
 import os
+import resource
 import signal
 
+import pytest
 from tests.escape.probing import Echo, probe_job, probe_pool
-from tests.escape.test_pool_life import wait_gone, zygote_pid
+from tests.escape.test_pool_life import Signals, children_of, wait_gone, zygote_pid
 
 
 def test_a_zygote_that_is_lost_at_the_asking_is_asked_for_nothing_more() -> None:
@@ -21,6 +24,52 @@ def test_a_zygote_that_is_lost_at_the_asking_is_asked_for_nothing_more() -> None
         pool._refill()
         assert pool._asked == 0
         assert (await pool.run(probe_job('done("3")'), Echo())).result == "3"
+        await pool.stop()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_no_descriptor_left_for_the_next_worker_costs_nobody_who_runs(room: int) -> None:
+    """Many fetches at once may take them all: whose worker cannot be held comes later, and what runs goes on."""
+
+    async def go() -> None:
+        pool = probe_pool(size=1, cores=1)
+        await pool.start()
+        signals, refused = Signals(), asyncio.Event()
+        running = asyncio.create_task(pool.run(probe_job('ask(1, "hold", "[]"); hear(); done("7")'), signals))
+        await signals.reached.wait()
+        zygote = pool.zygote
+        assert zygote is not None
+        for name in ("_on_refused", "_on_lost"):
+            heard = getattr(zygote, name)
+            setattr(zygote, name, lambda heard=heard: (heard(), refused.set()))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        taken = []
+        try:
+            while not pool.ready:  # noqa: ASYNC110 - the pool announces readiness to run() only
+                await asyncio.sleep(0.005)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 200), hard))
+            with contextlib.suppress(OSError):
+                while True:
+                    taken.append(os.dup(0))
+            for _ in range(room):
+                os.close(taken.pop())
+            pool._size += 1
+            pool._refill()
+            async with asyncio.timeout(20):
+                await refused.wait()
+        finally:
+            for number in taken:
+                os.close(number)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert pool.zygote is zygote, "the same as before"
+        signals.let_go.set()
+        assert (await running).result == "7"
+        assert (await pool.run(probe_job('done("3")'), Echo())).result == "3", "there is room again"
+        async with asyncio.timeout(20):
+            while len(pool.ready) < 2 or len(children_of(zygote_pid(pool))) > 2:  # noqa: ASYNC110 - kernel and pool tell nobody
+                await asyncio.sleep(0.005)  # the one that nobody holds has ended by itself
         await pool.stop()
 
     asyncio.run(go())

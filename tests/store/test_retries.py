@@ -28,6 +28,21 @@ def test_it_goes_on_at_the_failed_step_with_what_the_step_before_returned(bench:
     assert [each.outcome for each in bench.engine.actions.attempts(None, failed.id)] == ["ok", "script_error", "ok"]
 
 
+def test_nothing_starts_before_it_is_due_in_what_is_told(bench: Bench) -> None:
+    """A demo without descriptors said that its slots started ten seconds before they were due."""
+    bench.tenant()
+    schedule = bench.schedule(retry={"attempts": 2, "backoff_s": 30})
+    bench.clock.advance(62)
+    bench.tick()
+    bench.run(THROWN)
+    (waits,) = bench.actions(schedule)
+    assert (waits.state, waits.lateness_ms) == ("waiting_retry", None)
+    bench.clock.advance(33)
+    bench.run(OK)
+    (done,) = [each for each in bench.actions(schedule) if each.state == "done"]
+    assert done.lateness_ms == 3000
+
+
 def test_its_tries_are_counted_anew_and_it_expires_no_more(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule(retry={"attempts": 2, "backoff_s": 0}, expires_s=30)
