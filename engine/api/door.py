@@ -27,8 +27,6 @@ from lodger.engine.api.turns import STRANGER
 
 #: Connections that are accepted within one turn of the event loop.
 ACCEPTED = 100
-#: Connections that wait in the kernel.
-BACKLOG = 1024
 #: Seconds until somebody is accepted again when the process has no descriptor left.
 RETRY_S = 1.0
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -36,7 +34,7 @@ _log = logging.getLogger("lodger.api")
 
 
 class Guest:
-    """One that came; ``said`` is what its socket gave before it was let in."""
+    """One that came: its socket, its place among all connections, what it said before it was let in."""
 
     __slots__ = ("_leave", "address", "head", "socket")
 
@@ -46,10 +44,10 @@ class Guest:
         self.head = Head()
         self._leave = leave
 
-    @property
-    def said(self) -> bytes:
-        """Give what came before it was let in."""
-        return bytes(self.head.said)
+    def take(self) -> bytes:
+        """Give what came before it was let in; from then on it is kept by who has it."""
+        head, self.head = self.head, Head()
+        return bytes(head.said)
 
     def leave(self) -> None:
         """Give the place back, once."""
@@ -62,7 +60,7 @@ class Door:
     """One listening socket. Belongs to the event loop in which it is opened.
 
     Args:
-        listening: bound already; the door closes it.
+        listening: listens already; the door closes it.
         make: gives the protocol of one that is let in.
         most: connections that are held at once, three quarters of them of one address.
         proxies: whose addresses are many people's.
@@ -104,10 +102,9 @@ class Door:
         return len(self._outside)
 
     def open(self) -> None:
-        """Listen."""
+        """Accept who comes."""
         self._loop = asyncio.get_running_loop()
         self._listening.setblocking(False)
-        self._listening.listen(BACKLOG)
         self._loop.add_reader(self._listening, self._accept)
 
     async def close(self) -> None:

@@ -17,6 +17,8 @@ from lodger.engine.api.wire import Wire
 from lodger.engine.errors import InputError, Unavailable
 from lodger.engine.settings import Settings
 
+#: Connections that wait in the kernel.
+BACKLOG = 1024
 #: Seconds that requests under way have to end when the server stops; live streams are cut then.
 GRACE_S = 3
 
@@ -180,6 +182,7 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
+        listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
         raise Unavailable(

@@ -88,7 +88,7 @@ class Wire(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         """Begin with what was said at the door, for which its turn has come."""
         super().connection_made(transport)
-        said = self._guest.said
+        said = self._guest.take()
         if said:
             self._hear(said)
         else:

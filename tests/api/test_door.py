@@ -156,6 +156,35 @@ def test_headers_in_two_pieces_are_served(at: int) -> None:
         assert answered(one), "on a kept connection, too"
 
 
+def heavy(number: int) -> list[str]:
+    return [f"X-{each}: {'x' * 200}" for each in range(number)]
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (asked("a", *heavy(120)), b"200"),
+        (asked("a", *heavy(140)), b"400"),
+        (b"GET /a HTTP/1.0\r\nAuthorization: crowd\r\n\r\n", b"200"),
+        (b"GET /a HTTP/1.0\n\n", b"200"),
+        (b"\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"\x16\x03\x01\x02\x00\x01", b"400"),
+    ],
+)
+def test_a_crowd_of_odd_requests_is_answered_each_and_after_who_asks_seldom(said: bytes, status: bytes) -> None:
+    with placed() as place, ExitStack() as open_ones:
+        with place.held():
+            crowd = [open_ones.enter_context(place.connect("127.0.0.2")) for _ in range(150)]
+            for each in crowd:
+                each.sendall(said)
+            one = open_ones.enter_context(place.connect())
+            one.sendall(asked("neighbour"))
+        assert answered(one)
+        assert place.asked.index("/neighbour") <= 8 * A_TURN
+        for each in crowd:
+            assert each.recv(65536).startswith(b"HTTP/1.1 " + status)
+
+
 def test_requests_that_come_together_are_all_served_in_their_order() -> None:
     with placed() as place, place.connect() as one:
         one.sendall(asked("a") + asked("b") + asked("c", "Connection: close"))
@@ -177,6 +206,17 @@ def test_who_leaves_before_its_turn_gives_its_place_back() -> None:
             with place.connect("127.0.0.2") as one:
                 one.sendall(asked("neighbour"))
                 assert answered(one)
+
+
+def test_what_was_said_at_the_door_is_kept_no_longer_than_it_is_needed() -> None:
+    """A connection that is kept open for hours would hold the headers of its first request."""
+    with socket.socket() as own:
+        guest, left = door.Guest(own, "127.0.0.1", lambda: left.append(1)), []
+        guest.head.add(asked("crowd"))
+        assert (guest.take(), guest.take()) == (asked("crowd"), b"")
+        guest.leave()
+        guest.leave()
+        assert left == [1]
 
 
 def test_a_process_without_descriptors_accepts_again_when_it_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
