@@ -1,6 +1,7 @@
 """What narrows a list narrows it, and a rollback brings back every word: each was left out on purpose, and no test had failed."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from tests.store.bench import Bench
@@ -44,6 +45,31 @@ def test_what_was_said_in_another_order_or_kind_is_told_so(bench: Bench) -> None
         with pytest.raises(InputError) as refused:
             ask()
         assert refused.value.code == "instant_invalid"
+
+
+def test_what_belongs_to_one_tenant_is_listed_for_it_alone(bench: Bench, tmp_path: Path) -> None:
+    engine = bench.engine
+    ring = engine.secrets.vault.keyring
+    ring._path = tmp_path / "keys"
+    ring.add()
+    for tenant in ("acme", "other"):
+        bench.tenant(tenant)
+        engine.secrets.put(tenant, f"KEY_{tenant}", "a value of some length")
+        engine.webhooks.put(tenant, f"hook-{tenant}", "https://example.com/in")
+        engine.collections.index(tenant, f"of_{tenant}", "city")
+        engine.tokens.create(tenant, "viewer", tenant_id=tenant)
+        bench.schedule(tenant_id=tenant, name=f"s-{tenant}")
+    bench.clock.advance(120)
+    bench.tick()
+    bench.clock.advance(30)
+    assert [each.name for each in engine.secrets.list("acme")] == ["KEY_acme"]
+    assert [each.name for each in engine.webhooks.list("acme")] == ["hook-acme"]
+    assert [each.name for each in engine.collections.list("acme")] == ["of_acme"]
+    assert [each.name for each in engine.tokens.list("acme")] == ["acme"]
+    assert {each.tenant_id for each in engine.actions.overdue("acme")} == {"acme"}
+    assert {each.tenant_id for each in engine.actions.overdue()} == {"acme", "other"}
+    bench.claim()
+    assert {each.tenant_id for each in engine.actions.running("other")} == {"other"}
 
 
 def test_schedules_of_one_state(bench: Bench) -> None:
