@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.cli.answer import AsJson, Database, say, write_json
+from lodger.engine.cli.descriptors import ask_for_more
 from lodger.engine.cli.failure import Usage
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def up(
     settings = load(database=db, api_port=port)
     if role != "node":
         _demand_server()
+    ask_for_more()
     serving = Serving(role, expose, prepare, name, settings, with_parent=with_parent, as_json=as_json)
     asyncio.run(serving.run())
 

@@ -154,6 +154,8 @@ class _Arrival:
         row["tenant_id"] = self._tenant
         if table is s.scripts:
             self._script(row)
+        elif table is s.script_versions and row["script_id"] in self._bound:
+            raise bad("a version in it is of a script of the platform's")
         elif table is s.schedule_clock and row["state"] not in _CLOCKS:
             raise bad(f"a clock is {row['state']!r} in it")
         elif table is s.actions:

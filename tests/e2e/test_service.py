@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -19,6 +20,8 @@ import pytest
 import trustme
 from tests.e2e.command import ROOT
 from tests.e2e.ready import lodger
+
+from lodger.engine.cli.descriptors import WANTED
 
 JSON = {"content-type": "application/json"}
 
@@ -140,6 +143,8 @@ def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
     with up(tmp_path, "--role", "api") as api:
         token = api.kind("token")["text"]
         url = api.kind("listening")["url"]
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE)[0] >= min(WANTED, most)
         with up(tmp_path, "--role", "node"):
             answer = httpx2.post(
                 f"{url}/api/v1/tenants",

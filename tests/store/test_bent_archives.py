@@ -23,6 +23,7 @@ from lodger.engine.sync import Engine
 
 __all__ = ["elsewhere"]
 
+VERSIONS = "lodger_script_versions"
 STRANGE = "01900000-0000-7000-8000-000000000000"
 
 
@@ -40,6 +41,15 @@ def _a_ping(row: Any) -> bool:
 
 def _packed(body: bytes) -> dict[str, str]:
     return {"b64": base64.b64encode(zlib.compress(body)).decode()}
+
+
+def _own_version_of_the_platforms(lines: list[Any]) -> None:
+    """A run would find two contents under one number."""
+    (bound,) = (line for line in lines if isinstance(line, list) and "bound" in line)
+    at = next(at for at, line in enumerate(lines) if isinstance(line, dict) and line.get("table") == VERSIONS)
+    own = [*lines[at + 1]]
+    own[1], own[2] = bound[1], bound[3]
+    lines.insert(at + 1, own)
 
 
 BENT: dict[str, Callable[[list[Any]], None]] = {
@@ -83,6 +93,7 @@ BENT: dict[str, Callable[[list[Any]], None]] = {
         "lodger_scripts", "version", 77, of=lambda row: row["kind"] == "script"
     ),
     "a script with a name that clears a terminal": cell("lodger_scripts", "name", "a\x1b[2Jb", of=_a_ping),
+    "a version of a script of the platform's": _own_version_of_the_platforms,
     "steps of no script": cell("lodger_schedule_revisions", "steps", '[{"script_id":"x","limits":null}]'),
     "a revision of no script": cell("lodger_schedule_revisions", "script_id", STRANGE),
     "a schedule on every node": cell("lodger_schedule_revisions", "conduct", '{"placement":"every_node"}'),

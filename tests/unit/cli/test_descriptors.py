@@ -1,0 +1,31 @@
+"""The service asks for descriptors; whatever else uses Lodger keeps the limit that it has."""
+
+import resource
+import subprocess
+import sys
+
+from lodger.engine.cli.descriptors import WANTED
+
+CODE = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))
+from lodger.engine.cli.descriptors import ask_for_more
+ask_for_more()
+ask_for_more()
+print(*resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+
+
+def asked(soft: int, hard: int) -> list[int]:
+    """Give the limits of a process that had these and asked."""
+    command = [sys.executable, "-c", CODE.format(soft=soft, hard=hard)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return [int(word) for word in said.split()]
+
+
+def test_it_has_what_the_host_gives_and_no_more_than_is_of_use() -> None:
+    _soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    known = 2**40 if most == resource.RLIM_INFINITY else most
+    assert asked(64, most) == [min(WANTED, known), most]
+    assert asked(64, 100) == [100, 100]
+    assert asked(known if most != resource.RLIM_INFINITY else 64, most)[1] == most
