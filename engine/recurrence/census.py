@@ -27,8 +27,10 @@ from lodger.engine.recurrence.civil import (
     year_start,
 )  # fmt: skip
 from lodger.engine.recurrence.closing import leaves_of
+from lodger.engine.recurrence.effort import slot_us
 from lodger.engine.recurrence.every import Every, instant_us, us_instant
 from lodger.engine.recurrence.instants import Instants
+from lodger.engine.recurrence.meter import US, spend
 from lodger.engine.recurrence.once import OnceAt
 from lodger.engine.recurrence.parts import EVERY_DAY, Part, dates_of, parts_of
 from lodger.engine.recurrence.rrule.blocks import Block, blocks_of
@@ -233,14 +235,18 @@ def _per_day(slots: Iterable[datetime]) -> int:
 
 def _slots(schedule: Union, begin: datetime, end: datetime, most: int) -> list[datetime]:
     """Slots between two instants; one more than asked for when there are more."""
-    return list(islice(schedule.between(begin, end), most + 1))
+    found, cost = [], US * slot_us(schedule)
+    for slot in islice(schedule.between(begin, end), most + 1):
+        spend(cost)
+        found.append(slot)
+    return found
 
 
 def _days(schedule: Union, made: _Made, since: datetime) -> Density | None:
     """Count one day of each sort."""
     turn_days, rest = divmod(made.turn_us, _DAY_US)
     last, today = civil(made.settled // DAY_S)[0] + 1, made.since // DAY_S
-    years = range(civil(today)[0] - 1, last + -(-turn_days // 365) + 2)
+    years = range(civil(today)[0] - 1, min(last + -(-turn_days // 365) + 2, MAX_YEAR + 1))  # a turn may be ages
     if made.drifts or rest or made.reach > _MOST_REACH or len(years) > _MOST_YEARS or years[-1] >= MAX_YEAR:
         return None
     back, on = 3 + made.reach, 2

@@ -157,10 +157,11 @@ class Clock:
         for pattern in self.patterns:
             if pattern.stepping:
                 best = min(best, max(pattern.apart_s, _product_gap(pattern.times)))
+        told: set[tuple[int, int]] = set()
         for today, tomorrow in classes:
             for i, pattern in enumerate(self.patterns):
                 if pattern.stepping and pattern.times:
-                    best = self._beside(i, today, tomorrow, best)
+                    best = self._beside(i, today, tomorrow, best, told)
         for first, second in joins:
             best = min(best, timeset.smallest_gap(first) or best)
             if first and second:
@@ -182,13 +183,16 @@ class Clock:
                 found |= pattern.times
         return found
 
-    def _beside(self, i: int, today: tuple[bool, ...], tomorrow: tuple[bool, ...], best: int) -> int:
-        """Distance of a stepping pattern from the others on the same day and on the ones beside it."""
+    def _beside(
+        self, i: int, today: tuple[bool, ...], tomorrow: tuple[bool, ...], best: int, told: set[tuple[int, int]]
+    ) -> int:
+        """Distance of a stepping pattern from the others on the same day and on the ones beside it; ``told`` are known."""
         mine = self.patterns[i].times
         for j, pattern in enumerate(self.patterns):
             if j == i or not pattern.times:
                 continue
-            if today[i] and today[j]:
+            if today[i] and today[j] and (i, j) not in told:
+                told |= {(i, j), (j, i)}
                 best = timeset.smallest_between(mine, pattern.times, best)
             if today[i] and tomorrow[j]:
                 best = min(best, DAY_S + timeset.lowest(pattern.times) - (mine.bit_length() - 1))

@@ -33,6 +33,8 @@ _PLAIN, _ZONE, _SEQUENCE, _MIDNIGHT, _READINGS = 2, 2, 3, 3, 2
 _YEAR = 15
 #: A sequence whose days are known, one that has to find out the days of a year first, and what INTERVAL and BYSETPOS add.
 _KNOWN, _FIRST, _PHASE, _POSITIONS = 5, 24, 10, 40
+#: Listing the days of a year, of which most are allowed, because BYSETPOS counts them.
+_LISTED = 80
 #: Days of which centuries, or decades, may have none: two of the calendar's spans of 400 years are looked through, or many years.
 _FAR = 60
 #: So many sets of days of cron and Schyntax are asked without looking for their years first.
@@ -98,7 +100,8 @@ def _sources(local: LocalSequence) -> Iterator[UnitTimes | SetPositions]:
 def _source_us(source: UnitTimes | SetPositions, *, known: bool) -> int:
     days, cost = source.days, _KNOWN if known else _FIRST
     if isinstance(source, SetPositions):
-        cost += _POSITIONS
+        first, after = source.bounds(0)
+        cost += _POSITIONS + (_LISTED if after - first > 300 and source.allowed.total() * 4 > CYCLE_DAYS else 0)
     elif isinstance(source.steps, ClockSteps):
         cost += _PHASE
     if isinstance(days, SortedDays):
@@ -111,7 +114,7 @@ def _source_us(source: UnitTimes | SetPositions, *, known: bool) -> int:
             dense = days.allowed.total() * 7 >= CYCLE_DAYS if len(phase.residues) >= 7 else False
             if not dense and days.allowed.total() < CYCLE_DAYS:
                 cost += _FAR if phase.modulus >= 180 or days.allowed.total() * 12 < CYCLE_DAYS else 0
-        cost += _FAR if isinstance(phase, Turning) else 0
+        cost += _FAR if isinstance(phase, Turning) and days.allowed.total() < CYCLE_DAYS else 0
     return cost
 
 
@@ -122,6 +125,11 @@ def rule_us(rule: Recurrence) -> int:
     if not isinstance(rule, Zoned):
         return _PLAIN
     return _ZONE + _SEQUENCE * _sequences(rule.local) + _YEAR * _sorted(rule.local)
+
+
+def slot_us(schedule: Union) -> int:
+    """Going from a slot of a schedule to the next one, rows of closed ones aside."""
+    return sum(map(rule_us, schedule.rules)) + len(schedule.rules) * sum(map(window_us, schedule.exclusions))
 
 
 def window_us(window: Windows) -> int:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from lodger.engine.recurrence.instant import format_instant
+from lodger.engine.recurrence.meter import MOST, US, Metered, TooLong, spend
 from lodger.engine.recurrence.rule import Density, Recurrence
 from lodger.engine.recurrence.window import Windows
 
@@ -161,21 +162,29 @@ class Union:
         load = Load()
         load.add(self)
         bound = load.density(self)
-        if bound.most_per_day > _WITNESSES and reached(self, bound, since):
-            return replace(bound, exact=True)
-        close, full = self._reaches(bound, since, gap_only=gap_only)
-        if close and (full or gap_only):
-            return replace(bound, exact=full)
-        return counted(self, since) or bound
+        try:
+            with Metered(2 * MOST):
+                if bound.most_per_day > _WITNESSES and reached(self, bound, since):
+                    return replace(bound, exact=True)
+                close, full = self._reaches(bound, since, gap_only=gap_only)
+                if close and (full or gap_only):
+                    return replace(bound, exact=full)
+                return counted(self, since) or bound
+        except TooLong:
+            return bound
 
     def _reaches(self, bound: Density, since: datetime, *, gap_only: bool) -> tuple[bool, bool]:
         """Whether slots from an instant on are as close, and whether a day of them is as full, as a bound says."""
+        from lodger.engine.recurrence.effort import slot_us
+
         close = full = False
+        cost = US * slot_us(self)
         per_day = Counter[date]()
         before, slot = None, self.next_after(since, inclusive=True)
         for _ in range(_WITNESSES):
             if slot is None or (close and (full or gap_only)):
                 break
+            spend(cost)
             per_day[slot.date()] += 1
             close = close or (before is not None and (slot - before).total_seconds() == bound.smallest_gap_s)
             full = full or per_day[slot.date()] == bound.most_per_day

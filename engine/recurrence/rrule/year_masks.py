@@ -4,6 +4,7 @@ from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
 from lodger.engine.recurrence.year_kinds import EVERY_DAY, FULL, MONTH, KindMasks
 
+_WEEK = (1 << 7) - 1
 _WEEKLY = sum(1 << day for day in range(0, 373, 7))
 
 
@@ -38,6 +39,7 @@ class YearMasks(KindMasks):
     def __init__(self, rule: Rule) -> None:
         super().__init__()
         self._rule = rule
+        self._by_weeks: dict[int, int] = {}
 
     def _compute(self, year: int) -> int:
         allowed = self.without_weeks(year)
@@ -79,12 +81,19 @@ class YearMasks(KindMasks):
         days = 0
         for each in (year - 1, year, year + 1):
             one = week_one(each, wkst) - start
-            weeks = (week_one(each + 1, wkst) - start - one) // 7
-            for number in self._rule.byweekno:
-                if abs(number) <= weeks:
-                    first = one + 7 * (number - 1 if number > 0 else weeks + number)
-                    days |= span(first, first + 7)
-        return days
+            inside = self._in_weeks((week_one(each + 1, wkst) - start - one) // 7)
+            days |= inside << one if one >= 0 else inside >> -one
+        return days & EVERY_DAY
+
+    def _in_weeks(self, weeks: int) -> int:
+        """Days of a week-numbering year with so many weeks, a bit each."""
+        found = self._by_weeks.get(weeks)
+        if found is None:
+            numbers = {
+                number if number > 0 else weeks + 1 + number for number in self._rule.byweekno if abs(number) <= weeks
+            }
+            found = self._by_weeks[weeks] = sum(_WEEK << 7 * (number - 1) for number in numbers)
+        return found
 
     def _weekdays(self, first_weekday: int, leap: bool) -> int:
         rule = self._rule

@@ -170,3 +170,10 @@ def test_the_comparison_sees_a_sort_of_day_that_is_forgotten(monkeypatch: pytest
     monkeypatch.setattr(census, "_changes", lambda *_: ({}, {}))
     wrong = census.counted(kept, NOW)
     assert wrong is None or (wrong.smallest_gap_s, wrong.most_per_day) != (right.smallest_gap_s, right.most_per_day)
+
+
+def test_a_turn_of_ages_is_no_fault() -> None:
+    """Weeks that come together only after more years than a machine's word holds: what is said is the bound."""
+    weeks = "\n".join(f"RRULE:FREQ=WEEKLY;INTERVAL={n};BYDAY=TU,SA" for n in (999_999_937, 493_573_636, 86_401))
+    rules = ScheduleRules((RuleSpec(f"DTSTART;TZID=Asia/Kolkata:20260101T223900\n{weeks}"), RuleSpec("*/5 */2 * * *")))
+    assert _compile(rules, None).density().smallest_gap_s is not None
