@@ -18,6 +18,9 @@ from lodger.engine.errors import InputError
 from lodger.engine.ledger.records import Action
 from lodger.engine.sync import Engine as SyncEngine
 
+#: JSON that Python reads where its stack is short, and nowhere else.
+DEEP = "[" * 900 + "]" * 900
+
 
 @pytest.fixture
 def peer() -> Iterator[Peer]:
@@ -31,6 +34,11 @@ def peer() -> Iterator[Peer]:
         "/gone": answer(b"", "404 Not Found"),
         "/moved": moved("/json"),
         "/away": moved("http://127.0.0.1:1/"),
+        "/nan": answer(b"NaN"),
+        "/endless": answer(b"1e999"),
+        "/half": answer(b'"\\ud800"'),
+        "/twice": answer(b'{"a": 1, "a": 2}'),
+        "/deep": answer(DEEP.encode()),
         "/torn": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf",
     }
     with thread_of_peers(made):
@@ -66,6 +74,11 @@ async def once(engine: Engine, signals: Signals, name: str = "knock", params: An
         ("/bytes", "2xx", {"status": 200, "bytes": 2}),
         ("/long", "2xx", {"status": 200, "bytes": 9000, "body": "x" * 4096}),
         ("/gone", "200, 404", {"status": 404, "bytes": 0}),
+        ("/nan", "2xx", {"status": 200, "bytes": 3, "body": "NaN"}),
+        ("/endless", "2xx", {"status": 200, "bytes": 5, "body": "1e999"}),
+        ("/half", "2xx", {"status": 200, "bytes": 8, "body": '"\\ud800"'}),
+        ("/twice", "2xx", {"status": 200, "bytes": 16, "body": '{"a": 1, "a": 2}'}),
+        ("/deep", "2xx", {"status": 200, "bytes": len(DEEP), "body": DEEP}),
         ("/moved", "2xx", {"status": 200, "bytes": 12, "body": {"up": True}}),
     ],
 )
