@@ -1,6 +1,7 @@
 """Laws of time: what is due is ticked, what may start starts, what a lost node ran runs elsewhere, none of it late.
 
-They hold while nothing is done to any machine. Looked at once a virtual second.
+They hold while nothing is done to any machine. Looked at once a virtual second. Where more comes due than the nodes can tick at
+all, each of their ticks is full and lateness grows with what came due; what is due is ticked all the same, the oldest first.
 """
 
 from typing import TYPE_CHECKING
@@ -41,13 +42,7 @@ def _look(world: "World") -> None:
         each.process is not None and each.process.frozen for each in world.machines
     ):
         return  # one is being started, or its time stands still: it counts as something done
-    for schedule, hand in mirror.clocks.items():
-        tenant = mirror.tenants.get(hand.tenant)
-        if tenant is None or tenant.state != "active":
-            continue
-        due = hand.next_at if hand.state == "armed" else hand.wake_at
-        if due is not None and due < now - LATE_S * 1_000_000:
-            raise Broken("what is due is ticked", f"{schedule} is {(now - due) / 1e6:.1f} s late")
+    _ticked(world, now, full=any(node.ticker.behind_s is not None for node in up))
     for line, turn in mirror.turns.items():
         waits_s = min(world.loop.time() - mirror.served_s[line[0]], (now - (turn.startable_at or now)) / 1_000_000)
         if waits_s > WAIT_S and any(world.may(node, turn) for node in up):
@@ -57,6 +52,25 @@ def _look(world: "World") -> None:
     for node, running in mirror.running_on.items():
         if running and node not in living:
             raise Broken("what a lost node ran runs elsewhere", f"{len(running)} of {node}")
+
+
+def _ticked(world: "World", now: int, *, full: bool) -> None:
+    """Check that nothing due is late; while ticks are full, that the oldest of what is late goes on."""
+    late: list[tuple[int, str]] = []
+    for schedule, hand in world.mirror.clocks.items():
+        tenant = world.mirror.tenants.get(hand.tenant)
+        if tenant is None or tenant.state != "active":
+            continue
+        due = hand.next_at if hand.state == "armed" else hand.wake_at
+        if due is not None and due < now - LATE_S * 1_000_000:
+            late.append((due, schedule))
+    oldest = min(late, default=None)
+    if oldest is None or oldest != world.oldest[0]:
+        world.oldest = (oldest, world.loop.time())
+    if oldest is not None and not (full and world.loop.time() - world.oldest[1] <= LATE_S):
+        raise Broken("what is due is ticked", f"{oldest[1]} is {(now - oldest[0]) / 1e6:.1f} s late")
+    if oldest is not None:
+        world.figures["looks in overload"] += 1
 
 
 def _at_work(world: "World") -> None:

@@ -4,10 +4,12 @@
 """
 
 import os
+from dataclasses import replace
 from functools import cache
 from multiprocessing import resource_tracker
 
 import pytest
+from tests.sim.plants import Plant
 
 from lodger.engine.sim.plan import Plan, Shape, drawn, read
 from lodger.engine.sim.proof import Played, play, prove
@@ -70,6 +72,20 @@ def test_a_dense_world_holds_too() -> None:
     world = play(drawn(1, Shape(seconds=6, schedules=120, tenants=10, job_s=0.05)))
     assert world.law is None, f"{world.law}: {world.detail}"
     assert world.figures["slots"] > 150
+
+
+def test_a_world_in_which_more_comes_due_than_its_nodes_can_do_comes_to_rest() -> None:
+    """Every tick is full, so slots are late; the oldest go first, and what is left becomes less until nothing is."""
+    plan = drawn(1, Shape(seconds=17, schedules=60, tenants=1, trouble=0.0, job_s=0.4, slots=3000, swift=True))
+    plan = replace(plan, settings=plan.settings | {"tick_batch": 2, "concurrent_runs": 1})
+    world = play(plan)
+    assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.lately)
+    assert world.figures["looks in overload"] > 2
+    assert world.figures["virtual_s"] > 200, "it took longer than worlds that keep up are given"
+    newest = Plant(
+        "the newest first", r"(FROM lodger_schedule_clock .*ORDER BY lodger_schedule_clock.next_at)", r"\1 DESC", 1
+    )
+    assert play(plan, tampered=newest.into).law == "what is due is ticked"
 
 
 def test_it_is_told_the_same_with_any_number_of_processes() -> None:

@@ -42,8 +42,8 @@ def test_many_rows_are_added_with_their_ids(shop: Shop) -> None:
         [{"state": "x", "items": 1}, {"state": "x" * 50, "items": 1}],
     ],
 )  # fmt: skip
-def test_one_wrong_row_and_none_is_added(shop: Shop, wrong: Any) -> None:
-    attempt = shop.attempt()
+def test_one_wrong_row_and_none_is_added(still: Shop, wrong: Any) -> None:
+    attempt = still.attempt()
     assert ask(attempt, "db.insertMany", set="orders", rows=wrong)[0] in {"bad_request", "denied"}
     assert not attempt.journal
 
@@ -136,8 +136,8 @@ def test_a_row_that_comes_between_is_a_conflict_that_runs_again(shop: Shop) -> N
         ("things", {"n": 1}, None), ("things", {"id": "a", "n": 1}, ["n"]), ("customers", {"email": "x"}, []),
     ],
 )  # fmt: skip
-def test_what_rows_cannot_be_the_same_by(shop: Shop, name: str, values: Any, on: Any) -> None:
-    attempt = shop.attempt()
+def test_what_rows_cannot_be_the_same_by(still: Shop, name: str, values: Any, on: Any) -> None:
+    attempt = still.attempt()
     assert ask(attempt, "db.upsert", set=name, values=values, **({} if on is None else {"on": on}))[0] == "bad_request"
     assert not attempt.journal
 

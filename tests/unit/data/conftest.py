@@ -1,12 +1,13 @@
 """The shop of these tests, on every database: with every wall that the database has, and with Lodger's own condition alone."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
-from tests.databases.fixtures import kind, url
+from tests.databases.fixtures import kind, postgres, url
 from tests.unit.data.shop import Shop
 
-__all__ = ["bare", "kind", "shop", "url"]
+__all__ = ["bare", "kind", "shop", "still", "url"]
 
 
 @pytest.fixture
@@ -15,6 +16,19 @@ def bare(kind: str, url: str) -> Iterator[Shop]:
     made = Shop(None if kind == "sqlite" else url)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def still(kind: str) -> Iterator[Shop]:
+    """With it, one for all tests of a module that commit nothing: each finds it as it was."""
+    with ExitStack() as stack:
+        name = None if kind == "sqlite" else postgres().database()
+        if name is not None:
+            stack.callback(postgres().drop, name)
+        made = Shop(None if name is None else postgres().url(name))
+        stack.callback(made.close)
+        made.wall()
+        yield made
 
 
 @pytest.fixture

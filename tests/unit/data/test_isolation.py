@@ -267,11 +267,11 @@ def test_without_the_predicate_writes_reach_others(bare: Shop, monkeypatch: pyte
     ["id; DROP TABLE orders", "id\" OR 1=1 --", "org_id", "audit", "rowid", "_rowid_", "*", "orders.id", "$.a",
      "a'b", "a\"b", "a[0]", "a.*", "__proto__", "a..b", ".a", "a.", "a b", "ａ", "1=1"],
 )  # fmt: skip
-def test_identifiers_are_never_a_tenants(shop: Shop, name: str) -> None:
+def test_identifiers_are_never_a_tenants(still: Shop, name: str) -> None:
     """Names come from an allow-list: what is not in it is refused before any SQL is made."""
 
     async def go() -> None:
-        attempt = shop.attempt()
+        attempt = still.attempt()
         fields = (
             [("orders", name)]
             if name in ("org_id", "audit", "rowid", "_rowid_", "__proto__", "orders.id")
@@ -285,7 +285,7 @@ def test_identifiers_are_never_a_tenants(shop: Shop, name: str) -> None:
                 assert (ok, body.get("code")) == (False, "bad_request"), (rows, call)
             ok, body, _ = await told(attempt, "db.aggregate", set=rows, groupBy=field)
             assert (ok, body.get("code")) == (False, "bad_request") if isinstance(body, dict) else not body
-        assert shop.asked == 0
+        assert still.asked == 0
 
     asyncio.run(go())
 
