@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
@@ -183,6 +184,7 @@ def client(request: Request) -> str:
     return network(request.client.host if request.client else "unknown")
 
 
+@lru_cache(maxsize=4096)
 def network(host: str) -> str:
     """Give an IPv4 address, or the network of an IPv6 one, of which anybody has many."""
     try:

@@ -5,6 +5,7 @@ reading what it said took ten times as long as alone, most of it waiting to go o
 """
 
 import ctypes
+import errno
 import os
 import socket
 import sys
@@ -40,15 +41,17 @@ class Kernel:
         own = socket.socket(listening.family, listening.type, listening.proto, fileno=descriptor)
         return own, _host(self._address.raw[: self._length.value])
 
-    def read(self, own: socket.socket, *, peek: bool = False) -> bytes:
-        """Give what a connection said; ``peek``: its first byte, which stays there. Nothing: it said all.
+    def read(self, own: socket.socket, *, peek: bool = False) -> bytes | None:
+        """Give what a connection said, None when it says nothing now; ``peek``: its first byte, which stays there. Empty: it said all.
 
         Raises:
-            OSError: as :meth:`socket.socket.recv`; BlockingIOError when nothing is there.
+            OSError: as :meth:`socket.socket.recv`.
         """
         most, flags = (1, socket.MSG_PEEK) if peek else (_SAID, 0)
         count = _libc.recv(own.fileno(), self._said, ctypes.c_size_t(most), flags | socket.MSG_DONTWAIT)
         if count < 0:
+            if ctypes.get_errno() in {errno.EAGAIN, errno.EINTR}:
+                return None
             raise _error()
         return ctypes.string_at(self._said, count)
 

@@ -33,15 +33,14 @@ def test_it_takes_who_waits_and_reads_what_was_said(listening: socket.socket) ->
             assert (host, own.getpeername()) == (listening.getsockname()[0], client.getsockname())
             assert not os.get_inheritable(own.fileno())
             assert not os.get_blocking(own.fileno())
-            with pytest.raises(BlockingIOError):
-                kernel.read(own)
+            assert kernel.read(own) is None
             client.sendall(b"one\0two")
             assert kernel.read(own, peek=True) == b"o"
             assert kernel.read(own) == b"one\0two"
             client.sendall(b"x" * 40_000)
             client.shutdown(socket.SHUT_WR)
             said = [kernel.read(own) for _ in range(2)]
-            assert (b"".join(said), len(said[0])) == (b"x" * 40_000, 32 * 1024)
+            assert (b"".join(part or b"" for part in said), len(said[0] or b"")) == (b"x" * 40_000, 32 * 1024)
             assert kernel.read(own) == b""
             own.shutdown(socket.SHUT_RDWR)
 
