@@ -16,7 +16,7 @@ from lodger.engine.client import Client
 from lodger.engine.errors import InputError
 from lodger.engine.settings import Settings
 from lodger.engine.sync import Engine
-from lodger.engine.verbs.source_check import SourceCheck
+from lodger.engine.verbs.source_check import LEAST_CPU_MS, SourceCheck
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -114,6 +114,8 @@ def test_bombs_are_refused_behind_the_walls_and_the_next_is_read(engine: Engine)
             engine.scripts.put("acme", "job", source)
         assert refused.value.code in codes, source[:30]
         assert len(str(refused.value.as_dict())) < 3000, "a bomb's line is not said back whole"
+    # Its own limit, not the tenant's: nobody who stores a script waits for what a run may take.
+    assert f"its {LEAST_CPU_MS} ms of CPU time" in refused.value.why
     assert time.process_time() - began < 5, "none of it was this process's work"
     assert engine.scripts.put("acme", "job", "return 1").unchecked is None
     # Long, and harmless.
