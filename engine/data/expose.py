@@ -10,7 +10,6 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
-from sqlalchemy.orm import Mapper
 
 from lodger.engine.data import kinds
 from lodger.engine.data.dataset import KeySource, Reference, TableDataset
@@ -158,6 +157,9 @@ def _always(column: Column[Any]) -> bool:
 def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
     if isinstance(source, Table):
         return source, {column.key: column for column in source.columns}
+    # Who gives a mapped class has imported it already; who gives none pays nothing for it.
+    from sqlalchemy.orm import Mapper
+
     mapper = sa.inspect(source, raiseerr=False)
     if isinstance(mapper, Mapper) and mapper.inherits is not None:
         raise _refused(

@@ -1,10 +1,9 @@
 """A platform's own writes, reported to the feed of changes: row by row on its own connection, or all that a session flushes."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Table, event, inspect
-from sqlalchemy.orm import Mapper, Session
 
 from lodger.engine.clock import Clock
 from lodger.engine.data import feed
@@ -14,6 +13,9 @@ from lodger.engine.data.refusal import CallRefused
 from lodger.engine.data.stored import canonical
 from lodger.engine.errors import InputError
 
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
 #: What is a single key, not several.
 _ONE = (str, bytes, int)
 
@@ -21,7 +23,7 @@ _ONE = (str, bytes, int)
 def record_changed(
     datasets: Datasets,
     clock: Clock,
-    connection: Connection | Session,
+    connection: "Connection | Session",
     what: Any,
     tenant_id: str,
     keys: Any,
@@ -40,15 +42,19 @@ def record_changed(
         raise InputError(
             "tenant_unknown", f"{tenant_id!r} has no part in {rows.name}", fix="give Lodger's tenant id"
         ) from None
-    found = connection.connection() if isinstance(connection, Session) else connection
+    found = connection if isinstance(connection, Connection) else connection.connection()
     feed.record(found, feed.source_of(rows), owner, [(_text(rows, key), kind) for key in given], clock.now_us())
 
 
 def _exposed(datasets: Datasets, what: Any) -> TableDataset:
     table = what if isinstance(what, Table) else None
     mapper = None if isinstance(what, str | Table) else inspect(what, raiseerr=False)
-    if isinstance(mapper, Mapper):
-        table = mapper.local_table  # type: ignore[assignment]  # of classes that can be exposed it is a table
+    if mapper is not None:
+        # Whose class is mapped has imported it already; a table or a name does without.
+        from sqlalchemy.orm import Mapper
+
+        if isinstance(mapper, Mapper):
+            table = mapper.local_table  # type: ignore[assignment]  # of classes that can be exposed it is a table
     for rows in datasets:
         if rows.name == what or (table is not None and rows.origin is table):
             return rows
@@ -64,7 +70,7 @@ def _text(rows: TableDataset, key: Any) -> str:
 def record_sessions(datasets: Datasets, clock: Clock, target: Any) -> Callable[[], None]:
     """Report what sessions flush; see :meth:`lodger.engine.sync.Engine.record_sessions`."""
 
-    def flushed(session: Session, _context: object) -> None:
+    def flushed(session: "Session", _context: object) -> None:
         for each in session.new:
             _tell(datasets, clock, session, each, feed.INSERT)
         for each in session.dirty:
@@ -77,7 +83,7 @@ def record_sessions(datasets: Datasets, clock: Clock, target: Any) -> Callable[[
     return lambda: event.remove(target, "after_flush", flushed)
 
 
-def _tell(datasets: Datasets, clock: Clock, session: Session, row: object, kind: str) -> None:
+def _tell(datasets: Datasets, clock: Clock, session: "Session", row: object, kind: str) -> None:
     mapper = inspect(type(row))
     rows = next((each for each in datasets if each.origin is mapper.local_table), None)
     if rows is None or rows.feed == "off":

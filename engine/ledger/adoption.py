@@ -5,10 +5,9 @@ is read as a wish, its row is written anew by an ordinary edit, which accounts t
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, delete, func, select
-from sqlalchemy.orm import Session
 
 from lodger.engine.acting import Act, present
 from lodger.engine.clock import from_us
@@ -19,12 +18,15 @@ from lodger.engine.ledger.records import ScheduleRevision
 from lodger.engine.ledger.schema.scheduling import schedule_revisions
 from lodger.engine.shapes import shaped
 
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
 #: What the set of Lodger's own schedules is called where changes are reported.
 NAMES = ("schedules", "lodger_schedules")
 _r = schedule_revisions.c
 
 
-def adopt(books: Books, connection: Connection | Session, tenant_id: str, keys: object, now_us: int) -> None:
+def adopt(books: Books, connection: "Connection | Session", tenant_id: str, keys: object, now_us: int) -> None:
     """Make the newest revision that SQL has inserted of each of these schedules (ids or names) the present one.
 
     Raises:
@@ -32,7 +34,7 @@ def adopt(books: Books, connection: Connection | Session, tenant_id: str, keys: 
         Conflict: tenant_suspended.
         InputError: revision_unchanged, revision_unreadable, and what an edit refuses.
     """
-    found = connection.connection() if isinstance(connection, Session) else connection
+    found = connection if isinstance(connection, Connection) else connection.connection()
     given: Iterable[Any] = [keys] if isinstance(keys, str) or not isinstance(keys, Iterable) else keys
     for key in given:
         _adopt(books, found, tenant_id, str(key), now_us)
