@@ -67,7 +67,8 @@ LIMITS: tuple[LimitSpec, ...] = (
     LimitSpec(
         "frame_bytes", MIB, 4 * KIB, 8 * MIB, Outcome.OUTPUT_LIMIT, "the arguments of one host call, or its answer"
     ),
-    LimitSpec("json_depth", 64, 4, 512, Outcome.BAD_REQUEST, "nesting of any JSON value that crosses the wall"),
+    # What shows results nests them once more, and none of it goes deeper than 255: one row would keep a whole list from being shown.
+    LimitSpec("json_depth", 64, 4, 200, Outcome.BAD_REQUEST, "nesting of any JSON value that crosses the wall"),
 )
 
 _BY_NAME = {spec.name: spec for spec in LIMITS}

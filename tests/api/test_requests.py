@@ -6,12 +6,15 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from sqlalchemy import update
 from tests.api.house import ONE, House, house
 from tests.escape.commands import HELLO
 
 from lodger.engine.ledger import answers, pages
+from lodger.engine.ledger.schema.scheduling import actions
 from lodger.engine.routes.table import ROUTES
 from lodger.engine.vault.keyring import Keyring
+from lodger.sandbox.limits import LIMITS
 
 TWO = "export default () => 2"
 
@@ -375,3 +378,13 @@ def test_the_description_is_whole(lodge: House) -> None:
     for reference in {part.split('"')[0] for part in text.split('"$ref": "#/components/schemas/')[1:]}:
         assert reference in said["components"]["schemas"]
     assert ":meth:" not in text
+
+
+def test_the_deepest_result_that_limits_allow_keeps_no_list_from_being_shown(lodge: House) -> None:
+    deepest = next(each.maximum for each in LIMITS if each.name == "json_depth")
+    asked = lodge.engine.run_in("acme", "job", 0)
+    with lodge.engine.books.database.write() as connection:
+        done = {"state": "done", "outcome": "ok", "result": "[" * deepest + "]" * deepest}
+        connection.execute(update(actions).values(done))
+    for path in ("/actions", f"/tenants/acme/actions/{asked.id}"):
+        assert lodge.ask("GET", path, role="admin").status_code == 200
