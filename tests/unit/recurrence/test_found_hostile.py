@@ -57,7 +57,7 @@ def test_a_question_to_what_was_dear_is_answered(seed: str) -> None:
     rules = ANSWERED[seed]
     for at in (datetime.min.replace(tzinfo=UTC), datetime(2027, 3, 28, 1, tzinfo=UTC)):
         best = 1.0
-        for _ in range(2):
+        for _ in range(3):
             schedule = _compile(rules, _NOW)
             begin = thread_time()
             after = schedule.next_after(at)
