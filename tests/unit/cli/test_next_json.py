@@ -68,7 +68,7 @@ def test_a_rule_that_never_fires_is_told_by_little_more_than_python_itself() -> 
         not {f"rrule.{name}" for name in ("relative", "remainder", "leftover", "pieces", "tally", "dateutil_input")}
         & ours
     )
-    assert len(ours) < 40, sorted(ours)
+    assert len(ours) <= 40, sorted(ours)
 
 
 @pytest.mark.parametrize(("rule", "code"), [(NEVER, 0), ("FREQ=NEVER", 1), ('at "noon"', 1)])
