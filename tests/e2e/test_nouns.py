@@ -34,6 +34,12 @@ def ledger(tmp_path: Path) -> Ledger:
     return made
 
 
+def test_the_log_says_that_it_came_by_the_command_line(ledger: Ledger) -> None:
+    told = ledger("audit", "list", "acme").json["entries"]
+    assert [(each["verb"], each["via"]) for each in told] == [("scripts.put", "cli"), ("tenants.create", "cli")]
+    assert (told[0]["before"], told[0]["after"]["version"]) == (None, 1)
+
+
 def test_what_is_not_there_says_where_it_was_looked_for(ledger: Ledger, tmp_path: Path) -> None:
     """A command in the wrong folder makes a ledger of its own there: whoever is told that her tenant is gone has to hear of it."""
     known = ledger("schedule", "list", "nobody").json["error"]

@@ -10,6 +10,7 @@ from tests.store.intervals import EPOCH
 from lodger.engine.acting import acting
 from lodger.engine.errors import InputError, NotFound
 from lodger.engine.identity import PLATFORM
+from lodger.engine.ledger.webhooks import Webhook
 
 ONE, TWO = "export default () => 1", "export default () => 2"
 
@@ -64,6 +65,9 @@ def test_what_belongs_to_one_tenant_is_listed_for_it_alone(bench: Bench, tmp_pat
     bench.clock.advance(30)
     assert [each.name for each in engine.secrets.list("acme")] == ["KEY_acme"]
     assert [each.name for each in engine.webhooks.list("acme")] == ["hook-acme"]
+    changed = engine.webhooks.put("acme", "hook-acme", "https://example.com/else", events=["order.*"])
+    assert isinstance(changed, Webhook)
+    assert (changed.url, list(changed.events)) == ("https://example.com/else", ["order.*"])
     assert [each.name for each in engine.collections.list("acme")] == ["of_acme"]
     assert [each.name for each in engine.tokens.list("acme")] == ["acme"]
     assert {each.tenant_id for each in engine.actions.overdue("acme")} == {"acme"}
