@@ -14,8 +14,11 @@ from math import gcd
 
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.meter import spend
-from lodger.engine.recurrence.rrule.spans import Spans
 from lodger.engine.recurrence.year_kinds import EVERY_DAY, KindMasks
+
+TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
+if TYPE_CHECKING:
+    from lodger.engine.recurrence.rrule.spans import Spans
 
 #: Up to this modulus a year's pattern is kept as one integer; above it as a sorted list.
 _WIDE = 4096
@@ -153,6 +156,8 @@ class Residues(Listed):
 
     def _far(self, allowed: KindMasks) -> Spans:
         if (found := self._spans.get(allowed)) is None:
+            from lodger.engine.recurrence.rrule.spans import Spans  # few rules have days so rare
+
             if self._long is None:
                 self._long = self._tiled(self.modulus + civil.CYCLE_DAYS)
             long, modulus, cycle = self._long, self.modulus, allowed.cycle()
@@ -215,6 +220,8 @@ class Turning:
 
     def _far(self, allowed: KindMasks) -> Spans:
         if (found := self._spans.get(allowed)) is None:
+            from lodger.engine.recurrence.rrule.spans import Spans  # few rules have days so rare
+
             cycle = allowed.cycle()
 
             def days(year: int) -> int:
