@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import os
 import threading
 import time
@@ -82,6 +83,16 @@ def ready_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """SQLite ledgers begin as copies of one that is set up, and what one has compiled serves all."""
     with copied_ledgers(tmp_path_factory.mktemp("template")), kept_statements(), patient_server():
         yield
+
+
+@pytest.fixture(autouse=True)
+def own_log() -> Iterator[None]:
+    """Where what is noted goes is as it was: a command that is carried out here sends it elsewhere, or silences it."""
+    noted = logging.getLogger("lodger")
+    level, propagate, handlers = noted.level, noted.propagate, list(noted.handlers)
+    yield
+    noted.setLevel(level)
+    noted.propagate, noted.handlers[:] = propagate, handlers
 
 
 @pytest.fixture(autouse=True)

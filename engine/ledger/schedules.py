@@ -137,8 +137,6 @@ def edit(
         clocks.owe(books, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
     next_us = revisions.revise(books, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us, act)
-    mine = (_s.tenant_id == tenant_id, _s.id == before.id)
-    connection.execute(update(tables.schedules).where(*mine).values(revision=number, script_id=steps[0]["script_id"]))
     armed = {"state": "armed", "next_at": next_us} if clock.state in {"armed", "ended"} else {}
     connection.execute(
         update(tables.schedule_clock)

@@ -20,6 +20,7 @@ from lodger.engine.ledger.commits import ApplyEffects, Committed
 from lodger.engine.ledger.leases import Rescued
 from lodger.engine.ledger.seals import Finish
 from lodger.engine.ledger.usage import DAY_US, Warned
+from lodger.engine.node.adopter import Adopter
 from lodger.engine.node.archivist import Archivist
 from lodger.engine.node.committer import Committer
 from lodger.engine.node.couriers import Couriers
@@ -112,10 +113,10 @@ class Node:
         self.pen = Pen(self.books.database, self.settings.database_patience_s)
         self.ticker, self.dispatcher, self.committer = Ticker(self), Dispatcher(self), Committer(self)
         self.finisher, self.remains, self.monitor = Finisher(self), Remains(self), Monitor(self)
-        self.feeder, self.watch = Feeder(self), Watch(self)
+        self.feeder, self.watch, self.adopter = Feeder(self), Watch(self), Adopter(self)
         self._services: list[Service] = [
             self.committer, Heartbeat(self), Warden(self), Rescuer(self), self.watch, Archivist(self), self.finisher, self.remains,
-            self.monitor, self.feeder, Forerunner(self), self.dispatcher, self.ticker, Lookout(self),
+            self.monitor, self.feeder, self.adopter, Forerunner(self), self.dispatcher, self.ticker, Lookout(self),
         ]  # fmt: skip
         if self.books.database.dialect != "sqlite" and self.settings.listen_url != OFF:
             self._services.append(Listener(self))
@@ -383,7 +384,7 @@ class Node:
 
     def look_again(self) -> None:
         """Look whether what somebody has committed is for this node; called in the node's loop."""
-        for service in (self.ticker, self.dispatcher, self.finisher, self.feeder, self.watch):
+        for service in (self.ticker, self.dispatcher, self.finisher, self.feeder, self.watch, self.adopter):
             service.nudge()
 
     def look(self) -> None:

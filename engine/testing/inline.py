@@ -79,6 +79,7 @@ class InlineNode(Node):
 
     async def _still(self) -> None:
         while True:
+            await self.adopter.round()
             await self._tick()
             await self._rescuer.round()
             await self._feeder.round()

@@ -102,6 +102,17 @@ keys = Table(
     Column("secret", LargeBinary(64), nullable=False),
 )
 
+#: Schedules of which the platform's own SQL has inserted a revision: a trigger writes them down (migration 0103), a node adopts them.
+adoptions = Table(
+    "lodger_adoptions",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("schedule_id", Id, primary_key=True),
+    ForeignKeyConstraint(
+        ["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"], ondelete="CASCADE"
+    ),
+)
+
 #: What attempts said while they run, in batches: no record, see :mod:`lodger.engine.ledger.running_lines`.
 running_lines = Table(
     "lodger_running_lines",

@@ -1,0 +1,35 @@
+"""Adopts revisions of schedules that a platform's own SQL has inserted and reported to nobody: a trigger has written them down."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from lodger.engine.errors import Unavailable
+from lodger.engine.ledger import adoption
+from lodger.engine.node.service import Service
+
+if TYPE_CHECKING:
+    from lodger.engine.node.node import Node
+
+
+class Adopter(Service):
+    """Looks when somebody has committed; each schedule is adopted, or refused, in a transaction of its own."""
+
+    name: ClassVar[str] = "adopter"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.clock, node.failed)
+        self._node = node
+
+    async def round(self) -> float:
+        """Adopt what waits."""
+        node = self._node
+        found = await node.pen.standing("adoptions", adoption.waiting)
+        for tenant_id, schedule_id in found:
+            take = partial(adoption.take, node.books, tenant_id=tenant_id, schedule_id=schedule_id)
+            refused = await node.pen.write(partial(take, now_us=self.clock.now_us()))
+            if refused is not None:
+                said = f"a revision of schedule {schedule_id} of tenant {tenant_id!r} that SQL has inserted: {refused}"
+                node.failed(self.name, Unavailable("revision_refused", said, why=refused.why, fix=refused.fix))
+        return 0.0 if len(found) >= adoption.MOST else node.patience_s

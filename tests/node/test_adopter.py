@@ -1,0 +1,46 @@
+"""A node adopts what a platform's SQL has inserted into its schedules, whoever told it, and goes on when that makes no sense."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+from tests.node.harness import Script, working
+
+from lodger.engine.ledger import adoption
+
+COPY = """
+INSERT INTO lodger_schedule_revisions
+    (tenant_id, schedule_id, revision, rules, sentence, script_id, missed, overlap, requires, anchor_us, created_us)
+SELECT tenant_id, schedule_id, revision + 1, replace(rules, ?, ?), '', script_id, missed, overlap, requires, anchor_us, created_us
+FROM lodger_schedule_revisions WHERE schedule_id = ? ORDER BY revision DESC LIMIT 1
+"""
+
+
+def test_a_node_adopts_what_sql_has_inserted_and_refuses_what_cannot_be(tmp_path: Path) -> None:
+    def insert(was: str, now: str, schedule: str) -> None:
+        with sqlite3.connect(tmp_path / "ledger.db", timeout=60) as connection:
+            connection.execute(COPY, (was, now, schedule))
+        connection.close()
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, _node, signals):
+            made = await engine.schedules.create("acme", "s", script="job", rules="every 3600")
+
+            async def adopted() -> bool:
+                return (await engine.schedules.get("acme", "s")).text == "Every 1 s"
+
+            await asyncio.to_thread(insert, "every 3600", "every 1", made.id)
+            await signals.until(adopted)
+            await signals.wait("finished", 2)  # its clock is armed
+            await asyncio.to_thread(insert, "every 1", "every nonsense", made.id)
+
+            async def refused() -> bool:
+                return ((await engine.schedules.get("acme", "s")).note or "").startswith(adoption.REFUSED)
+
+            await signals.until(refused)
+            faults = [event for event in signals.events if event.kind == "fault"]
+            assert [event.details["error"].code for event in faults] == ["revision_refused"]
+            ran = len([event for event in signals.events if event.kind == "finished"])
+            await signals.wait("finished", ran + 2)  # the present revision goes on
+
+    asyncio.run(scenario())
