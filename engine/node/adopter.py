@@ -30,6 +30,11 @@ class Adopter(Service):
             take = partial(adoption.take, node.books, tenant_id=tenant_id, schedule_id=schedule_id)
             refused = await node.pen.write(partial(take, now_us=self.clock.now_us()))
             if refused is not None:
-                said = f"a revision of schedule {schedule_id} of tenant {tenant_id!r} that SQL has inserted: {refused}"
-                node.failed(self.name, Unavailable("revision_refused", said, why=refused.why, fix=refused.fix))
+                error = Unavailable(
+                    "revision_refused",
+                    f"schedule {schedule_id} of tenant {tenant_id!r} stays as it is: what SQL has inserted was refused, {refused}",
+                    why=refused.why,
+                    fix=refused.fix or "insert a copy of the present revision with what is to be different",
+                )
+                node.failed(self.name, error)
         return 0.0 if len(found) >= adoption.MOST else node.patience_s
