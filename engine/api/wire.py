@@ -184,6 +184,9 @@ class Wire(H11Protocol):
             return
         self.transport.write(said)
         self.conn.send_failed()  # nothing more is said, whoever is at work on an answer
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # he is told so: an answer would raise, and be written down
+            self.cycle.message_event.set()
         self.transport.close()
 
     def shutdown(self) -> None:

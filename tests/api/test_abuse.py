@@ -74,6 +74,20 @@ def test_what_two_readers_would_read_differently_is_refused(steady: House, how: 
     assert lodge.engine.tenants.get("acme").state == "active"
 
 
+@pytest.mark.parametrize("token", [False, True], ids=["a stranger", "somebody known"])
+def test_a_body_that_is_none_is_answered_once_and_not_written_down(
+    steady: House, token: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It comes with its headers: the request is begun when its body turns out to be none."""
+    shown = b"Authorization: Bearer " + steady.token("admin").encode() + b"\r\n" if token else b""
+    begin = b"POST /api/v1/tenants HTTP/1.1\r\nContent-Type: application/json\r\n" + shown
+    answer = steady.raw(begin + HEAD + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n")
+    assert len(re.findall(rb"HTTP/1\.1 \d\d\d", answer)) == 1
+    assert answer.startswith(b"HTTP/1.1 400"), answer[:200]
+    assert quick(steady) < 30
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("lodger.api")] == []
+
+
 @pytest.mark.parametrize(
     "line", [b"GET /api/v1/me HTTP/0.9", b"GET /api/v1/me HTTP/3.0", b"GET  /api/v1/me HTTP/1.1", b"G\xc3\x89T / HTTP/1.1",
              b"PRI * HTTP/2.0", b"CONNECT a:1 HTTP/1.1", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"GET / a HTTP/1.1"],
