@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Select, insert, select, update
 from lodger.engine.acting import Act
 from lodger.engine.clock import from_us, to_us
 from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.identity import is_id
 from lodger.engine.ledger import followers, inputs, naming
 from lodger.engine.ledger.bindings import bind
 from lodger.engine.ledger.books import Books, dumped, listed
@@ -233,7 +234,8 @@ def some(
 
 def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]:
     """Give the names, by id, of the scripts of those rows that have steps."""
-    ids = {step["script_id"] for row in rows if row.steps for step in json.loads(row.steps)}
+    # SQL writes steps too; what is no id has no name, and PostgreSQL would not even look for it.
+    ids = {step["script_id"] for row in rows if row.steps for step in json.loads(row.steps) if is_id(step["script_id"])}
     if not ids:
         return {}
     script = tables.scripts.c

@@ -73,8 +73,10 @@ def test_what_is_reported_waits_for_nobody(bench: Bench, made: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [{"rules": "{"}, {"rules": "[1e999]"}, {"missed": "perhaps"}, {"conduct": '{"jitter_s": 1e999}'}]
-)
+    "changed",
+    [{"rules": "{"}, {"rules": "[1e999]"}, {"missed": "perhaps"}, {"conduct": '{"jitter_s": 1e999}'},
+     {"steps": '[{"script_id": "job"}]'}, {"steps": '[{"script_id": "\\u0000"}]'}, {"steps": '[{"script_id": 5}]'}],
+)  # fmt: skip
 def test_what_cannot_be_is_taken_away_and_the_note_says_why(bench: Bench, made: Any, changed: Any) -> None:
     with bench.engine.books.database.write() as connection:
         copied(connection, made.id, 2, **changed)
