@@ -120,7 +120,7 @@ class SourceCheck:
     def _body(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         # A snippet is a function's body: one that returns at once is parsed whole, and does nothing.
         text = modules[ENTRY]
-        head = "//" + text[2:] if text.startswith("#!") else "return;" + text
+        head = "return;" + ("//" + text[2:] if text.startswith("#!") else text)
         return self._parsed(tenant_id, modules | {ENTRY: head}, limits)
 
     def _parsed(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:

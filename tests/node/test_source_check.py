@@ -191,6 +191,17 @@ def test_the_check_and_the_run_agree_on_what_can_be_read() -> None:
         check.close()
 
 
+@pytest.mark.parametrize(
+    "text", ["throw new Error('no data today')", "#!/x\nthrow new Error('no data today')", "#!/x\nfor (;;);"]
+)
+def test_a_snippet_is_read_and_never_begun(text: str) -> None:
+    check = SourceCheck(settings())
+    try:
+        assert check.problem("acme", {"main.js": text}, Limits()) is None
+    finally:
+        check.close()
+
+
 def test_http_says_the_same_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LODGER_CHECK_SCRIPTS", "true")
     with house(f"sqlite:///{tmp_path / 'served.db'}") as lodge:
