@@ -135,7 +135,13 @@ class Server:
         self._server = _Quiet(config, self._known, self._full)
         self._server.at(listening, settings.api_connections, _networks(trusted or []))
         self._task = asyncio.create_task(self._server.serve([]), name="lodger-api")
-        await self._server.listening.wait()
+        ready = asyncio.ensure_future(self._server.listening.wait())
+        await asyncio.wait({self._task, ready}, return_when=asyncio.FIRST_COMPLETED)
+        if not ready.done():
+            ready.cancel()
+            listening.close()
+            ended, self._task, self._server = self._task, None, None
+            await ended  # raises what kept it from listening: no descriptor was left
 
     async def stop(self) -> None:
         """Stop listening; what is under way has :data:`GRACE_S` seconds."""

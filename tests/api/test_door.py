@@ -1,5 +1,6 @@
 """Where connections come in. The order is looked at, never the time: the loop is held while a crowd comes, and let go then."""
 
+import asyncio
 import errno
 import socket
 import ssl
@@ -235,6 +236,23 @@ def test_a_process_without_descriptors_accepts_again_when_it_has_some(monkeypatc
         one.sendall(asked("neighbour"))
         assert answered(one)
         assert failed.is_set()
+
+
+def test_a_server_that_has_no_descriptor_to_listen_with_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    async def scenario() -> None:
+        place = Place()
+        server = Server(place, Settings(**SETTINGS))
+        with monkeypatch.context() as patched:
+            patched.setattr(door.select, "epoll", exhausted)
+            with pytest.raises(OSError, match="Too many open files"):
+                await asyncio.wait_for(server.start(), 20)
+        await server.start()
+        await server.stop()
+
+    asyncio.run(scenario())
 
 
 def test_when_the_server_stops_who_waits_is_told_or_cut() -> None:
