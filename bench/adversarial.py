@@ -260,6 +260,8 @@ def main() -> int:
     draw = schedule
     if "--corners" in sys.argv:
         from corners import corner as draw
+    if "--beginnings" in sys.argv:
+        from corners import beginning as draw
     refused: dict[str, int] = {}
     above: list[dict[str, Any]] = []
     long_read: list[int] = []

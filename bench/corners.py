@@ -1,4 +1,5 @@
-"""Hostile corners that evenly drawn schedules seldom come to; ``bench/adversarial.py --corners`` draws them.
+"""Hostile corners that evenly drawn schedules seldom come to; ``bench/adversarial.py --corners`` draws them, ``--beginnings``
+intervals beside exclusions that begin and end.
 
 Long steps beside a week, a day, a year or a prime; positions counted over dense sets; stacks of exceptions and of
 exclusions; zones whose winter is ahead, whose changes are many or that lost a day; groups that are all rare; rules that
@@ -104,6 +105,40 @@ def _rare_groups(dice: Random) -> RuleSpec:
 def _rare_crons(dice: Random) -> RuleSpec:
     days = ("29 2 *", "29 2 1", "30 2 *", "31 4 *", "L 2 0", "* 2 1#5", "31W 12 *", "1 1 *")
     return RuleSpec(f"{dice.randint(0, 59)} {dice.randint(0, 23)} {dice.choice(days)}", Kind.CRON)
+
+
+def beginning(dice: Random) -> ScheduleRules:
+    """An interval beside a week, a day or an hour, and exclusions that begin and end in the middle of its slots."""
+
+    def closed() -> RuleSpec:
+        def line() -> str:
+            which = (
+                "",
+                ";BYDAY=MO,TU,WE,TH",
+                ";BYDAY=SA,SU",
+                ";BYHOUR=0,6,12,18",
+                ";BYMONTH=1,2,3,4,5,6,7,8,9,10,11",
+                ";INTERVAL=2",
+            )
+            until = f";UNTIL={dice.choice((1950, 2030, 2100, 5000))}0301T000000Z" if dice.random() < 0.35 else ""
+            return f"RRULE:FREQ=DAILY{dice.choice(which)}{until}"
+
+        year, zone = dice.choice((1, 1900, 2016, 2026, 2100)), dice.choice(("UTC", "UTC", "Europe/Berlin"))
+        at = f"{year:04}{dice.randint(1, 12):02}{dice.randint(1, 28):02}T{dice.randint(0, 23):02}{dice.randint(0, 59):02}00"
+        head = f"DTSTART:{at}Z" if zone == "UTC" else f"DTSTART;TZID={zone}:{at}"
+        lines = [
+            head,
+            f"DURATION:PT{dice.choice((1, 8, 23, 24, 30, 200))}H",
+            *(line() for _ in range(dice.choice((1, 1, 1, 2)))),
+        ]
+        return RuleSpec("\n".join(lines), Kind.RRULE)
+
+    period_s = dice.choice((604_801, 604_799, 86_401, 86_399, 90_061, 25_200, 86_400, 604_800, 1_209_601, 3600, 7261))
+    begins = dice.choice((None, None, "2020-01-01T00:00:00Z", "1890-05-05T05:05:05Z"))
+    every = RuleSpec(f"every {period_s}s", Kind.EVERY, dtstart=begins)
+    return ScheduleRules(
+        (every,), tuple(closed() for _ in range(dice.randint(1, 3))), tz=dice.choice(("UTC", "Europe/Berlin"))
+    )
 
 
 def corner(dice: Random) -> ScheduleRules:

@@ -28,7 +28,13 @@ class Adopter(Service):
         found = await node.pen.standing("adoptions", adoption.waiting)
         for tenant_id, schedule_id in found:
             take = partial(adoption.take, node.books, tenant_id=tenant_id, schedule_id=schedule_id)
-            refused = await node.pen.write(partial(take, now_us=self.clock.now_us()))
+            try:
+                refused = await node.pen.write(partial(take, now_us=self.clock.now_us()))
+            except Unavailable:
+                raise  # the ledger is away: for all of them
+            except Exception as fault:  # noqa: BLE001 - of this one alone: nobody waits behind it, and it is tried again
+                node.failed(self.name, fault)
+                continue
             if refused is not None:
                 error = Unavailable(
                     "revision_refused",

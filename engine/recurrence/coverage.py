@@ -12,7 +12,7 @@ from itertools import compress
 from math import gcd, lcm
 
 from lodger.engine.recurrence import timeset
-from lodger.engine.recurrence.civil import DAY_S, MAX_YEAR, days_in_year
+from lodger.engine.recurrence.civil import DAY_S, MAX_LOCAL, MAX_YEAR, MIN_LOCAL, days_in_year
 from lodger.engine.recurrence.closing import Closing
 from lodger.engine.recurrence.dial import stride
 from lodger.engine.recurrence.every import Every
@@ -21,7 +21,7 @@ from lodger.engine.recurrence.parts import EVERY_DAY, Class, classes_of
 from lodger.engine.recurrence.rrule.blocks import Block
 from lodger.engine.recurrence.rrule.leftover import Sorter, TooMany
 from lodger.engine.recurrence.rrule.phase import Phase
-from lodger.engine.recurrence.rrule.relative import as_days
+from lodger.engine.recurrence.rrule.relative import Taken, as_days
 from lodger.engine.recurrence.rule import Recurrence
 from lodger.engine.recurrence.shifted_days import named_years
 from lodger.engine.recurrence.stretched import ALL, ANY_TIME, run_begins
@@ -71,12 +71,13 @@ def longest_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> Ro
     if not doubts:
         return Row(0, 1)
     surely: list[Block] = []
+    outside = Row(0, 0)
     if isinstance(source, Every):
         needs = _of_interval(source, here)
         # Only what one exclusion closes is jumped over together: two that take turns are asked in turn.
-        each = max(doubts, key=lambda said: sum(taken.block.allowed.total() for taken in said.surely if taken.block))
-        blocks = (taken.block for taken in each.surely)
-        surely = [block for block in blocks if block is not None and block.step is None]
+        widest = max(doubts, key=lambda said: sum(taken.block.allowed.total() for taken in said.surely if taken.block))
+        jumped = [each for each in widest.surely if each.block is not None and each.block.step is None]
+        surely = [each.block for each in jumped if each.block is not None]
     elif isinstance(source, Zoned):
         needs = [_needs(part) for each in classes_of(source.local) for part in _by_days(each)]
     else:
@@ -107,7 +108,20 @@ def longest_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> Ro
         if most is None:
             return None
         days = single + rooms * (most + 2) * (1 if here.still else 2)
-    return Row((days if here.still else days + 1) * a_day, days + 1)
+        if surely and isinstance(source, Every):
+            sides = _sides(source, jumped, here)
+            found = longest_row(source, [said for said in doubts if said is not widest], here) if sides else Row(0, 0)
+            if found is None:
+                return None
+            outside = Row(sides * found.slots, sides * found.leaps)
+    return Row((days if here.still else days + 1) * a_day + outside.slots, days + 1 + outside.leaps)
+
+
+def _sides(source: Every, jumped: Sequence[Taken], here: Zone) -> int:
+    """On how many sides an interval has slots, before what is jumped over begins or after it ends, that the others close alone."""
+    first, last = min(each.first for each in jumped), max(each.last for each in jumped)
+    starts = source.starts and source.anchor_us // 1_000_000 + min(here.offsets) >= first
+    return (first > MIN_LOCAL and not starts) + (last < MAX_LOCAL)
 
 
 def row_beside_steps(

@@ -6,6 +6,7 @@ from time import thread_time
 import pytest
 
 from lodger.engine.recurrence.compile import _compile
+from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, RuleSpec, ScheduleRules
 
 _NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
@@ -66,3 +67,35 @@ def test_a_question_to_what_was_dear_is_answered(seed: str) -> None:
         assert best < _GROSS_S
         assert after is None or (after > at and schedule.previous_before(after, inclusive=True) == after)
         assert before is None or (before < at and schedule.next_after(before, inclusive=True) == before)
+
+
+#: An interval beside exclusions of which one closes everything, but only from some day on, or up to one: before and behind it
+#: the others closed up to a hundred thousand slots one after another, for up to two seconds a question.
+BEGINNING = {
+    "106607": (
+        "DTSTART:00010721T222700\nDURATION:PT8H\nRRULE:FREQ=DAILY;BYDAY=MO,TU,WE,TH",
+        "DTSTART:19001121T144100\nDURATION:PT24H\nRRULE:FREQ=DAILY;BYHOUR=0,6,12,18",
+    ),
+    "ends": (
+        "DTSTART:20261221T053100Z\nDURATION:PT24H\nRRULE:FREQ=DAILY;BYHOUR=0,6,12,18;UNTIL=20300301T000000Z",
+        "DTSTART:20260410T021200Z\nDURATION:PT1H\nRRULE:FREQ=DAILY;BYHOUR=0,6,12,18;UNTIL=50000301T000000Z",
+        "DTSTART;VALUE=DATE:19000211\nRRULE:FREQ=DAILY;BYDAY=MO,TU,WE,TH",
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", BEGINNING)
+def test_what_closes_everything_from_some_day_on_is_no_help_before_it(seed: str) -> None:
+    with pytest.raises(RuleInvalid) as refused:
+        _compile(_schedule("every 604801s", tz="UTC", closed=BEGINNING[seed]), _NOW)
+    assert refused.value.code == "exclusions_too_dense"
+
+
+def test_what_closes_everything_for_good_is_left_in_one_step() -> None:
+    """Where nothing else is closed, or no slot comes before it."""
+    shut = "DTSTART:21000101T000000Z\nDURATION:PT24H\nRRULE:FREQ=DAILY;BYHOUR=0,6,12,18"
+    schedule = _compile(_schedule("every 604801s", tz="UTC", closed=(shut,)), _NOW)
+    last = schedule.previous_before(datetime(9000, 1, 1, tzinfo=UTC))
+    assert last is not None
+    assert last.year == 2099
+    assert schedule.next_after(last) is None
