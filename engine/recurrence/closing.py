@@ -42,6 +42,7 @@ class Closing:
         doubt: every time that it can close besides is among these, whatever the second, but for single days.
         single_days: so many days on which it may close any of ``singly``.
         windows_a_day: how many windows it can open on a day, at most.
+        parts: how many rules it is made of, each with a beginning and an end of its own.
     """
 
     surely: tuple[Taken, ...]
@@ -49,6 +50,7 @@ class Closing:
     single_days: int = 0
     windows_a_day: int = 1
     singly: int = 0
+    parts: int = 1
 
     @property
     def doubtful(self) -> bool:
@@ -77,6 +79,7 @@ def closing(window: Windows, clock: Clock) -> Closing:
         sum(each.single_days for each in found),
         sum(each.windows_a_day for each in found),
         reduce(or_, (each.singly for each in found), 0),
+        sum(each.parts for each in found),
     )
 
 
@@ -106,7 +109,8 @@ def _of(opens: Recurrence, window: Windows, clock: Clock) -> Closing:
         # An instant that no clock names is asked for each slot.
         return Closing((), (ANY_TIME,))
     reading = _Reading(opens, window, clock)
-    for part in parts_of(opens.local):
+    parts = list(parts_of(opens.local))
+    for part in parts:
         reading.add(part)
     return Closing(
         tuple(reading.surely),
@@ -114,6 +118,7 @@ def _of(opens: Recurrence, window: Windows, clock: Clock) -> Closing:
         reading.single_days,
         reading.windows_a_day,
         reading.singly,
+        len(parts),
     )
 
 

@@ -6,7 +6,7 @@ days are integers, one bit a day, over as many years as the calendar and all INT
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from math import gcd, lcm
@@ -75,8 +75,8 @@ def longest_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> Ro
     if isinstance(source, Every):
         needs = _of_interval(source, here)
         # Only what one exclusion closes is jumped over together: two that take turns are asked in turn.
-        widest = max(doubts, key=lambda said: sum(taken.block.allowed.total() for taken in said.surely if taken.block))
-        jumped = [each for each in widest.surely if each.block is not None and each.block.step is None]
+        widest = max(doubts, key=_most_days)
+        jumped = _together(widest)
         surely = [each.block for each in jumped if each.block is not None]
     elif isinstance(source, Zoned):
         needs = [_needs(part) for each in classes_of(source.local) for part in _by_days(each)]
@@ -109,17 +109,55 @@ def longest_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> Ro
             return None
         days = single + rooms * (most + 2) * (1 if here.still else 2)
         if surely and isinstance(source, Every):
-            sides = _sides(source, jumped, here)
-            found = longest_row(source, [said for said in doubts if said is not widest], here) if sides else Row(0, 0)
+            sides = _sides(source, *_span(widest, jumped), here)
+            others = [_without(said, jumped) if said is widest else said for said in doubts]
+            found = longest_row(source, [said for said in others if said.doubtful], here) if sides else Row(0, 0)
             if found is None:
                 return None
             outside = Row(sides * found.slots, sides * found.leaps)
     return Row((days if here.still else days + 1) * a_day + outside.slots, days + 1 + outside.leaps)
 
 
-def _sides(source: Every, jumped: Sequence[Taken], here: Zone) -> int:
+def _days(taken: Iterable[Taken]) -> int:
+    return sum(each.block.allowed.total() for each in taken if each.block is not None)
+
+
+def _most_days(said: Closing) -> int:
+    return _days(_together(said))
+
+
+def _together(said: Closing) -> list[Taken]:
+    """Of what an exclusion closes for sure the days × times that are closed over one and the same time, where these are most."""
+    there = [each for each in said.surely if each.block is not None and each.block.step is None]
+    if said.parts == 1:
+        return there  # its days are told apart by what the clocks were then, and follow one another
+    spans = {(each.first, each.last) for each in there}
+    ways = ([each for each in there if each.first <= first and each.last >= last] for first, last in sorted(spans))
+    return max(ways, key=_days, default=[])
+
+
+def _without(said: Closing, jumped: Sequence[Taken]) -> Closing:
+    """What an exclusion closes before or after these: of a single rule nothing."""
+    if said.parts == 1:
+        return Closing(())
+    first, last = _span(said, jumped)
+    gone = {id(each.block) for each in jumped if first <= each.first and each.last <= last}
+    return replace(
+        said,
+        surely=tuple(each for each in said.surely if id(each.block) not in gone),
+        doubt=tuple(block for block in said.doubt if id(block) not in gone),
+    )
+
+
+def _span(said: Closing, jumped: Sequence[Taken]) -> tuple[int, int]:
+    """From when to when these are closed together."""
+    if said.parts == 1:
+        return min(each.first for each in jumped), max(each.last for each in jumped)
+    return max(each.first for each in jumped), min(each.last for each in jumped)
+
+
+def _sides(source: Every, first: int, last: int, here: Zone) -> int:
     """On how many sides an interval has slots, before what is jumped over begins or after it ends, that the others close alone."""
-    first, last = min(each.first for each in jumped), max(each.last for each in jumped)
     starts = source.starts and source.anchor_us // 1_000_000 + min(here.offsets) >= first
     return (first > MIN_LOCAL and not starts) + (last < MAX_LOCAL)
 

@@ -84,6 +84,20 @@ BEGINNING = {
 }
 
 
+#: The same of one exclusion's two rules, of which the one that closes everything ends: it was taken for lasting beside the other.
+TWO_RULES = (
+    "DTSTART:20161105T230200Z\nDURATION:PT30H\nRRULE:FREQ=DAILY;BYHOUR=0,6,12,18;UNTIL=20300301T000000Z\n"
+    "RRULE:FREQ=DAILY;BYDAY=MO,TU,WE,TH"
+)
+
+
+def test_what_closes_everything_up_to_some_day_is_no_help_to_the_rule_beside_it() -> None:
+    every = RuleSpec("every 1209601s", Kind.EVERY, dtstart="1890-05-05T05:05:05Z")
+    with pytest.raises(RuleInvalid) as refused:
+        _compile(ScheduleRules((every,), (RuleSpec(TWO_RULES, Kind.RRULE),), tz="UTC"), _NOW)
+    assert refused.value.code == "exclusions_too_dense"
+
+
 @pytest.mark.parametrize("seed", BEGINNING)
 def test_what_closes_everything_from_some_day_on_is_no_help_before_it(seed: str) -> None:
     with pytest.raises(RuleInvalid) as refused:
