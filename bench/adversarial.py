@@ -87,6 +87,11 @@ def _start(dice: Random) -> str:
     )
 
 
+def begins(zone: str, at: str) -> str:
+    """DTSTART, by the clock of a zone."""
+    return f"DTSTART:{at}Z" if zone == "UTC" else f"DTSTART;TZID={zone}:{at}"
+
+
 def _related(dice: Random, rule: str) -> str:
     """A rule that takes much of another one away: the same parts with some dropped or widened."""
     kept = [piece for piece in rule.split(";") if not piece.startswith(("COUNT", "UNTIL", "BYSETPOS"))]
@@ -104,7 +109,7 @@ def _related(dice: Random, rule: str) -> str:
 def rrule_set(dice: Random, *, exceptions: bool) -> str:
     """DTSTART, one or several RRULEs, and EXRULEs where asked."""
     zone = dice.choice(ZONES)
-    head = f"DTSTART:{_start(dice)}Z" if zone == "UTC" else f"DTSTART;TZID={zone}:{_start(dice)}"
+    head = begins(zone, _start(dice))
     rules = [part(dice) for _ in range(1 if dice.random() < 0.8 else dice.randint(2, 4))]
     lines = [head, *(f"RRULE:{each}" for each in rules)]
     if exceptions:

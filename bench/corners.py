@@ -8,7 +8,7 @@ begin in the calendar's last years.
 
 from random import Random
 
-from adversarial import ZONES, part, rrule_set, schyntax
+from adversarial import ZONES, begins, part, rrule_set, schyntax
 
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
 
@@ -79,7 +79,7 @@ def _head(dice: Random, zone: str) -> str:
     year = dice.choice((1, 1883, 1900, 1970, 2026, 3389, 9990, 9998))
     at = "".join(f"{dice.randint(low, high):02}" for low, high in ((1, 12), (1, 28), (0, 23), (0, 59), (0, 59)))
     at = f"{year:04}{at[:4]}T{at[4:]}"
-    return f"DTSTART:{at}Z" if zone == "UTC" else f"DTSTART;TZID={zone}:{at}"
+    return begins(zone, at)
 
 
 def _set(dice: Random) -> RuleSpec:
@@ -125,17 +125,16 @@ def beginning(dice: Random) -> ScheduleRules:
 
         year, zone = dice.choice((1, 1900, 2016, 2026, 2100)), dice.choice(("UTC", "UTC", "Europe/Berlin"))
         at = f"{year:04}{dice.randint(1, 12):02}{dice.randint(1, 28):02}T{dice.randint(0, 23):02}{dice.randint(0, 59):02}00"
-        head = f"DTSTART:{at}Z" if zone == "UTC" else f"DTSTART;TZID={zone}:{at}"
         lines = [
-            head,
+            begins(zone, at),
             f"DURATION:PT{dice.choice((1, 8, 23, 24, 30, 200))}H",
             *(line() for _ in range(dice.choice((1, 1, 1, 2)))),
         ]
         return RuleSpec("\n".join(lines), Kind.RRULE)
 
     period_s = dice.choice((604_801, 604_799, 86_401, 86_399, 90_061, 25_200, 86_400, 604_800, 1_209_601, 3600, 7261))
-    begins = dice.choice((None, None, "2020-01-01T00:00:00Z", "1890-05-05T05:05:05Z"))
-    every = RuleSpec(f"every {period_s}s", Kind.EVERY, dtstart=begins)
+    since = dice.choice((None, None, "2020-01-01T00:00:00Z", "1890-05-05T05:05:05Z"))
+    every = RuleSpec(f"every {period_s}s", Kind.EVERY, dtstart=since)
     return ScheduleRules(
         (every,), tuple(closed() for _ in range(dice.randint(1, 3))), tz=dice.choice(("UTC", "Europe/Berlin"))
     )

@@ -37,16 +37,19 @@ class Head:
         )
 
 
+def _length(said: bytes | bytearray) -> int:
+    """Give how long the headers are with which this begins; all of it while their end has not come."""
+    end = _END.search(said)
+    return end.end() if end else len(said)
+
+
 def too_long(said: bytes) -> bool:
     """Tell whether the headers with which this begins are more than is taken."""
-    end = _END.search(said)
-    length = end.end() if end else len(said)
+    length = _length(said)
     return length > HEADER_BYTES or said.count(b"\n", 0, length) > HEADER_LINES
 
 
 def shown(said: bytes | bytearray) -> bytes:
     """Give the digest of what the headers with which this begins show of who asks."""
-    end = _END.search(said)
-    length = end.end() if end else len(said)
-    found = _SHOWN.findall(said, 0, length)
+    found = _SHOWN.findall(said, 0, _length(said))
     return digest((name.lower(), value.strip(b" \t\r")) for name, value in found)

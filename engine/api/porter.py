@@ -133,9 +133,8 @@ class Porter:
         if self._pausing is not None:
             self._pausing.cancel()
             self._pausing = None
-        if (
-            not self._heap
-        ):  # clocks are compared while somebody waits; kept on, they set those who come fresh before him who did not
+        if not self._heap:
+            # Clocks are compared while somebody waits; kept on, they set those who come fresh before him who did not.
             self._names.clear()
             self._now = 0
         while self._heap and self._left > 0:

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -24,36 +24,36 @@ GRACE_S = 3
 
 
 class _Quiet(uvicorn.Server):
-    """uvicorn's server without its own sockets: the door accepts, and makes connections of it."""
+    """uvicorn's server without its own sockets: the door accepts, and connections are made of those it lets in."""
 
-    def __init__(self, config: uvicorn.Config, known: Known, full: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        listening: socket.socket,
+        known: Known,
+        full: Callable[[], bool],
+        most: int,
+        proxies: tuple[IPv4Network | IPv6Network, ...],
+    ) -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
-        self.door: Door | None = None
         self._known = known
         self._porter = Porter(full)
+        self.door = Door(listening, self.let_in, self._porter, known, most=most, proxies=proxies, tls=config.ssl)
 
     def let_in(self, guest: Guest) -> Wire:
         """Make a connection of one that was let in."""
         return Wire(self.config, self.server_state, self.lifespan.state, guest, self._porter, self._known)
 
-    def at(self, listening: socket.socket, most: int, proxies: Iterable[IPv4Network | IPv6Network]) -> None:
-        """Give it a door."""
-        self.door = Door(
-            listening, self.let_in, self._porter, self._known, most=most, proxies=tuple(proxies), tls=self.config.ssl
-        )
-
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say so."""
         await super().startup(sockets)
-        if self.door is not None:
-            self.door.open()
+        self.door.open()
         self.listening.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let nobody in any more, then end what is under way."""
-        if self.door is not None:
-            await self.door.close()
+        await self.door.close()
         await super().shutdown(sockets)
 
     @contextmanager
@@ -132,8 +132,8 @@ class Server:
             ) from error
         listening = _bound(settings.api_host, settings.api_port)
         self.port = listening.getsockname()[1]
-        self._server = _Quiet(config, self._known, self._full)
-        self._server.at(listening, settings.api_connections, _networks(trusted or []))
+        networks = tuple(_networks(trusted or []))
+        self._server = _Quiet(config, listening, self._known, self._full, settings.api_connections, networks)
         self._task = asyncio.create_task(self._server.serve([]), name="lodger-api")
         ready = asyncio.ensure_future(self._server.listening.wait())
         await asyncio.wait({self._task, ready}, return_when=asyncio.FIRST_COMPLETED)

@@ -75,8 +75,7 @@ def longest_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> Ro
     if isinstance(source, Every):
         needs = _of_interval(source, here)
         # Only what one exclusion closes is jumped over together: two that take turns are asked in turn.
-        widest = max(doubts, key=_most_days)
-        jumped = _together(widest)
+        widest, jumped = max(((said, _together(said)) for said in doubts), key=lambda each: _days(each[1]))
         surely = [each.block for each in jumped if each.block is not None]
     elif isinstance(source, Zoned):
         needs = [_needs(part) for each in classes_of(source.local) for part in _by_days(each)]
@@ -108,22 +107,28 @@ def longest_row(source: Recurrence, doubts: Sequence[Closing], here: Zone) -> Ro
         if most is None:
             return None
         days = single + rooms * (most + 2) * (1 if here.still else 2)
-        if surely and isinstance(source, Every):
-            sides = _sides(source, *_span(widest, jumped), here)
-            others = [_without(said, jumped) if said is widest else said for said in doubts]
-            found = longest_row(source, [said for said in others if said.doubtful], here) if sides else Row(0, 0)
+        if isinstance(source, Every) and jumped:
+            found = _outside(source, doubts, widest, jumped, here)
             if found is None:
                 return None
-            outside = Row(sides * found.slots, sides * found.leaps)
+            outside = found
     return Row((days if here.still else days + 1) * a_day + outside.slots, days + 1 + outside.leaps)
+
+
+def _outside(
+    source: Every, doubts: Sequence[Closing], widest: Closing, jumped: Sequence[Taken], here: Zone
+) -> Row | None:
+    """What can be found closed before what is jumped over begins, and after it ends."""
+    sides = _sides(source, *_span(widest, jumped), here)
+    if not sides:
+        return Row(0, 0)
+    others = (_without(said, jumped) if said is widest else said for said in doubts)
+    found = longest_row(source, [said for said in others if said.doubtful], here)
+    return found and Row(sides * found.slots, sides * found.leaps)
 
 
 def _days(taken: Iterable[Taken]) -> int:
     return sum(each.block.allowed.total() for each in taken if each.block is not None)
-
-
-def _most_days(said: Closing) -> int:
-    return _days(_together(said))
 
 
 def _together(said: Closing) -> list[Taken]:
