@@ -87,7 +87,7 @@ def test_a_new_verb_is_asked_everywhere() -> None:
 
     from lodger.engine.service import engine as sync
     from lodger.engine.service import async_nouns
-    from lodger.engine.service.nouns.noun import Verbs
+    from lodger.engine.service.nouns.base import Verbs
     from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
 
     of_engine = {name for name, kind in vars(sync).items() if isinstance(kind, type) and issubclass(kind, Verbs)}

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
-from datetime import datetime, timedelta
+from collections.abc import AsyncGenerator, AsyncIterator
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -13,26 +13,14 @@ import httpx2
 from lodger.engine.client import asking, events, place
 from lodger.engine.client.asking import Asked
 from lodger.engine.core.serialization import unshaped
-from lodger.engine.service.async_nouns import (
-    Actions,
-    Audit,
-    Collections,
-    Grants,
-    Locks,
-    Metrics,
-    Nodes,
-    Schedules,
-    Scripts,
-    Secrets,
-    Tenants,
-    Tokens,
-    Webhooks,
-)
-from lodger.engine.store.records import Action, AuditEntry, Json, Page
+from lodger.engine.service.operations import proxy
+from lodger.engine.service.operations.declaration import Async
+from lodger.engine.service.operations.table import Nouns, Operation
+from lodger.engine.store.records import Action, AuditEntry, Page
 from lodger.sandbox.job import LogLine
 
 
-class AsyncClient:
+class AsyncClient(Nouns[Async]):
     """A server, with the engine's own verbs. ``async with AsyncClient(url, token) as client``.
 
     Arguments and errors are those of :class:`lodger.engine.client.Client`.
@@ -44,19 +32,7 @@ class AsyncClient:
         self.url, headers = place.found(url, token)
         timeout = httpx2.Timeout(place.ANSWER_S, connect=place.CONNECT_S)
         self._http = httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False, verify=verify)
-        self.tenants = Tenants("tenants", self)
-        self.grants = Grants("grants", self)
-        self.collections = Collections("collections", self)
-        self.secrets = Secrets("secrets", self)
-        self.webhooks = Webhooks("webhooks", self)
-        self.scripts = Scripts("scripts", self)
-        self.schedules = Schedules("schedules", self)
-        self.actions = Actions("actions", self)
-        self.tokens = Tokens("tokens", self)
-        self.audit = Audit("audit", self)
-        self.nodes = Nodes("nodes", self)
-        self.locks = Locks("locks", self)
-        self.metrics = Metrics("metrics", self)
+        proxy.furnish(self, self._carry)
 
     async def close(self) -> None:
         """Let go of the connections; safe to call twice."""
@@ -80,31 +56,16 @@ class AsyncClient:
             raise asking.error_of(answer.status_code, answer.content)
         return cast("dict[str, Any]", answer.json())
 
-    async def run_at(
-        self, tenant_id: str, script: str, at: datetime, params: Json = None, request_key: str | None = None
-    ) -> Action:
-        """Run a script once at an instant; see :meth:`lodger.engine.service.nouns.actions.Actions.run_at`."""
-        return await self.actions.run_at(tenant_id, script, at, params, request_key)
+    def _carry(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
+        if operation.declared.streams:
+            return self._export(**asking.arguments_of(operation, args, kwargs))
+        return self._answer(operation, args, kwargs)
 
-    async def run_in(
-        self,
-        tenant_id: str,
-        script: str,
-        delay: float | str | timedelta,
-        params: Json = None,
-        request_key: str | None = None,
-    ) -> Action:
-        """Run a script once after a delay; see :meth:`lodger.engine.service.nouns.actions.Actions.run_in`."""
-        return await self.actions.run_in(tenant_id, script, delay, params, request_key)
-
-    async def carry(
-        self, noun: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:  # noqa: ANN401 - what the verb gives
-        """Ask one verb of the server. Satisfies :class:`lodger.engine.service.async_nouns.Carrier`."""
-        sent = asking.asked(noun, function, args, kwargs)
+    async def _answer(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the same
+        sent = asking.asked(operation, args, kwargs)
         if sent.route.kind != "page":
             return asking.value_of(sent.route, await self._ask(sent))
-        return await self._pages(sent, asking.whole(sent, asking.arguments_of(function, args, kwargs), function))
+        return await self._pages(sent, asking.whole(operation, asking.arguments_of(operation, args, kwargs)))
 
     async def live(self, tenant_id: str, action_id: str | None = None) -> AsyncGenerator[Action | LogLine]:
         """Give what happens as it does; see :meth:`lodger.engine.client.blocking.Client.live`."""
@@ -157,12 +118,10 @@ class AsyncClient:
             tried += 1
             await asyncio.sleep(pause)
 
-    async def stream(
-        self, noun: str, function: Callable[..., Generator[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> AsyncIterator[Any]:
-        """Ask for what comes bit by bit: the audit log's lines."""
-        said = asking.arguments_of(function, args, kwargs)
-        path, query = asking.export(said.get("tenant_id"), said.get("since"), said.get("until"))
+    async def _export(
+        self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
+    ) -> AsyncIterator[AuditEntry]:
+        path, query = asking.export(tenant_id, since, until)
         try:
             async with self._http.stream("GET", self.url + path, params=query) as answer:
                 if not answer.is_success:

@@ -1,12 +1,10 @@
 """A verb as a request and an answer as the verb's value; pure, for both clients. What reads the routes here is what wrote them."""
 
-import inspect
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any, get_args
 from urllib.parse import quote
 
@@ -14,9 +12,10 @@ from lodger.engine.core.access.audit_context import present
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.core.serialization import shaped, unshaped
-from lodger.engine.service.nouns.noun import UNCHANGED
+from lodger.engine.service.operations.declaration import UNCHANGED
+from lodger.engine.service.operations.proxy import signature
 from lodger.engine.service.operations.route import ROOT, Route
-from lodger.engine.service.operations.table import NOT_HERE, routes_of
+from lodger.engine.service.operations.table import Operation, routes_of
 from lodger.engine.store.records import Page
 
 #: Statuses after which the same request may be sent again, with its own idempotency key.
@@ -42,32 +41,20 @@ class Asked:
         return not self.route.changes or "idempotency-key" in self.headers
 
 
-@cache
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(function)
+def arguments_of(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments by name, without those that were left out. Raises TypeError as the verb itself would."""
+    given = signature(operation.function).bind(*args, **kwargs).arguments
+    return {name: value for name, value in given.items() if value is not UNCHANGED}
 
 
-def without_self(function: Callable[..., Any]) -> inspect.Signature:
-    """Give a verb's signature as its caller sees it."""
-    signature = _signature(function)
-    return signature.replace(parameters=list(signature.parameters.values())[1:])
-
-
-def arguments_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what was said, by name; what was left out is absent. Raises TypeError as the verb itself would."""
-    bound = _signature(function).bind(None, *args, **kwargs)
-    said = dict(list(bound.arguments.items())[1:])
-    return {name: value for name, value in said.items() if value is not UNCHANGED}
-
-
-def asked(noun: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Asked:
+def asked(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Asked:
     """Make the request of a verb.
 
     Raises:
         InputError: verb_local, instant_naive.
     """
-    arguments = arguments_of(function, args, kwargs)
-    route = _route(noun, function.__name__, arguments)
+    arguments = arguments_of(operation, args, kwargs)
+    route = _route(operation, arguments)
     path = ROOT + route.path
     for parameter in route.at("path"):
         path = path.replace(f"{{{parameter.name}}}", _segment(parameter.name, str(arguments.pop(parameter.name))))
@@ -101,15 +88,15 @@ def _segment(what: str, name: str) -> str:
     return quote(name, safe="")
 
 
-def _route(noun: str, verb: str, arguments: Mapping[str, Any]) -> Route:
-    for route in routes_of(noun, verb):
+def _route(operation: Operation, arguments: Mapping[str, Any]) -> Route:
+    for route in routes_of(operation.noun, operation.verb):
         known = all(arguments.get(each.name) is not None for each in route.at("path"))
         if known and (route.raw is not None) == isinstance(arguments.get(route.raw or "source"), bytes | bytearray):
             return route
     raise InputError(
         "verb_local",
-        f"{noun}.{verb} cannot be asked of a server like this",
-        why=NOT_HERE.get(f"{noun}.{verb}", "it has no route for these arguments"),
+        f"{operation.name} cannot be asked of a server like this",
+        why=operation.declared.local or "it has no route for these arguments",
         fix="use the engine itself, or give the tenant too",
     )
 
@@ -160,11 +147,10 @@ def more(sent: Asked, cursor: str, limit: int) -> Asked:
     return Asked(sent.route, sent.path, query, sent.headers, sent.content)
 
 
-def whole(sent: Asked, arguments: Mapping[str, Any], function: Callable[..., Any]) -> int | None:
-    """Give how many entries of a list are wanted; None for all."""
-    default = _signature(function).parameters["limit"].default
-    limit: int | None = arguments.get("limit", default)
-    return limit if sent.route.kind == "page" else None
+def whole(operation: Operation, arguments: Mapping[str, Any]) -> int | None:
+    """Return how many entries of a list are wanted; None for all."""
+    limit: int | None = arguments.get("limit", signature(operation.function).parameters["limit"].default)
+    return limit
 
 
 def value_of(route: Route, content: bytes) -> Any:  # noqa: ANN401 - what the verb's annotation says

@@ -19,23 +19,9 @@ from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.service import engine as sync
 from lodger.engine.service import lock_context
-from lodger.engine.service.async_nouns import (
-    Actions,
-    Audit,
-    Collections,
-    Grants,
-    Locks,
-    Metrics,
-    Nodes,
-    Schedules,
-    Scripts,
-    Secrets,
-    Shell,
-    Tenants,
-    Tokens,
-    Verb,
-    Webhooks,
-)
+from lodger.engine.service.operations import proxy
+from lodger.engine.service.operations.declaration import Async
+from lodger.engine.service.operations.table import Nouns, Operation
 from lodger.engine.store.migrations.revision import Progress, silent
 from lodger.engine.store.revision_cache import Compile
 
@@ -56,26 +42,24 @@ STREAMED = 500
 
 
 class Threads:
-    """Carries out the verbs of an engine in a few threads. Satisfies :class:`lodger.engine.service.async_nouns.Carrier`."""
+    """Carries out the verbs of an engine in a few threads."""
 
     def __init__(self, inner: sync.Engine) -> None:
         self._inner = inner
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb")
 
-    def carry(
-        self, noun: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Awaitable[Any]:
-        """Carry out one verb."""
-        inner = getattr(self._inner, noun) if noun else self._inner
-        # Who acts is known by the context, which a thread of the pool does not have of itself.
-        bound = partial(contextvars.copy_context().run, function, inner, *args, **kwargs)
+    def carry(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
+        """Carry out one verb; satisfies :class:`lodger.engine.service.operations.proxy.Carry`."""
+        call = partial(operation.function, getattr(self._inner, operation.noun), *args, **kwargs)
+        return self._stream(call) if operation.declared.streams else self.run(call)
+
+    def run(self, work: Callable[[], T]) -> Awaitable[T]:
+        """Run blocking work in a thread; who acts is known by the context, which is taken along."""
+        bound = partial(contextvars.copy_context().run, work)
         return asyncio.get_running_loop().run_in_executor(self.pool, bound)
 
-    async def stream(
-        self, noun: str, function: Callable[..., Generator[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> AsyncIterator[Any]:
-        """Carry out a verb that gives many, some at a time."""
-        given = function(getattr(self._inner, noun), *args, **kwargs)
+    async def _stream(self, call: Callable[[], Generator[T]]) -> AsyncIterator[T]:
+        given = call()
         loop = asyncio.get_running_loop()
         try:
             while some := await loop.run_in_executor(self.pool, lambda: [*islice(given, STREAMED)]):
@@ -109,27 +93,14 @@ def _carried(hook: "Hook | AsyncHook") -> "Hook":
     return call
 
 
-class Engine(Shell[sync.Engine]):
+class Engine(Nouns[Async]):
     """An open ledger, for asyncio. ``async with Engine.open(path) as engine``, or :meth:`open` and :meth:`close`."""
 
     def __init__(self, inner: sync.Engine) -> None:
         self.inner = inner
         self.threads = Threads(inner)
-        super().__init__("", self.threads)
+        proxy.furnish(self, self.threads.carry)
         self.books = inner.books
-        self.tenants = Tenants("tenants", self.threads)
-        self.grants = Grants("grants", self.threads)
-        self.collections = Collections("collections", self.threads)
-        self.secrets = Secrets("secrets", self.threads)
-        self.webhooks = Webhooks("webhooks", self.threads)
-        self.scripts = Scripts("scripts", self.threads)
-        self.schedules = Schedules("schedules", self.threads)
-        self.actions = Actions("actions", self.threads)
-        self.tokens = Tokens("tokens", self.threads)
-        self.audit = Audit("audit", self.threads)
-        self.nodes = Nodes("nodes", self.threads)
-        self.locks = Locks("locks", self.threads)
-        self.metrics = Metrics("metrics", self.threads)
         self.meters = inner.meters
         self.datasets = inner.datasets
         self.expose = inner.expose
@@ -138,10 +109,6 @@ class Engine(Shell[sync.Engine]):
         self.record_sessions = inner.record_sessions
         self.handler = inner.handler
         self.handlers = inner.handlers
-
-    prepare = Verb(sync.Engine.prepare)
-    run_at = Verb(sync.Engine.run_at)
-    run_in = Verb(sync.Engine.run_in)
 
     @classmethod
     def open(
@@ -179,6 +146,10 @@ class Engine(Shell[sync.Engine]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def prepare(self) -> None:
+        """Make what Lodger wants in the databases of what is exposed; see :meth:`lodger.engine.sync.Engine.prepare`."""
+        await self.threads.run(self.inner.prepare)
 
     def own_people(self, is_own: Callable[[str, str], bool]) -> None:
         """Let the platform say who a tenant's people are; see :meth:`lodger.engine.sync.Engine.own_people`."""

@@ -14,7 +14,7 @@ from tests.store.intervals import EPOCH
 from lodger.engine.core.access.audit_context import acting
 from lodger.engine.core.errors import InputError
 from lodger.engine.service.async_engine import Engine as AsyncEngine
-from lodger.engine.service.nouns.noun import Verbs
+from lodger.engine.service.nouns.base import Verbs
 from lodger.engine.store import audit
 from lodger.engine.sync import Engine
 

@@ -2,10 +2,12 @@
 
 from datetime import datetime, timedelta
 
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.engine.service.nouns.base import Noun, aware
+from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.actions import actions, backfills, monitoring, retries
 from lodger.engine.store.actions.actions import Request
@@ -30,7 +32,7 @@ DeliveryList = list[Delivery]
 MOST_GRACE_S = 3_155_760_000
 
 
-class Actions(Verbs):
+class Actions(Noun[M]):
     """What happened, happens and will: slots, gaps and requests.
 
     An action's id says enough to find it; whose it is stands before it all the same, so that nobody is shown a stranger's by an
@@ -39,6 +41,7 @@ class Actions(Verbs):
 
     __slots__ = ()
 
+    @operation("GET", "/tenants/{tenant_id}/actions", Role.VIEWER, everywhere=True)
     def list(
         self,
         tenant_id: str | None = None,
@@ -72,27 +75,35 @@ class Actions(Verbs):
             found = actions.list_some(connection, sought, limit=limit, before=last)
             return pages.page(connection, of, found, lambda each: each.id)
 
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True, command=None)
     def get(self, tenant_id: str | None, action_id: str) -> Action:
-        """Give one action; raises NotFound."""
+        """Return one action; raises NotFound."""
+        return self._get(tenant_id, action_id)
+
+    def _get(self, tenant_id: str | None, action_id: str) -> Action:
         with self.books.database.read() as connection:
             return actions.get(connection, action_id, tenant_id)
 
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/attempts", Role.VIEWER, everywhere=True)
     def attempts(self, tenant_id: str | None, action_id: str) -> AttemptList:
         """Give every try at an action, the running one included."""
         with self.books.database.read() as connection:
             return actions.attempts(connection, action_id, tenant_id)
 
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/logs", Role.VIEWER, everywhere=True)
     def logs(self, tenant_id: str | None, action_id: str) -> LineList:
         """Give what the action's finished attempts logged, in order."""
         with self.books.database.read() as connection:
             return actions.logs(connection, action_id, tenant_id)
 
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/deliveries", Role.VIEWER, everywhere=True)
     def deliveries(self, tenant_id: str | None, action_id: str) -> DeliveryList:
         """Give the mails and webhooks that an action asked for, and what became of each; raises NotFound."""
         with self.books.database.read() as connection:
             found = actions.get(connection, action_id, tenant_id)
             return outbox.deliveries(connection, found.tenant_id, action_id)
 
+    @operation("POST", "/tenants/{tenant_id}/run-at", Role.EDITOR, status=201)
     def run_at(
         self,
         tenant_id: str,
@@ -107,6 +118,7 @@ class Actions(Verbs):
         """
         return self._once("actions.run_at", tenant_id, Request(script, to_us(_instant(at)), params, request_key))
 
+    @operation("POST", "/tenants/{tenant_id}/run-in", Role.EDITOR, status=201)
     def run_in(
         self,
         tenant_id: str,
@@ -132,6 +144,7 @@ class Actions(Verbs):
             made = before or actions.once(self.books, change.connection, tenant_id, request, self._now_us)
             return change.made(made, changed=before is None)
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/run-now", Role.EDITOR, status=201)
     def run_now(
         self,
         tenant_id: str,
@@ -154,6 +167,7 @@ class Actions(Verbs):
             )
             return change.made(made, changed=before is None)
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill", Role.EDITOR, status=201)
     def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfilled:
         """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before its time.
 
@@ -168,6 +182,7 @@ class Actions(Verbs):
             log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
             return change.made(made, after=log)
 
+    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/replay", Role.EDITOR, status=201, everywhere=True)
     def replay(
         self, tenant_id: str | None, action_id: str, *, newest: bool = False, request_key: str | None = None
     ) -> Action:
@@ -180,7 +195,7 @@ class Actions(Verbs):
             Conflict: action_open.
             InputError: replay_gap, when the row stands for many slots.
         """
-        whose = self.get(tenant_id, action_id).tenant_id
+        whose = self._get(tenant_id, action_id).tenant_id
         with self._changing("actions.replay", whose, action_id) as change:
             before = actions.asked(change.connection, whose, request_key)
             made = before or backfills.replay(
@@ -188,6 +203,7 @@ class Actions(Verbs):
             )
             return change.made(made, changed=before is None)
 
+    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/retry", Role.EDITOR, everywhere=True)
     def retry(self, tenant_id: str | None, action_id: str) -> Action:
         """Let a failed action go on at the step that failed, with the versions, params and results that it had.
 
@@ -196,16 +212,18 @@ class Actions(Verbs):
         Raises:
             Conflict: action_not_failed.
         """
-        whose = self.get(tenant_id, action_id).tenant_id
+        whose = self._get(tenant_id, action_id).tenant_id
         with self._changing("actions.retry", whose, action_id) as change:
             change.before(actions.get(change.connection, action_id, whose))
             return change.made(retries.retry(self.books, change.connection, whose, action_id, self._now_us))
 
+    @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
         """Give what runs right now, longest first, beside what earlier runs of the same schedule and step took."""
         with self.books.database.read() as connection:
             return monitoring.running(connection, self._now_us, tenant_id, max(1, min(limit, 10_000)))
 
+    @operation("GET", "/tenants/{tenant_id}/overdue", Role.VIEWER, everywhere=True)
     def overdue(self, tenant_id: str | None = None, *, grace_s: float = 10.0, limit: int = 100) -> OverdueList:
         """Give what should have started more than ``grace_s`` ago and has not, longest first, each with why.
 
@@ -220,14 +238,18 @@ class Actions(Verbs):
                 self.books, connection, self._now_us, tenant_id, grace_us, max(1, min(limit, 10_000))
             )
 
+    @operation(
+        "GET", "/tenants/{tenant_id}/actions/{action_id}/compared", Role.VIEWER, everywhere=True, items="attempts"
+    )
     def compared(self, tenant_id: str | None, action_id: str) -> ComparedList:
         """Give what each attempt of an action took beside earlier runs of the same schedule and step, and whether it was slow."""
         with self.books.database.read() as connection:
             return monitoring.compared(connection, actions.get(connection, action_id, tenant_id), self._now_us)
 
+    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/cancel", Role.EDITOR, everywhere=True)
     def cancel(self, tenant_id: str | None, action_id: str) -> Action:
         """Cancel an action that is not over: queued, waiting or running; raises Conflict when it is over."""
-        whose = self.get(tenant_id, action_id).tenant_id
+        whose = self._get(tenant_id, action_id).tenant_id
         with self._changing("actions.cancel", whose, action_id) as change:
             change.before(actions.get(change.connection, action_id, whose))
             return change.made(actions.cancel(change.connection, action_id, whose, self._now_us))

@@ -3,7 +3,9 @@
 from collections.abc import Generator
 from datetime import datetime
 
-from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.engine.core.access.roles import Role
+from lodger.engine.service.nouns.base import Noun, aware
+from lodger.engine.service.operations.declaration import M, operation, stream
 from lodger.engine.store import audit, pages, signing_keys
 from lodger.engine.store.records import AuditEntry, Page
 
@@ -11,11 +13,12 @@ from lodger.engine.store.records import AuditEntry, Page
 EntryPage = Page[AuditEntry]
 
 
-class Audit(Verbs):
+class Audit(Noun[M]):
     """Every change, append-only."""
 
     __slots__ = ()
 
+    @operation("GET", "/tenants/{tenant_id}/audit", Role.VIEWER, everywhere=True, items="entries")
     def list(
         self,
         tenant_id: str | None = None,
@@ -46,6 +49,7 @@ class Audit(Verbs):
             found = audit.some(connection, sought, limit=limit, before=before)
             return pages.page(connection, of, found, lambda each: each.id)
 
+    @stream("streams lines: GET /audit/export and /tenants/{tenant_id}/audit/export")
     def export(
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
     ) -> Generator[AuditEntry]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from lodger.engine.core.access.labels import parse_labels
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.serialization import shaped
@@ -13,8 +14,9 @@ from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
-from lodger.engine.service.nouns.foresight import Foresight
-from lodger.engine.service.nouns.noun import UNCHANGED, Change, RuleWish, StepWish, aware, specs
+from lodger.engine.service.nouns.base import Change, RuleWish, StepWish, aware, specs
+from lodger.engine.service.nouns.preview import Previews
+from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import (
     Counters,
@@ -39,11 +41,12 @@ STATES = ("armed", "paused", "suspended", "ended")
 _NOT_COMPARED = {"tenant_id", "schedule_id", "revision", "created_at", "created_by", "why"}
 
 
-class Schedules(Foresight):
+class Schedules(Previews[M]):
     """Scripts bound to rules."""
 
     __slots__ = ()
 
+    @operation("POST", "/tenants/{tenant_id}/schedules", Role.EDITOR, status=201)
     def create(
         self,
         tenant_id: str,
@@ -119,6 +122,7 @@ class Schedules(Foresight):
                 )
             )
 
+    @operation("PATCH", "/tenants/{tenant_id}/schedules/{schedule}", Role.EDITOR, tagged=True)
     def edit(
         self,
         tenant_id: str,
@@ -189,7 +193,7 @@ class Schedules(Foresight):
         if conduct:
             change["conduct"] = conduct
         book, now = self.books.rulebook, from_us(self._now_us)
-        wished = replace(self.get(tenant_id, schedule).rules, **named) if named else None
+        wished = replace(self._get(tenant_id, schedule).rules, **named) if named else None
         gap_s = book.smallest_gap_s(wished, now) if wished is not None else None
         with self._changing("schedules.edit", tenant_id, schedule) as changing:
             before = self._at(changing, tenant_id, schedule, revision)
@@ -221,6 +225,7 @@ class Schedules(Foresight):
             )
         return before
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/rollback", Role.EDITOR, tagged=True)
     def rollback(self, tenant_id: str, schedule: str, revision: int, *, why: str | None = None) -> Schedule:
         """Make an earlier revision the present one again, as a new revision; what came in between stays readable.
 
@@ -243,6 +248,7 @@ class Schedules(Foresight):
                 schedules.edit(self.books, change.connection, tenant_id, found.id, wanted, self._now_us, act, gap_s)
             )
 
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/revisions", Role.VIEWER)
     def revisions(
         self, tenant_id: str, schedule: str, *, limit: int | None = None, cursor: str | None = None
     ) -> RevisionPage:
@@ -254,6 +260,7 @@ class Schedules(Foresight):
             some = revisions.some(connection, tenant_id, found.id, before=before, limit=limit)
             return pages.page(connection, of, some, lambda each: each.revision)
 
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, schedule: str, older: int, newer: int | None = None) -> ScheduleDiff:
         """Say what differs between two revisions; ``newer`` is the present one when it is left out."""
         with self.books.database.read() as connection:
@@ -266,6 +273,7 @@ class Schedules(Foresight):
         ]
         return ScheduleDiff(found.id, before.revision, after.revision, differences.of_fields(*said))
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/pause", Role.EDITOR, tagged=True)
     def pause(
         self, tenant_id: str, schedule: str, *, note: str | None = None, until: datetime | None = None
     ) -> Schedule:
@@ -278,23 +286,36 @@ class Schedules(Foresight):
                 schedules.pause(self.books, change.connection, tenant_id, before.id, self._now_us, note, wake_us)
             )
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/resume", Role.EDITOR, tagged=True)
     def resume(self, tenant_id: str, schedule: str) -> Schedule:
         """Arm a paused schedule again."""
         with self._changing("schedules.resume", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
             return change.made(schedules.resume(self.books, change.connection, tenant_id, before.id, self._now_us))
 
+    @operation(
+        "DELETE",
+        "/tenants/{tenant_id}/schedules/{schedule}",
+        Role.EDITOR,
+        tagged=True,
+        confirm="delete schedule {schedule} of {tenant_id}",
+    )
     def delete(self, tenant_id: str, schedule: str) -> Schedule:
         """Delete at once; what waits is cancelled, what runs may end, history stays."""
         with self._changing("schedules.delete", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
             return change.made(schedules.erase(self.books, change.connection, tenant_id, before.id, self._now_us))
 
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}", Role.VIEWER)
     def get(self, tenant_id: str, schedule: str) -> Schedule:
-        """Give a schedule by id or name; raises NotFound."""
+        """Return a schedule by id or name; raises NotFound."""
+        return self._get(tenant_id, schedule)
+
+    def _get(self, tenant_id: str, schedule: str) -> Schedule:
         with self.books.database.read() as connection:
             return schedules.get(connection, tenant_id, schedule)
 
+    @operation("GET", "/tenants/{tenant_id}/schedules", Role.VIEWER, everywhere=True)
     def list(
         self,
         tenant_id: str | None = None,
@@ -321,12 +342,14 @@ class Schedules(Foresight):
             found = schedules.some(connection, tenant_id, after=after, limit=limit, state=state)
             return pages.page(connection, of, found, lambda each: (each.tenant_id, each.name))
 
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:
         """Count what became of a schedule's actions, of those whose history is kept."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return counts.of_schedule(connection, found)
 
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/last-run", Role.VIEWER)
     def last_run(self, tenant_id: str, schedule: str) -> LastRun | None:
         """Give the run that started last, whatever became of it: slot, actual start, node. None when nothing ever ran."""
         with self.books.database.read() as connection:

@@ -4,14 +4,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.params import read_fields
+from lodger.engine.service.checks.dry_runs import DryRuns
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
-from lodger.engine.service.nouns.noun import UNCHANGED, Verbs
-from lodger.engine.service.nouns.rehearsals import Rehearsals
+from lodger.engine.service.nouns.base import Noun
+from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.store.scripts import differences, ping_content, scripts
@@ -26,13 +28,15 @@ VersionPage = Page[ScriptVersion]
 
 
 @dataclass(frozen=True, slots=True)
-class Scripts(Verbs):
+class Scripts(Noun[M]):
     """Scripts and their versions."""
 
     intake: ModuleCheck
     proof: SourceCheck
-    rehearsals: Rehearsals
+    dry_runs: DryRuns
 
+    @also("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm")
+    @operation("PUT", "/tenants/{tenant_id}/scripts/{name}", Role.EDITOR, slow=True, tagged=True)
     def put(
         self,
         tenant_id: str,
@@ -96,6 +100,7 @@ class Scripts(Verbs):
             )
             return change.made(replace(made, unchecked=unchecked) if unchecked else made)
 
+    @operation("PUT", "/tenants/{tenant_id}/scripts/{name}/ping", Role.EDITOR, tagged=True, command="ping")
     def put_ping(
         self,
         tenant_id: str,
@@ -134,6 +139,7 @@ class Scripts(Verbs):
             act = change.act_because(why)
             return change.made(scripts.put(self.books, change.connection, tenant_id, name, content, self._now_us, act))
 
+    @local("a function of the platform's own Python cannot be sent")
     def put_handler(self, handler: Handler) -> ScriptVersion:
         """Store a handler as a script of the platform's; see :meth:`lodger.engine.sync.Engine.handler`."""
         with self._changing("scripts.put_handler", PLATFORM, handler.name, handler.name) as change:
@@ -161,6 +167,7 @@ class Scripts(Verbs):
             return content, "force was said"
         return content, self.proof.demand(tenant_id, name, content.modules, limits)
 
+    @operation("POST", "/tenants/{tenant_id}/check-script", Role.EDITOR, reads=True, slow=True)
     def check(self, tenant_id: str, source: Given) -> Checked:
         """Say whether a source could run, before it is stored: the runtime parses all its files, in walls, and runs no line.
 
@@ -168,8 +175,9 @@ class Scripts(Verbs):
             InputError: script_empty, entry_missing, source_not_text, source_too_large, not_webassembly.
             Unavailable: this host cannot raise the walls.
         """
-        return self.rehearsals.check(tenant_id, source)
+        return self.dry_runs.check(tenant_id, source)
 
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/dry-run", Role.EDITOR, reads=True, slow=True)
     def dry_run(
         self,
         tenant_id: str,
@@ -195,13 +203,15 @@ class Scripts(Verbs):
             InputError: not_rehearsable, and what is wrong with the source.
             Unavailable: this host cannot raise the walls.
         """
-        return self.rehearsals.dry_run(tenant_id, name, params, version, source, fetches=fetches)
+        return self.dry_runs.dry_run(tenant_id, name, params, version, source, fetches=fetches)
 
+    @operation("GET", "/tenants/{tenant_id}/scripts/{name}", Role.VIEWER)
     def get(self, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
         """Give a version, the latest by default; raises NotFound."""
         with self.books.database.read() as connection:
             return scripts.get(connection, tenant_id, name, version)
 
+    @operation("GET", "/tenants/{tenant_id}/scripts/{name}/module", Role.VIEWER, media="application/wasm")
     def module(self, tenant_id: str, name: str, version: int | None = None) -> bytes:
         """Give the bytes of a version that is a WebAssembly module, the latest by default.
 
@@ -212,6 +222,7 @@ class Scripts(Verbs):
         with self.books.database.read() as connection:
             return scripts.module(connection, tenant_id, name, version)
 
+    @operation("GET", "/tenants/{tenant_id}/scripts/{name}/versions", Role.VIEWER, max_page=100)
     def versions(
         self, tenant_id: str, name: str, *, limit: int | None = None, cursor: str | None = None
     ) -> VersionPage:
@@ -222,6 +233,7 @@ class Scripts(Verbs):
             found = scripts.versions(connection, tenant_id, name, before=before, limit=limit)
             return pages.page(connection, of, found, lambda each: each.version)
 
+    @operation("GET", "/tenants/{tenant_id}/scripts/{name}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, name: str, older: int, newer: int | None = None) -> ScriptDiff:
         """Say what differs between two versions; ``newer`` is the latest when it is left out."""
         with self.books.database.read() as connection:
@@ -230,6 +242,7 @@ class Scripts(Verbs):
         files = differences.of_files(before.modules, after.modules)
         return ScriptDiff(name, before.version, after.version, files)
 
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/rollback", Role.EDITOR, tagged=True)
     def rollback(self, tenant_id: str, name: str, version: int, *, why: str | None = None) -> ScriptVersion:
         """Store an earlier version's source again, as a new version; what came in between stays readable."""
         with self._changing("scripts.rollback", tenant_id, name, name) as change:
@@ -245,11 +258,13 @@ class Scripts(Verbs):
                 )
             )  # fmt: skip
 
+    @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:
         """Give the platform's scripts that every tenant may bind, by name; their ``fields`` say what they want to be told."""
         with self.books.database.read() as connection:
             return scripts.offered(connection)
 
+    @operation("GET", "/tenants/{tenant_id}/scripts", Role.VIEWER)
     def list(self, tenant_id: str, *, limit: int | None = None, cursor: str | None = None) -> ScriptPage:
         """Give the tenant's scripts, by name: all of them, or a page (see :meth:`Tenants.list`)."""
         with self.books.database.read() as connection:

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any
 
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
 from lodger.engine.policy.budgets import STORAGE, STORAGE_HELP
 from lodger.engine.service.archive import export as archive
 from lodger.engine.service.archive import restore as arrival
-from lodger.engine.service.nouns.noun import UNCHANGED, Verbs
+from lodger.engine.service.nouns.base import Noun
+from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Page, Tenant
@@ -21,11 +23,12 @@ from lodger.engine.store.usage.usage import Account
 TenantPage = Page[Tenant]
 
 
-class Tenants(Verbs):
+class Tenants(Noun[M]):
     """Customers of the platform."""
 
     __slots__ = ()
 
+    @operation("POST", "/tenants", Role.ADMIN, status=201)
     def create(
         self,
         tenant_id: str,
@@ -64,11 +67,13 @@ class Tenants(Verbs):
             )
             return change.made(made)
 
+    @operation("GET", "/tenants/{tenant_id}", Role.VIEWER)
     def get(self, tenant_id: str) -> Tenant:
         """Give one tenant; raises NotFound."""
         with self.books.database.read() as connection:
             return tenants.get(connection, tenant_id)
 
+    @operation("GET", "/tenants", Role.OPERATOR)
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> TenantPage:
         """Give tenants, by id: all of them, or a page.
 
@@ -83,6 +88,7 @@ class Tenants(Verbs):
             found = tenants.some(connection, after=after, limit=limit)
             return pages.page(connection, "tenants", found, lambda each: each.id)
 
+    @operation("PATCH", "/tenants/{tenant_id}", Role.OPERATOR, tagged=True)
     def edit(
         self,
         tenant_id: str,
@@ -102,18 +108,21 @@ class Tenants(Verbs):
             wanted = {key: value for key, value in given.items() if value is not UNCHANGED}
             return change.made(tenants.edit(self.books, change.connection, tenant_id, wanted))
 
+    @operation("POST", "/tenants/{tenant_id}/suspend", Role.OPERATOR, tagged=True)
     def suspend(self, tenant_id: str) -> Tenant:
         """Stop everything of a tenant at once; nothing of it starts or commits until it is resumed."""
         with self._changing("tenants.suspend", tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
             return change.made(tenants.suspend(self.books, change.connection, tenant_id, self._now_us))
 
+    @operation("POST", "/tenants/{tenant_id}/resume", Role.OPERATOR, tagged=True)
     def resume(self, tenant_id: str) -> Tenant:
         """Go on; slots of the suspension are gap rows."""
         with self._changing("tenants.resume", tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
             return change.made(tenants.resume(self.books, change.connection, tenant_id, self._now_us))
 
+    @operation("GET", "/tenants/{tenant_id}/usage", Role.VIEWER)
     def usage(self, tenant_id: str, since: date | str | None = None, until: date | str | None = None) -> Account:
         """Give what a tenant used, by UTC day, and how far its budgets are used up; what failed by our fault is not counted.
 
@@ -132,6 +141,7 @@ class Tenants(Verbs):
             stored = usage.BudgetRow(STORAGE, "tenant", now.allowed.storage_bytes, kept.total, STORAGE_HELP)
             return Account(tuple(usage.of_tenant(connection, tenant_id, *days)), (*now.rows(), stored))
 
+    @operation("GET", "/tenants/{tenant_id}/archive", Role.ADMIN, media="application/gzip")
     def export(self, tenant_id: str) -> bytes:
         """Give a suspended tenant as one archive, for :meth:`restore` on another ledger, of either kind of database.
 
@@ -147,6 +157,7 @@ class Tenants(Verbs):
         with self.books.database.read() as connection:
             return archive.export(connection, tenant_id, self._now_us)
 
+    @operation("PUT", "/tenants/{tenant_id}/archive", Role.ADMIN, status=201, raw="archive", media="application/gzip")
     def restore(self, tenant_id: str, archive: bytes) -> Tenant:
         """Make the tenant of an archive, suspended; :meth:`resume` lets it go on, slots of the time between become gap rows.
 
@@ -162,6 +173,14 @@ class Tenants(Verbs):
             made = arrival.bring_in(self.books, change.connection, tenant_id, bytes(archive), self._now_us)
             return change.made(made)
 
+    @operation(
+        "DELETE",
+        "/tenants/{tenant_id}",
+        Role.ADMIN,
+        status=204,
+        tagged=True,
+        confirm="delete tenant {tenant_id} with everything of its own, for ever",
+    )
     def delete(self, tenant_id: str) -> None:
         """Delete a tenant with everything that is its own, for ever; that it was deleted stays in the platform's audit log."""
         with self._changing("tenants.delete", None, tenant_id) as change:

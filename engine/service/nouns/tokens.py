@@ -2,8 +2,10 @@
 
 from datetime import datetime
 
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
-from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.engine.service.nouns.base import Noun, aware
+from lodger.engine.service.operations.declaration import M, local, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import NewToken, Page, Token
 from lodger.engine.store.tenants import tokens
@@ -12,11 +14,12 @@ from lodger.engine.store.tenants import tokens
 TokenPage = Page[Token]
 
 
-class Tokens(Verbs):
+class Tokens(Noun[M]):
     """Bearer tokens of the HTTP API."""
 
     __slots__ = ()
 
+    @operation("POST", "/tokens", Role.ADMIN, status=201, secret=True)
     def create(
         self, name: str, role: str, *, tenant_id: str | None = None, expires_at: datetime | None = None
     ) -> NewToken:
@@ -39,6 +42,7 @@ class Tokens(Verbs):
             )  # fmt: skip
             return change.made(made, after=made.token)
 
+    @local("who makes the first token has none to show: lodger up, and lodger token first")
     def first(self, name: str) -> NewToken | None:
         """Make an administrator's token when there never was one on this ledger; None when there was."""
         with self._changing("tokens.create", None, name) as change:
@@ -49,6 +53,13 @@ class Tokens(Verbs):
             )
             return change.made(made, after=made.token)
 
+    @operation(
+        "DELETE",
+        "/tokens/{token}",
+        Role.ADMIN,
+        tagged=True,
+        confirm="revoke token {token}, with the sessions begun with it",
+    )
     def revoke(self, token: str) -> Token:
         """End a token at once, by id or prefix, with every session that was begun with it."""
         with self.books.database.read() as connection:
@@ -57,11 +68,13 @@ class Tokens(Verbs):
             change.before(tokens.get(change.connection, found.id))
             return change.made(tokens.revoke(change.connection, found.id, self._now_us))
 
+    @operation("GET", "/tokens/{token}", Role.ADMIN)
     def get(self, token: str) -> Token:
         """Give a token by id or prefix, without its secret; raises NotFound."""
         with self.books.database.read() as connection:
             return tokens.get(connection, token)
 
+    @operation("GET", "/tokens", Role.ADMIN, arguments=())
     def list(self, tenant_id: str | None = None, *, limit: int | None = None, cursor: str | None = None) -> TokenPage:
         """Give tokens, newest first, ended ones too: all of them, or a page (see :meth:`Tenants.list`)."""
         with self.books.database.read() as connection:

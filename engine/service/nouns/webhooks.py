@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lodger.engine.service.nouns.noun import Verbs
+from lodger.engine.core.access.roles import Role
+from lodger.engine.service.nouns.base import Noun
+from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import NewWebhook, Webhook
 from lodger.engine.vault.vault import Vault
@@ -13,11 +15,12 @@ WebhookList = list[Webhook]
 
 
 @dataclass(frozen=True, slots=True)
-class Webhooks(Verbs):
+class Webhooks(Noun[M]):
     """Where events go that scripts emit, and those of the engine's own, ``lodger.action.done`` and ``lodger.action.failed``."""
 
     vault: Vault
 
+    @operation("PUT", "/tenants/{tenant_id}/webhooks/{name}", Role.EDITOR, secret=True, tagged=True)
     def put(self, tenant_id: str, name: str, url: str, *, events: Iterable[str] = ("*",)) -> NewWebhook | Webhook:
         """Make a webhook, or change where it goes and for what; one that is off is on again.
 
@@ -38,6 +41,7 @@ class Webhooks(Verbs):
             made = webhooks.put(self.vault, change.connection, tenant_id, name, url, events, self._now_us)
             return change.made(made, after=made.webhook if isinstance(made, NewWebhook) else made)
 
+    @operation("POST", "/tenants/{tenant_id}/webhooks/{name}/renew", Role.EDITOR, secret=True, tagged=True)
     def renew(self, tenant_id: str, name: str) -> NewWebhook:
         """Give it a new secret; for a day what is sent is signed with the one before, too. Raises NotFound, Unavailable."""
         with self._changing("webhooks.renew", tenant_id, name, name) as change:
@@ -45,16 +49,26 @@ class Webhooks(Verbs):
             made = webhooks.renew(self.vault, change.connection, tenant_id, name, self._now_us)
             return change.made(made, after={"name": name, "secret": "new"})
 
+    @operation("GET", "/tenants/{tenant_id}/webhooks/{name}", Role.VIEWER)
     def get(self, tenant_id: str, name: str) -> Webhook:
         """Give one; raises NotFound."""
         with self.books.database.read() as connection:
             return webhooks.get(connection, tenant_id, name)
 
+    @operation("GET", "/tenants/{tenant_id}/webhooks", Role.VIEWER)
     def list(self, tenant_id: str) -> WebhookList:
         """Give a tenant's webhooks, by name; raises NotFound."""
         with self.books.database.read() as connection:
             return webhooks.list_all(connection, tenant_id)
 
+    @operation(
+        "DELETE",
+        "/tenants/{tenant_id}/webhooks/{name}",
+        Role.EDITOR,
+        status=204,
+        tagged=True,
+        confirm="delete webhook {name} of {tenant_id}",
+    )
     def delete(self, tenant_id: str, name: str) -> None:
         """Delete one; what waits for it is not sent any more. Raises NotFound."""
         with self._changing("webhooks.delete", tenant_id, name, name) as change:

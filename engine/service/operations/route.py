@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter
 
 from lodger.engine.core.access.roles import Role
-from lodger.engine.service.nouns.noun import UNCHANGED
+from lodger.engine.service.operations.declaration import UNCHANGED, Declared, Endpoint
 from lodger.engine.store.records import Page
 
 #: Where version 1 of the API begins.
@@ -60,54 +60,83 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Route:
-    """One verb.
+    """One endpoint of one operation.
 
     Attributes:
         noun, verb: as in ``engine.tenants.create``.
         function: the verb's function.
-        path: after :data:`ROOT`; names in braces are arguments.
-        role: the least that may.
-        status: of a good answer.
-        raw: the argument that the body's bytes are, when it is no JSON.
-        secret: the request or the answer holds a secret: nothing of it is kept for an idempotency key.
-        page: most entries that one request may ask for.
+        endpoint, declared: what its decorator says.
     """
 
-    method: str
-    path: str
     noun: str
     verb: str
     function: Callable[..., Any]
-    role: Role
-    status: int = 200
-    raw: str | None = None
-    media: str = "application/json"
-    secret: bool = False
-    most: int = 1000
+    endpoint: Endpoint
+    declared: Declared
+
+    @property
+    def method(self) -> str:
+        """HTTP method."""
+        return self.endpoint.method
+
+    @property
+    def path(self) -> str:
+        """Path after :data:`ROOT`; names in braces are parameters."""
+        return self.endpoint.path
+
+    @property
+    def role(self) -> Role:
+        """Lowest role that may ask."""
+        return self.endpoint.role
+
+    @property
+    def status(self) -> int:
+        """Status of a success."""
+        return self.endpoint.status
+
+    @property
+    def raw(self) -> str | None:
+        """The parameter that is the body's bytes, where that is not JSON."""
+        return self.endpoint.raw
+
+    @property
+    def media(self) -> str:
+        """Type of a raw body, or of a result that is bytes."""
+        return self.endpoint.media
+
+    @property
+    def secret(self) -> bool:
+        """Whether request or result holds a secret: nothing of it is kept for an idempotency key."""
+        return self.declared.secret
+
+    @property
+    def most(self) -> int:
+        """Most entries of one page."""
+        return self.declared.max_page
 
     @property
     def name(self) -> str:
-        """Give the verb's full name."""
+        """Full name of the verb."""
         return f"{self.noun}.{self.verb}"
 
     @property
     def changes(self) -> bool:
         """Whether it may change something."""
-        return self.method not in {"GET", "HEAD"} and self.name not in READING
+        return self.method not in {"GET", "HEAD"} and not self.declared.reads
 
     @property
     def long(self) -> bool:
-        """Whether it takes seconds, because it starts walls of its own or reads a whole archive."""
-        return self.name in LONG or self.raw is not None
+        """Whether it takes seconds, because it starts a sandbox of its own or reads a whole archive."""
+        return self.declared.slow or self.raw is not None
 
     @property
     def tagged(self) -> bool:
-        """Whether it changes a thing that has an ETag, so that If-Match can be asked of it."""
-        return self.name in TAGGED
+        """Whether it changes a thing that has an ETag, so that If-Match is accepted."""
+        return self.declared.tagged
 
     @property
     def of_tenant(self) -> bool:
-        """Whether its path names a tenant; all others are the platform's, but those that name nobody's things."""
+        """Whether its path names a tenant."""
         return "{tenant_id}" in self.path
 
     @cached_property
@@ -166,26 +195,8 @@ class Route:
     def identity(self) -> str:
         """Give the operation's id."""
         suffix = "_module" if self.noun == "scripts" and (self.raw or self.kind == "bytes") else ""
-        elsewhere = not self.of_tenant and self.noun in OF_TENANTS and self.name not in READING
-        everywhere = "_everywhere" if elsewhere else ""
+        everywhere = "_everywhere" if self.endpoint.twin else ""
         return f"{self.noun}_{self.verb}{suffix}{everywhere}"
-
-
-#: Nouns whose things belong to tenants: listed without one they are everybody's.
-OF_TENANTS = {"schedules", "actions", "audit"}
-#: Verbs that ask with a body and change nothing.
-READING = {"schedules.preview", "schedules.what_if", "scripts.check", "scripts.dry_run"}
-
-#: Verbs that start walls of their own.
-LONG = {"scripts.put", "scripts.check", "scripts.dry_run"}
-
-
-#: Verbs that change a thing which has an ETag.
-TAGGED = {
-    "tenants.edit", "tenants.suspend", "tenants.resume", "tenants.delete", "scripts.put", "scripts.put_ping", "scripts.rollback",
-    "schedules.edit", "schedules.rollback", "schedules.pause", "schedules.resume", "schedules.delete", "tokens.revoke",
-    "grants.people", "grants.keep", "grants.give", "grants.take", "webhooks.put", "webhooks.renew", "webhooks.delete",
-}  # fmt: skip
 
 
 def _instant(given: object) -> datetime:

@@ -4,10 +4,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.on_changes import END, named
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
-from lodger.engine.service.nouns.noun import UNCHANGED, RuleWish, Verbs, aware, specs
+from lodger.engine.service.nouns.base import Noun, RuleWish, aware, specs
+from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store.records import Preview
 from lodger.engine.store.schedules import schedules
 
@@ -34,11 +36,12 @@ class WhatIf:
     complete_to: datetime
 
 
-class Foresight(Verbs):
+class Previews(Noun[M]):
     """What rules mean."""
 
     __slots__ = ()
 
+    @operation("POST", "/preview", Role.VIEWER, reads=True)
     def preview(
         self,
         rules: RuleWish,
@@ -67,6 +70,7 @@ class Foresight(Verbs):
         shifted = tuple(each for each in slots if recurrence.shifted(each))
         return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends() and not named(wished))
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/what-if", Role.VIEWER, reads=True)
     def what_if(
         self,
         tenant_id: str,

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from lodger.engine.core.execution import Finished
     from lodger.engine.service.engine import Engine
 
-#: Rehearsals of one process at once: each starts walls of its own. Seconds that one waits for its turn.
+#: DryRuns of one process at once: each starts walls of its own. Seconds that one waits for its turn.
 AT_ONCE = 2
 PATIENCE_S = 60.0
 
 
-class Rehearsals:
+class DryRuns:
     """Dry runs and checks of one engine."""
 
     def __init__(self, engine: "Engine") -> None:

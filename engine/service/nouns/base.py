@@ -13,6 +13,7 @@ from lodger.engine.core.access.audit_context import Act, present
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.serialization import shaped
 from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.service.operations.declaration import M, Operations
 from lodger.engine.store import audit
 from lodger.engine.store.context import Books
 from lodger.engine.store.queue import ready_queue
@@ -25,16 +26,6 @@ RuleWish = str | RuleSpec | Sequence[str | RuleSpec]
 StepWish = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 
 R = TypeVar("R")
-
-
-class _Unset:
-    """Says that an argument of ``edit`` was not given, where None has a meaning."""
-
-    def __repr__(self) -> str:
-        return "unchanged"
-
-
-UNCHANGED: Any = _Unset()
 
 
 _NOT_TOLD: Any = object()
@@ -117,7 +108,7 @@ def told(record: object) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Verbs:
+class Noun(Operations[M]):
     """What the nouns share. ``changed`` is called after every write, so that a node in this process looks at once.
 
     A verb that writes does so inside :meth:`_changing`, which gives it its transaction, the audit log its row, and a request
