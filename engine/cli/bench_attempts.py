@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, write_json
 from lodger.engine.cli.bench_walls import Runtime
+from lodger.engine.cli.output.answer import AsJson, say, write_json
 
 
 def attempts(

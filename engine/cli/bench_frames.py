@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, write_json
+from lodger.engine.cli.output.answer import AsJson, say, write_json
 
 
 def frames(

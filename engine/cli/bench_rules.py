@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, write_json
+from lodger.engine.cli.output.answer import AsJson, say, write_json
 
 _NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
 #: A question to another library is asked until this much time is gone, at least once.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, write_json
+from lodger.engine.cli.output.answer import AsJson, say, write_json
 
 if TYPE_CHECKING:
     from lodger.engine.bench.walls import Figure
@@ -38,7 +38,7 @@ def walls(
     from lodger.engine.bench.wall_cases import MOST_MIB
     from lodger.engine.bench.wall_picture import picture
     from lodger.engine.bench.walls import MOST_MS, P99_MS, overshoot
-    from lodger.engine.cli.failure import Usage
+    from lodger.engine.cli.output.failure import Usage
 
     if check and samples < FEWEST:
         raise Usage("too_few_samples", f"--check needs --samples {FEWEST} or more", fix=f"--samples {FEWEST}")

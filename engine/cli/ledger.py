@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from lodger.engine.cli.failure import Usage
+from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.place import chosen
 from lodger.engine.core.errors import NotFound
 

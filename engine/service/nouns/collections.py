@@ -24,7 +24,7 @@ class Collections(Noun[M]):
         with self.books.database.read() as connection:
             return collections.list_all(connection, tenant_id)
 
-    @operation("PUT", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR)
+    @operation("PUT", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR, items="collections")
     def index(self, tenant_id: str, collection: str, path: str) -> CollectionList:
         """Index a path like ``address.city``; returns when every document is in it. Broken off, it goes on when asked again.
 
@@ -42,7 +42,9 @@ class Collections(Noun[M]):
                 complete = collections.build(connection, tenant_id, collection, path)
         return self._all(tenant_id)
 
-    @operation("DELETE", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR)
+    @operation(
+        "DELETE", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR, items="collections"
+    )
     def drop_index(self, tenant_id: str, collection: str, path: str) -> CollectionList:
         """Remove an index; raises NotFound."""
         with self._changing("collections.drop_index", tenant_id, collection) as change:

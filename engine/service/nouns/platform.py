@@ -43,7 +43,7 @@ class Locks(Noun[M]):
 
     __slots__ = ()
 
-    @operation("POST", "/locks/{name}/take", Role.OPERATOR)
+    @operation("POST", "/locks/{name}/take", Role.OPERATOR, may_fail=True)
     def take(
         self, name: str, holder: str, lease: float | str | timedelta = "1m", *, slot: datetime | None = None
     ) -> Lock | None:
@@ -69,7 +69,7 @@ class Locks(Noun[M]):
             slot_us = None if at is None else to_us(at)
             return locks.take(self.books, connection, name, holder, lease_us, slot_us, self._now_us)
 
-    @operation("POST", "/locks/{name}/free", Role.OPERATOR)
+    @operation("POST", "/locks/{name}/free", Role.OPERATOR, may_fail=True)
     def free(self, name: str, holder: str) -> bool:
         """Give a lock back; False when this holder did not have it any more."""
         with self.books.database.write() as connection:
@@ -97,7 +97,7 @@ class Metrics(Noun[M]):
 
     meters: Meters
 
-    @operation("GET", "/metrics", Role.OPERATOR)
+    @operation("GET", "/metrics", Role.OPERATOR, items="metrics")
     def read(self) -> list[Metric]:
         """Return every meter of :data:`lodger.engine.core.metrics.METERS` with its values."""
         return self._all()

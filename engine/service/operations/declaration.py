@@ -111,6 +111,7 @@ class Declared:
         arguments: what the command takes by position, where the rule (:mod:`lodger.engine.cli.operations`) is wrong.
         items: key of a list in the command's JSON; the noun's or the verb's name if None.
         confirm: the question that a person must say yes to.
+        may_fail: a result that is None or False says that nothing was done: the command ends with 1.
     """
 
     endpoints: tuple[Endpoint, ...] = ()
@@ -125,6 +126,7 @@ class Declared:
     arguments: tuple[str, ...] | None = None
     items: str | None = None
     confirm: str | None = None
+    may_fail: bool = False
 
 
 def operation(

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli import given
-from lodger.engine.cli.answer import AsJson, say, visible, write_json
-from lodger.engine.cli.failure import Usage
+from lodger.engine.cli import inputs
+from lodger.engine.cli.output.answer import AsJson, say, visible, write_json
+from lodger.engine.cli.output.failure import Usage
 
 MIB = 1024 * 1024
 RUNTIMES = ("quickjs", "quickjs-native", "wasm")
@@ -51,16 +51,16 @@ def execute(
         raise Usage(
             "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " or ".join(RUNTIMES)
         )
-    params = given.value("--input", input_json)
+    params = inputs.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
-    raw = given.source(file)
-    wasm = runtime == "wasm" or (runtime is None and raw.startswith(given.WASM))
+    raw = inputs.source(file)
+    wasm = runtime == "wasm" or (runtime is None and raw.startswith(inputs.WASM))
     refused = None if wasm else _refused(raw, limits.source_bytes)
     source = "" if wasm else raw.decode("utf-8", "replace").removeprefix("\ufeff")
     if refused is not None:
         body = refused
     else:
-        from lodger.engine.cli.rehearsal import as_dict, rehearse
+        from lodger.engine.cli.dry_run import as_dict, rehearse
 
         body = as_dict(
             rehearse(
@@ -76,7 +76,7 @@ def execute(
 
 
 def present(body: dict[str, Any], source: str, name: str, *, as_json: bool) -> None:
-    """Show how a run ended (:func:`lodger.engine.cli.rehearsal.as_dict`); exit 1 unless it is ok."""
+    """Show how a run ended (:func:`lodger.engine.cli.dry_run.as_dict`); exit 1 unless it is ok."""
     if as_json:
         write_json(body)
     else:
@@ -147,7 +147,7 @@ def _show(body: dict[str, Any], source: str, name: str) -> None:
 
 
 def _show_error(error: dict[str, Any], source: str, name: str) -> None:
-    from lodger.engine.cli.code_frame import excerpt
+    from lodger.engine.cli.output.code_frame import excerpt
 
     place = f"{name}:{error['line']}" if error["line"] else name
     sys.stdout.write(visible(f"{place}: {error['name']}: {error['message']}") + "\n")

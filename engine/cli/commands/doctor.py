@@ -1,4 +1,4 @@
-"""``lodger doctor``: which walls stand on this host, what is missing and how to get it; versions; the cache; the ledger."""
+"""``lodger doctor`` (which walls stand on this host, what is missing and how to get it, the ledger) and ``lodger version``."""
 
 import platform
 import sqlite3
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, Database, say, table, write_json
+from lodger.engine.cli.output.answer import AsJson, Database, say, table, write_json
 
 if TYPE_CHECKING:
     from lodger.engine.core.settings import Settings
@@ -20,7 +20,6 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Say which walls stand on this host, what is missing and how to get it; and what the ledger's database waits for."""
-    from lodger.engine.cli import ledger_health
     from lodger.engine.core.settings_table import load
     from lodger.sandbox.doctor import Doctor
 
@@ -29,14 +28,14 @@ def doctor(
     findings = Doctor.examine(standing)
     judged = Doctor.as_json(findings, settings.profile, settings.walls_minimum)
     body = judged | {"versions": _versions(), "cache": _cache(), "kernel": platform.release()}
-    body["ledger"] = ledger_health.looked_at(db)
+    body["ledger"] = _ledger(db)
     if trouble:
         body |= {"ok": False, "problem": trouble}
     if as_json:
         write_json(body)
     else:
         _show(body)
-        ledger_health.show(body["ledger"])
+        _show_ledger(body["ledger"])
     if not body["ok"]:
         raise typer.Exit(1)
 
@@ -45,7 +44,7 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
     """Raise the walls for real: the report of a living zygote, or what kept it from coming up."""
     import asyncio
 
-    from lodger.engine.cli.failure import Teaching, described
+    from lodger.engine.cli.output.failure import Teaching, described
     from lodger.engine.node.executors.host_walls import enclosure
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.runtimes.artefact import ensure
@@ -68,17 +67,11 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
 
 
 def _versions() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
     from lodger.engine.core.version import VERSION
     from lodger.sandbox.runtimes.guest import GUEST_SHA256
 
     found = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    for name in ("wasmtime", "quickjs-rs", "tzdata"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "missing"
+    found |= {name: _installed(name) for name in ("wasmtime", "quickjs-rs", "tzdata")}
     return found | {"guest": GUEST_SHA256[:16]}
 
 
@@ -120,3 +113,79 @@ def _show(body: dict[str, Any]) -> None:
         for name in ("why", "fix"):
             if problem.get(name):
                 say(f"  {name}: {problem[name]}")
+
+
+def _ledger(db: str | None) -> dict[str, Any]:
+    """Look at the ledger at ``--db`` or where profile and settings say, or ask the server that was named; changes nothing."""
+    from lodger.engine.cli.ledger import opened
+    from lodger.engine.cli.output.failure import Teaching, described
+    from lodger.engine.cli.place import chosen
+    from lodger.engine.core.serialization import shaped
+    from lodger.engine.core.settings_table import load
+    from lodger.engine.store.connection.inspection import inspected
+
+    try:
+        place = chosen(db)
+        if place.server is None:
+            found = inspected(load(database=place.database).database)
+            if found.verdict != "current":
+                return {"place": found.place, "verdict": found.verdict, "nodes": [], "blocked": []}
+        with opened(db) as engine:
+            return {
+                "place": place.server or found.place,
+                "verdict": "current",
+                "nodes": shaped([each for each in engine.nodes.list() if each.state == "alive"]),
+                "blocked": shaped(engine.metrics.blocked()),
+            }
+    except Exception as error:
+        if not isinstance(error, Teaching):
+            raise
+        return {"place": db or "", "verdict": "unreachable", "nodes": [], "blocked": [], "problem": described(error)}
+
+
+def _show_ledger(ledger: dict[str, Any]) -> None:
+    """Tell people."""
+    say(f"ledger {ledger['place']}: {ledger['verdict']}, {len(ledger['nodes'])} nodes at work")
+    if "problem" in ledger:
+        say(f"  {ledger['problem']['message']}")
+        if ledger["problem"].get("fix"):
+            say(f"  fix: {ledger['problem']['fix']}")
+    for chain in ledger["blocked"]:
+        waits = chain["waits"]
+        say(
+            f"session {waits['pid']} ({waits['application']}) has waited for {chain['waited_s']:.1f} s: {waits['query']}"
+        )
+        for each in chain["blockers"]:
+            say(
+                f"  for {each['pid']} ({each['application']}, {each['state']}, in a transaction for "
+                f"{each['transaction_s']:.1f} s): {each['query']}"
+            )
+        if chain["blockers"]:
+            last = chain["blockers"][-1]["pid"]
+            say(f"  to end it: SELECT pg_terminate_backend({last})")
+
+
+_PARTS = ("wasmtime", "quickjs-rs", "quickjs-ng", "SQLAlchemy", "tzdata")
+
+
+def version(as_json: AsJson = False) -> None:
+    """Show the versions of Lodger and of the parts that matter."""
+    from lodger.engine.core.version import VERSION
+
+    parts = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    parts |= {name: _installed(name) for name in _PARTS}
+    if as_json:
+        write_json(parts)
+    else:
+        for name, text in parts.items():
+            say(f"{name:12} {text}")
+
+
+def _installed(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed(name)
+    except PackageNotFoundError:
+        return "missing"

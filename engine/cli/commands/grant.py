@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, Database, say, table, write_json
 from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, table, write_json
 
 app = typer.Typer(name="grant", help="What a tenant's scripts may do.", no_args_is_help=True)
 
-Tenant = Annotated[str, typer.Argument(help="The tenant's id.")]
 Words = Annotated[list[str], typer.Argument(metavar="GRANT...", help="Grants, as `lodger grant table` writes them.")]
 
 
@@ -26,7 +25,7 @@ def show_table(as_json: AsJson = False) -> None:
 
 
 @app.command("list")
-def show_all(tenant: Tenant, db: Database = None, as_json: AsJson = False) -> None:
+def show_all(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
     """List what a tenant holds, and its own people."""
     with opened(db) as engine:
         held = engine.grants.list(tenant)
@@ -41,7 +40,7 @@ def show_all(tenant: Tenant, db: Database = None, as_json: AsJson = False) -> No
 
 
 @app.command()
-def give(tenant: Tenant, grants: Words, db: Database = None, as_json: AsJson = False) -> None:
+def give(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson = False) -> None:
     """Let a tenant do more; runs that start from now on may."""
     with opened(db) as engine:
         held = engine.grants.give(tenant, *grants)
@@ -49,7 +48,7 @@ def give(tenant: Tenant, grants: Words, db: Database = None, as_json: AsJson = F
 
 
 @app.command()
-def take(tenant: Tenant, grants: Words, db: Database = None, as_json: AsJson = False) -> None:
+def take(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson = False) -> None:
     """Take something away, named as `lodger grant list` shows it; what runs goes on with what it was given."""
     with opened(db) as engine:
         held = engine.grants.take(tenant, *grants)
@@ -57,7 +56,7 @@ def take(tenant: Tenant, grants: Words, db: Database = None, as_json: AsJson = F
 
 
 @app.command()
-def reset(tenant: Tenant, db: Database = None, as_json: AsJson = False) -> None:
+def reset(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
     """Let a tenant hold what the setting LODGER_GRANTS says, now and later."""
     with opened(db) as engine:
         held = engine.grants.keep(tenant, None)
@@ -66,7 +65,7 @@ def reset(tenant: Tenant, db: Database = None, as_json: AsJson = False) -> None:
 
 @app.command()
 def people(
-    tenant: Tenant,
+    tenant: TenantId,
     addresses: Annotated[
         list[str] | None, typer.Argument(metavar="ADDRESS...", help="All of them; *@example.com is a whole domain.")
     ] = None,

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, table, write_json
-from lodger.engine.cli.failure import Usage
-from lodger.engine.cli.place import server_said
-from lodger.engine.cli.profiles import Profile, Profiles
+from lodger.engine.cli.output.answer import AsJson, say, table, write_json
+from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.place import Profile, Profiles, server_said
 
 app = typer.Typer(name="profile", help="Servers and ledgers by name.", no_args_is_help=True)
 

@@ -5,7 +5,7 @@ import sys
 import traceback
 from typing import Any, Protocol, runtime_checkable
 
-from lodger.engine.cli.answer import visible, write_json
+from lodger.engine.cli.output.answer import visible, write_json
 
 _MOST_LETTERS = 1000
 #: Set to see the whole traceback of a fault of ours.
@@ -98,7 +98,7 @@ def under(text: str, index: int) -> str:
 
 
 def _place(text: str, line: int, column: int | None) -> list[str]:
-    from lodger.engine.cli.code_frame import excerpt
+    from lodger.engine.cli.output.code_frame import excerpt
 
     shown = excerpt("\n" * (line - 1) + text, line, column, before=0)
     # What is far to the right is shown without what stands before it: nothing can point there.

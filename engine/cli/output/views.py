@@ -4,9 +4,14 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from lodger.engine.cli.answer import say, table, zulu
+from lodger.engine.cli.output.answer import say, table, visible, zulu
+from lodger.engine.cli.output.humanize import span
+from lodger.engine.core.serialization import shaped
+
+if TYPE_CHECKING:
+    from lodger.engine.service.operations.table import Operation
 
 Cell = Callable[[Any], object]
 
@@ -19,8 +24,41 @@ def _words(name: str) -> Cell:
     return lambda each: " ".join(getattr(each, name) or ())
 
 
-def _ended(each: Any) -> object:  # noqa: ANN401 - an action or an attempt
-    return each.outcome or getattr(each, "reason", None) or ""
+#: Characters of an id that tables show; commands accept them for the whole id.
+SHORT = 8
+#: Most characters of an error in a table.
+_ERROR = 60
+
+
+def short(identity: str | None) -> str:
+    """Return the end of an id, which differs between actions made at the same time."""
+    return (identity or "")[-SHORT:]
+
+
+def ended(each: Any) -> str:  # noqa: ANN401 - an action
+    """Return an action's state, with its outcome or reason where that says more."""
+    more = each.outcome or each.reason
+    return each.state if more in (None, "ok") else f"{each.state}: {more}"
+
+
+def took(each: Any) -> str:  # noqa: ANN401 - an action or an attempt
+    """Return how long it ran; empty while it has not ended."""
+    if each.started_at is None or each.finished_at is None:
+        return ""
+    return span(max(0.0, (each.finished_at - each.started_at).total_seconds()))
+
+
+def slots(each: Any) -> str:  # noqa: ANN401 - an action
+    """Return an action's slot, the first and last of a gap, or when a request was due."""
+    first = zulu(each.slot or each.due_at)
+    return f"{first} to {zulu(each.slot_to)}" if each.slot_to else first
+
+
+def _error(each: Any) -> str:  # noqa: ANN401 - an action
+    if each.error is None:
+        return ""
+    text = f"{each.error.name}: {each.error.message}"
+    return text if len(text) <= _ERROR else text[:_ERROR] + "…"
 
 
 #: Columns of a table, by the kind of its rows.
@@ -35,18 +73,18 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("digest", lambda each: each.digest[:12]),
     ),
     "Schedule": (
-        ("schedule", "name"), ("in words", "text"), ("state", "state"), ("next slot", _when("next_at")), ("id", "id"),
+        ("schedule", "name"), ("in words", "text"), ("state", "state"), ("next slot", _when("next_at")),
     ),
     "ScheduleRevision": (
         ("revision", "revision"), ("made", _when("created_at")), ("by", "created_by"), ("in words", "text"), ("why", "why"),
     ),
     "Action": (
-        ("schedule", lambda each: each.schedule or each.script), ("due", _when("due_at")), ("state", "state"),
-        ("how it ended", _ended), ("id", "id"),
+        ("id", lambda each: short(each.id)), ("schedule", lambda each: each.schedule or each.script), ("slot", slots),
+        ("state", ended), ("took", took), ("error", _error),
     ),
     "Attempt": (
         ("step", "step"), ("attempt", "n"), ("started", _when("started_at")), ("how it ended", lambda each: each.outcome or "running"),
-        ("CPU ms", lambda each: f"{each.usage.cpu_ms:.1f}"),
+        ("took", took), ("CPU ms", lambda each: f"{each.usage.cpu_ms:.1f}"),
     ),
     "Token": (
         ("token", "prefix"), ("name", "name"), ("role", "role"), ("tenant", "tenant_id"), ("expires", _when("expires_at")),
@@ -59,11 +97,23 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     "RunningNow": (
         ("schedule", lambda each: each.schedule or each.script), ("tenant", "tenant_id"), ("node", "node"),
         ("runs for", lambda each: f"{each.elapsed_ms / 1000:.1f} s"), ("", lambda each: "slow" if each.slow else ""),
-        ("id", "action_id"),
+        ("id", lambda each: short(each.action_id)),
     ),
     "Overdue": (
-        ("schedule", "schedule"), ("tenant", "tenant_id"), ("due", _when("due_at")),
+        ("id", lambda each: short(each.action_id)), ("schedule", "schedule"), ("tenant", "tenant_id"), ("due", _when("due_at")),
         ("waits", lambda each: f"{each.waits_ms / 1000:.1f} s"), ("why", "why"),
+    ),
+    "Compared": (
+        ("step", "step"), ("attempt", "attempt"), ("took", lambda each: span(each.took_ms / 1000)),
+        ("times the median", lambda each: "" if each.times is None else f"{each.times:.1f}"),
+        ("", lambda each: "slow" if each.slow else ""),
+    ),
+    "Secret": (
+        ("secret", "name"), ("may go to", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", _when("updated_at")),
+    ),
+    "Webhook": (("webhook", "name"), ("goes to", "url"), ("is told", _words("events")), ("state", "state")),
+    "CollectionInfo": (
+        ("collection", "name"), ("documents", "documents"), ("indexes", lambda each: ", ".join(each.indexes)),
     ),
     "NodeRow": (
         ("node", "name"), ("state", "state"), ("runs", lambda each: f"{each.running} of {each.slots}"), ("labels", _words("labels")),
@@ -81,19 +131,26 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
 }  # fmt: skip
 
 
-def show(answer: Any) -> None:  # noqa: ANN401 - any verb's answer
-    """Show an answer by its kind."""
-    if answer is None:
+def show(operation: "Operation", result: Any) -> None:  # noqa: ANN401 - any operation's result
+    """Show the result of an operation: by its own view, else what came of a change in short, else all of it."""
+    view = VIEWS.get(operation.name)
+    if view is None and operation.verb != "get":
+        view = SHORT_VIEWS.get(type(result).__name__)
+    if view is not None:
+        view(result)
+    elif get_type_hints(operation.function)["return"] is type(None):
         say("done")
-    elif isinstance(answer, list | tuple) and all(isinstance(each, str) for each in answer):
-        for each in answer or ("none",):
+    elif result is None:
+        say("none")
+    elif isinstance(result, list | tuple) and all(isinstance(each, str) for each in result):
+        for each in result or ("none",):
             say(each)
-    elif isinstance(answer, list | tuple):
-        rows(answer)
-    elif is_dataclass(answer):
-        one(answer)
+    elif isinstance(result, list | tuple):
+        rows(result)
+    elif is_dataclass(result):
+        one(result)
     else:
-        say(str(answer))
+        say(str(result))
 
 
 def rows(found: Sequence[Any]) -> None:
@@ -136,8 +193,6 @@ def cell(value: Any) -> str:  # noqa: ANN401 - any value of a record
 
 def compact(value: Any) -> str:  # noqa: ANN401 - any value of a record
     """Give a value as JSON on one line."""
-    from lodger.engine.core.serialization import shaped
-
     return json.dumps(shaped(value), ensure_ascii=False)
 
 
@@ -206,8 +261,6 @@ def coloured(lines: Iterable[str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from lodger.engine.cli.answer import visible
-
     console = Console(highlight=False, soft_wrap=True)
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in lines:
@@ -245,7 +298,58 @@ def token(made: Any) -> None:  # noqa: ANN401 - a NewToken
     say(f"token {made.token.name}, role {made.token.role}, shown this once:\n\n    {made.text}\n")
 
 
-def log_lines(lines: Any) -> None:  # noqa: ANN401 - lines of a log
-    """Show what a script wrote."""
-    for line in lines:
-        say(f"{line.level:5} {line.text}")
+def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or without
+    """Show where a webhook goes, and a new secret this once."""
+    hook = getattr(made, "webhook", made)
+    say(f"webhook {hook.name} goes to {hook.url} and is told {' '.join(hook.events)}")
+    if hook is not made:
+        say(f"its secret, shown this once: {made.secret}")
+
+
+def rotated(done: Any) -> None:  # noqa: ANN401 - a Rotated
+    """Show what a rotation of keys did."""
+    say(f"{done.renewed} encrypted anew with key {done.key_id}")
+    if done.dropped:
+        say("forgotten: " + ", ".join(done.dropped))
+
+
+def _tenant_gone(_result: None) -> None:
+    say("the tenant and everything of its own are gone; that it was deleted stands in the audit log")
+
+
+def _taken(lock: Any) -> None:  # noqa: ANN401 - a lock, or None
+    say("another has it" if lock is None else f"{lock.name} is held by {lock.holder} until {zulu(lock.until)}")
+
+
+def _freed(had: bool) -> None:
+    say("free" if had else "that holder did not have it any more")
+
+
+def _metrics(found: Any) -> None:  # noqa: ANN401 - metrics
+    table(
+        ("metric", "labels", "value"),
+        (
+            (
+                sample.name,
+                " ".join(f"{name}={value}" for name, value in dict(sample.labels).items()),
+                f"{sample.value:g}",
+            )
+            for each in found
+            for sample in each.samples
+        ),
+    )
+
+
+#: Views of single operations.
+VIEWS: dict[str, Callable[[Any], None]] = {
+    "tenants.delete": _tenant_gone,
+    "locks.take": _taken,
+    "locks.free": _freed,
+    "metrics.read": _metrics,
+}
+#: What came of a change, by the kind of its result.
+SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
+    "Tenant": tenant, "ScriptVersion": version, "Schedule": schedule, "Action": action, "NewToken": token, "NewWebhook": webhook,
+    "Webhook": webhook, "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
+    "Checked": checked, "Preview": preview, "WhatIf": what_if,
+}  # fmt: skip

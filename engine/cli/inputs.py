@@ -1,11 +1,15 @@
-"""What people give on the command line: files of source and JSON, read with errors that say what is wrong."""
+"""Reads what people give on the command line: files of source, JSON, instants, short ids; errors say what is wrong."""
 
 import json
+import re
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.failure import Usage
+from lodger.engine.cli.output.failure import Usage
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
 
 #: More than any limit allows is not even read; the sandbox names the exact limit for what is.
 MOST_BYTES = 64 * 1024 * 1024
@@ -13,6 +17,9 @@ MOST_BYTES = 64 * 1024 * 1024
 MOST_FILES = 500
 #: What a WebAssembly file begins with.
 WASM = b"\0asm"
+#: Part of an action's id, and how many of the newest actions it may be of.
+_PART = re.compile(r"(?=.{4,35}$)[0-9a-f]+(-[0-9a-f]+)*", re.ASCII)
+NEWEST = 1000
 
 
 def source(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -139,3 +146,24 @@ def _finite(text: str) -> float:
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"{text[:40]} is larger than a number can be")
     return number
+
+
+def action_id(engine: "Engine", tenant_id: str | None, given: str) -> str:
+    """Complete the beginning or the end of an action's id, among the newest actions of the tenant; anything else is returned as it is.
+
+    Raises:
+        Usage: action_ambiguous.
+    """
+    part = given.lower()
+    if not _PART.fullmatch(part):
+        return given
+    newest = engine.actions.list(tenant_id, limit=NEWEST)
+    found = [each.id for each in newest if each.id.endswith(part) or each.id.startswith(part)]
+    if len(found) > 1:
+        raise Usage(
+            "action_ambiguous",
+            f"{len(found)} actions have ids that match {given!r}",
+            why=", ".join(found[:3]),
+            fix="give more of the id",
+        )
+    return found[0] if found else given

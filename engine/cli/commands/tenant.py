@@ -1,17 +1,16 @@
 """``lodger tenant``: whose scripts run."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from lodger.engine.cli import given, views
-from lodger.engine.cli.answer import AsJson, Database, say, write_json
-from lodger.engine.cli.bar import bar
-from lodger.engine.cli.kept import keep
+from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.of_verb import Command, add
-from lodger.engine.cli.words import TenantId
+from lodger.engine.cli.output import views
+from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, write_json
+from lodger.engine.cli.output.files import keep
+from lodger.engine.cli.output.progress import bar
 from lodger.engine.core.progress import listening
 from lodger.engine.service.archive.export import MOST_BYTES
 
@@ -62,28 +61,10 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Make a tenant of an archive, suspended; lodger tenant resume lets it go on."""
-    content = given.source(file, most=MOST_BYTES)
+    content = inputs.source(file, most=MOST_BYTES)
     with opened(db) as engine, bar(f"restoring {tenant}", "rows", as_json=as_json) as told, listening(told):
         made = engine.tenants.restore(tenant, content)
     if as_json:
         write_json(made)
     else:
         views.tenant(made)
-
-
-def _gone(_answer: Any) -> None:  # noqa: ANN401 - nothing is answered
-    say("the tenant and everything of its own are gone; that it was deleted stands in the audit log")
-
-
-add(
-    app,
-    Command("create", "tenants.create", view=views.tenant),
-    Command("list", "tenants.list", wrap="tenants"),
-    Command("edit", "tenants.edit", view=views.tenant),
-    Command("usage", "tenants.usage", view=views.usage),
-    Command("suspend", "tenants.suspend", view=views.tenant),
-    Command("resume", "tenants.resume", view=views.tenant),
-    Command(
-        "delete", "tenants.delete", ask="delete tenant {tenant_id} with everything of its own, for ever", view=_gone
-    ),
-)

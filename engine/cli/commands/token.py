@@ -2,20 +2,11 @@
 
 import typer
 
-from lodger.engine.cli import views
-from lodger.engine.cli.answer import AsJson, Database, say, write_json
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.of_verb import Command, add
+from lodger.engine.cli.output import views
+from lodger.engine.cli.output.answer import AsJson, Database, say, write_json
 
 app = typer.Typer(name="token", help="Who may ask over HTTP.", no_args_is_help=True)
-
-add(
-    app,
-    Command("create", "tokens.create", ("name", "role"), view=views.token),
-    Command("list", "tokens.list", wrap="tokens"),
-    Command("show", "tokens.get"),
-    Command("revoke", "tokens.revoke", ask="revoke token {token}, with the sessions begun with it"),
-)
 
 
 @app.command()

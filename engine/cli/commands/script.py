@@ -4,26 +4,12 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli import given, views
-from lodger.engine.cli.answer import AsJson, Database
+from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.of_verb import Command, add
-from lodger.engine.cli.words import ScriptName, TenantId
+from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, write_json
 
+ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="The script's name.")]
 app = typer.Typer(name="script", help="What runs: sources and their versions.", no_args_is_help=True)
-
-add(
-    app,
-    Command("put", "scripts.put", view=views.version),
-    Command("ping", "scripts.put_ping", view=views.version),
-    Command("list", "scripts.list", wrap="scripts"),
-    Command("offered", "scripts.offered", wrap="scripts"),
-    Command("show", "scripts.get"),
-    Command("versions", "scripts.versions", wrap="versions"),
-    Command("diff", "scripts.diff", view=views.script_diff),
-    Command("rollback", "scripts.rollback", view=views.version),
-    Command("check", "scripts.check", view=views.checked),
-)
 
 
 @app.command("dry-run")
@@ -50,12 +36,12 @@ def dry_run(
     """Run a script once against the data of now; show what it would change, and change nothing."""
     from pathlib import Path
 
-    from lodger.engine.cli.exec import present
+    from lodger.engine.cli.commands.exec import present
     from lodger.engine.cli.up import named
     from lodger.engine.core.serialization import shaped
 
-    params = given.value("--input", input_json)
-    source = None if file is None else given.script(Path(file))
+    params = inputs.value("--input", input_json)
+    source = None if file is None else inputs.script(Path(file))
     prepare = named(expose) if expose else None
     local = "a function of your own Python is called in this process (--expose)" if expose else None
     with opened(db, local=local) as engine:
@@ -77,8 +63,6 @@ def module(
     as_json: AsJson = False,
 ) -> None:
     """Write a WebAssembly module's bytes to a file."""
-    from lodger.engine.cli.answer import say, write_json
-
     with opened(db) as engine:
         content = engine.scripts.module(tenant, name, version)
     out.write(content)

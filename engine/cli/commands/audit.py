@@ -4,16 +4,13 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli import given
-from lodger.engine.cli.answer import Database, say, write_json
-from lodger.engine.cli.bar import bar
+from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
-from lodger.engine.cli.of_verb import Command, add
+from lodger.engine.cli.output.answer import Database, say, write_json
+from lodger.engine.cli.output.progress import bar
 from lodger.engine.core.progress import STEP
 
 app = typer.Typer(name="audit", help="Who changed what, when, by which way and why.", no_args_is_help=True)
-
-add(app, Command("list", "audit.list", ("tenant_id",), wrap="entries"))
 
 
 @app.command()
@@ -28,7 +25,7 @@ def export(
 ) -> None:
     """Write every change as a line of JSON, oldest first."""
     start, end = (
-        None if each is None else given.instant(name, each) for name, each in (("--since", since), ("--until", until))
+        None if each is None else inputs.instant(name, each) for name, each in (("--since", since), ("--until", until))
     )
     count = 0
     # Lines that go to a terminal show by themselves how far it is.
