@@ -174,7 +174,7 @@ def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, 
 
 def _kind(name: str, hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
     """Return what the command line reads a parameter as: text, a number, a switch, several texts."""
-    if name in SEVERAL or _is_list(hint):
+    if (name in SEVERAL and not set(_members(hint)) <= {str, type(None)}) or _is_list(hint):
         return list[str]
     for kind in (bool, int, float):
         if hint is kind or set(_members(hint)) == {kind, type(None)}:

@@ -10,8 +10,8 @@ from typing import Any, Self, cast
 
 import httpx2
 
-from lodger.engine.client import asking, events, place
-from lodger.engine.client.asking import Asked
+from lodger.engine.client import requests
+from lodger.engine.client.requests import Request
 from lodger.engine.core.serialization import unshaped
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Sync
@@ -35,13 +35,13 @@ class Client(Nouns[Sync]):
     def __init__(
         self, url: str | None = None, token: str | None = None, *, verify: ssl.SSLContext | bool = True
     ) -> None:
-        self.url, headers = place.found(url, token)
-        timeout = httpx2.Timeout(place.ANSWER_S, connect=place.CONNECT_S)
+        self.url, headers = requests.connection(url, token)
+        timeout = httpx2.Timeout(requests.ANSWER_S, connect=requests.CONNECT_S)
         self._http = httpx2.Client(headers=headers, timeout=timeout, trust_env=False, verify=verify)
         proxy.furnish(self, self._carry)
 
     def close(self) -> None:
-        """Let go of the connections; safe to call twice."""
+        """Close the connections; safe to call twice."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -53,7 +53,7 @@ class Client(Nouns[Sync]):
         self.close()
 
     def me(self) -> dict[str, Any]:
-        """Say whose token this is and what it may."""
+        """Return whose token this is and its role."""
         return cast("dict[str, Any]", self._http_json("/api/v1/me"))
 
     def live(self, tenant_id: str, action_id: str | None = None) -> Generator[Action | LogLine]:
@@ -62,41 +62,43 @@ class Client(Nouns[Sync]):
         Raises:
             NotFound: tenant_unknown, action_unknown. Unavailable: server_unreachable, when the stream breaks.
         """
-        reading, patience = events.Events(), httpx2.Timeout(events.SILENCE_S, connect=place.CONNECT_S)
+        reading, patience = requests.EventReader(), httpx2.Timeout(requests.SILENCE_S, connect=requests.CONNECT_S)
         try:
-            with self._http.stream("GET", self.url + events.path(tenant_id, action_id), timeout=patience) as answer:
+            with self._http.stream(
+                "GET", self.url + requests.live_path(tenant_id, action_id), timeout=patience
+            ) as answer:
                 if not answer.is_success:
-                    raise asking.error_of(answer.status_code, answer.read())
+                    raise requests.error_of(answer.status_code, answer.read())
                 for line in answer.iter_lines():
                     found = reading.read(line)
                     if found is not None:
                         yield found
         except httpx2.TransportError as error:
-            raise asking.unreachable(self.url, error) from error
+            raise requests.unreachable(self.url, error) from error
 
     def _carry(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
         if operation.declared.streams:
-            return self._export(**asking.arguments_of(operation, args, kwargs))
-        sent = asking.asked(operation, args, kwargs)
+            return self._export(**requests.arguments_of(operation, args, kwargs))
+        sent = requests.build(operation, args, kwargs)
         if sent.route.kind != "page":
-            return asking.value_of(sent.route, self._ask(sent))
-        return self._pages(sent, asking.whole(operation, asking.arguments_of(operation, args, kwargs)))
+            return requests.result_of(sent.route, self._ask(sent))
+        return self._pages(sent, requests.page_limit(operation, requests.arguments_of(operation, args, kwargs)))
 
-    def _pages(self, sent: Asked, wanted: int | None) -> Page[Any]:
+    def _pages(self, sent: Request, wanted: int | None) -> Page[Any]:
         """Give so many entries, or all, in as many requests as the server's pages need."""
         found: Page[Any] = Page()
         cursor = sent.query.get("cursor")
         while wanted is None or len(found) < wanted:
             left = sent.route.most if wanted is None else min(sent.route.most, wanted - len(found))
-            one = asking.more(sent, str(cursor), left) if cursor else asking.first(sent, left)
-            page = asking.value_of(sent.route, self._ask(one))
+            one = requests.next_page(sent, str(cursor), left) if cursor else requests.first_page(sent, left)
+            page = requests.result_of(sent.route, self._ask(one))
             found.extend(page)
             found.next = cursor = page.next
             if cursor is None:
                 break
         return found
 
-    def _ask(self, sent: Asked) -> bytes:
+    def _ask(self, sent: Request) -> bytes:
         tried = 0
         while True:
             try:
@@ -109,12 +111,12 @@ class Client(Nouns[Sync]):
                 )
             except httpx2.TransportError as error:
                 left = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-                pause = asking.after_failure(sent, tried, self.url, error, left=left)
+                pause = requests.pause_after_failure(sent, tried, self.url, error, left=left)
             else:
                 if answer.is_success:
                     return answer.content
                 again = answer.headers.get("retry-after")
-                pause = asking.after_answer(sent, tried, answer.status_code, answer.content, again)
+                pause = requests.pause_after_answer(sent, tried, answer.status_code, answer.content, again)
             tried += 1
             time.sleep(pause)
 
@@ -122,22 +124,22 @@ class Client(Nouns[Sync]):
         try:
             answer = self._http.get(self.url + path)
         except httpx2.TransportError as error:
-            raise asking.unreachable(self.url, error) from error
+            raise requests.unreachable(self.url, error) from error
         if not answer.is_success:
-            raise asking.error_of(answer.status_code, answer.content)
+            raise requests.error_of(answer.status_code, answer.content)
         return answer.json()
 
     def _export(
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
     ) -> Generator[AuditEntry]:
         """Give every change, oldest first, as the server sends them."""
-        path, query = asking.export(tenant_id, since, until)
+        path, query = requests.export_path(tenant_id, since, until)
         try:
             with self._http.stream("GET", self.url + path, params=query) as answer:
                 if not answer.is_success:
-                    raise asking.error_of(answer.status_code, answer.read())
+                    raise requests.error_of(answer.status_code, answer.read())
                 for line in answer.iter_lines():
                     if line:
                         yield unshaped(AuditEntry, json.loads(line))
         except httpx2.TransportError as error:
-            raise asking.unreachable(self.url, error) from error
+            raise requests.unreachable(self.url, error) from error

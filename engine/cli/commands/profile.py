@@ -33,9 +33,9 @@ def put(
         raise Usage("place_ambiguous", "a profile is a server or a ledger", fix="give --server or --db")
     token = _token() if address is not None else None
     if address is not None:
-        from lodger.engine.client.place import found
+        from lodger.engine.client.requests import connection
 
-        address, _headers = found(address, token)
+        address, _headers = connection(address, token)
     Profiles().put(Profile(name, address, token, db), use=use)
     if as_json:
         write_json({"profile": name, "server": address, "db": db})

@@ -1,10 +1,14 @@
 """The verbs on actions: what happened, happens and will."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
+from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation
@@ -16,6 +20,7 @@ from lodger.engine.store.actions.monitoring import Compared, Overdue, RunningNow
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
 from lodger.engine.store.records import Action, Attempt, Json, Page
+from lodger.engine.store.schedules import schedules
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.job import LogLine
 
@@ -45,7 +50,7 @@ class Actions(Noun[M]):
     def list(
         self,
         tenant_id: str | None = None,
-        schedule_id: str | None = None,
+        schedule: str | None = None,
         state: str | None = None,
         *,
         outcome: str | None = None,
@@ -57,27 +62,35 @@ class Actions(Noun[M]):
         before: str | None = None,
         cursor: str | None = None,
     ) -> ActionPage:
-        """Give actions, newest first: a page (see :meth:`Tenants.list`), or all with ``limit`` None.
+        """List actions, newest first.
 
         Args:
+            schedule: only those of this schedule, by its name or id; a deleted one has only its id.
             since: only those due then or later; ``until``: only those due earlier.
             before: only those made before the one with this id.
 
         Raises:
-            InputError: state_unknown, outcome_unknown, origin_unknown, cursor_invalid, limit_invalid.
+            InputError: state_unknown, outcome_unknown, origin_unknown, cursor_invalid, limit_invalid, tenant_missing.
+            NotFound: tenant_unknown, schedule_unknown.
         """
-        sought = actions.Sought(tenant_id, schedule_id, state, outcome, origin, script, aware(since), aware(until))
+        sought = actions.Sought(tenant_id, None, state, outcome, origin, script, aware(since), aware(until))
         with self.books.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
+            if schedule is not None:
+                sought = replace(sought, schedule_id=_schedule_id(connection, tenant_id, schedule))
             of = f"actions:{sought}"
             last = signing_keys.place(connection, of, cursor) if cursor else before
             found = actions.list_some(connection, sought, limit=limit, before=last)
             return pages.page(connection, of, found, lambda each: each.id)
 
-    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True, command=None)
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True)
     def get(self, tenant_id: str | None, action_id: str) -> Action:
-        """Return one action; raises NotFound."""
+        """Return one action.
+
+        Raises:
+            NotFound: action_unknown.
+        """
         return self._get(tenant_id, action_id)
 
     def _get(self, tenant_id: str | None, action_id: str) -> Action:
@@ -86,19 +99,23 @@ class Actions(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/attempts", Role.VIEWER, everywhere=True)
     def attempts(self, tenant_id: str | None, action_id: str) -> AttemptList:
-        """Give every try at an action, the running one included."""
+        """List every attempt of an action by step, the running one included."""
         with self.books.database.read() as connection:
             return actions.attempts(connection, action_id, tenant_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/logs", Role.VIEWER, everywhere=True)
     def logs(self, tenant_id: str | None, action_id: str) -> LineList:
-        """Give what the action's finished attempts logged, in order."""
+        """List what the action's finished attempts logged, in order."""
         with self.books.database.read() as connection:
             return actions.logs(connection, action_id, tenant_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/deliveries", Role.VIEWER, everywhere=True)
     def deliveries(self, tenant_id: str | None, action_id: str) -> DeliveryList:
-        """Give the mails and webhooks that an action asked for, and what became of each; raises NotFound."""
+        """List the mails and webhooks that an action asked for, and how far each has got.
+
+        Raises:
+            NotFound: action_unknown.
+        """
         with self.books.database.read() as connection:
             found = actions.get(connection, action_id, tenant_id)
             return outbox.deliveries(connection, found.tenant_id, action_id)
@@ -169,7 +186,7 @@ class Actions(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill", Role.EDITOR, status=201)
     def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfilled:
-        """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before its time.
+        """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before the schedule's time.
 
         They run in slot order, with low priority, behind every slot that comes due meanwhile. What failed has run: replay it.
 
@@ -186,7 +203,7 @@ class Actions(Noun[M]):
     def replay(
         self, tenant_id: str | None, action_id: str, *, newest: bool = False, request_key: str | None = None
     ) -> Action:
-        """Repeat an action that is over, with its params and slot, from its first step.
+        """Repeat an action that has ended, with its params and slot, from its first step.
 
         Args:
             newest: run the newest versions of its scripts instead of those it had.
@@ -205,7 +222,7 @@ class Actions(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/retry", Role.EDITOR, everywhere=True)
     def retry(self, tenant_id: str | None, action_id: str) -> Action:
-        """Let a failed action go on at the step that failed, with the versions, params and results that it had.
+        """Continue a failed action at the step that failed, with the versions, params and results that it had.
 
         Its tries are counted anew. What has already been done by its earlier steps is not done again.
 
@@ -219,13 +236,13 @@ class Actions(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
-        """Give what runs right now, longest first, beside what earlier runs of the same schedule and step took."""
+        """List the actions that run now, longest first, beside the usual duration of the same schedule and step."""
         with self.books.database.read() as connection:
             return monitoring.running(connection, self._now_us, tenant_id, max(1, min(limit, 10_000)))
 
     @operation("GET", "/tenants/{tenant_id}/overdue", Role.VIEWER, everywhere=True)
     def overdue(self, tenant_id: str | None = None, *, grace_s: float = 10.0, limit: int = 100) -> OverdueList:
-        """Give what should have started more than ``grace_s`` ago and has not, longest first, each with why.
+        """List the actions that should have started more than ``grace_s`` ago, longest first, each with the reason.
 
         Raises:
             InputError: grace_invalid.
@@ -242,17 +259,35 @@ class Actions(Noun[M]):
         "GET", "/tenants/{tenant_id}/actions/{action_id}/compared", Role.VIEWER, everywhere=True, items="attempts"
     )
     def compared(self, tenant_id: str | None, action_id: str) -> ComparedList:
-        """Give what each attempt of an action took beside earlier runs of the same schedule and step, and whether it was slow."""
+        """Compare the duration of each attempt of an action with earlier runs of the same schedule and step."""
         with self.books.database.read() as connection:
             return monitoring.compared(connection, actions.get(connection, action_id, tenant_id), self._now_us)
 
     @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/cancel", Role.EDITOR, everywhere=True)
     def cancel(self, tenant_id: str | None, action_id: str) -> Action:
-        """Cancel an action that is not over: queued, waiting or running; raises Conflict when it is over."""
+        """Cancel an action that has not ended: queued, waiting or running.
+
+        Raises:
+            NotFound: action_unknown.
+            Conflict: action_over.
+        """
         whose = self._get(tenant_id, action_id).tenant_id
         with self._changing("actions.cancel", whose, action_id) as change:
             change.before(actions.get(change.connection, action_id, whose))
             return change.made(actions.cancel(change.connection, action_id, whose, self._now_us))
+
+
+def _schedule_id(connection: Connection, tenant_id: str | None, schedule: str) -> str:
+    if is_id(schedule):
+        return schedule
+    if tenant_id is None:
+        raise InputError(
+            "tenant_missing",
+            f"schedule {schedule!r} was named without its tenant",
+            why="a schedule's name is unique within its tenant",
+            fix="give the tenant too, or the schedule's id",
+        )
+    return schedules.get(connection, tenant_id, schedule).id
 
 
 def _delay_us(delay: float | str | timedelta) -> int:

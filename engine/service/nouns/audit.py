@@ -31,12 +31,12 @@ class Audit(Noun[M]):
         limit: int | None = 100,
         cursor: str | None = None,
     ) -> EntryPage:
-        """Give changes, newest first: a page (see :meth:`Tenants.list`), or all with ``limit`` None.
+        """List changes, newest first.
 
         Args:
             tenant_id: whose; None for every tenant's and the platform's own.
             verb: such as ``schedules.edit``; with a point at its end, such as ``schedules.``, every verb of the noun.
-            target: id of what was changed.
+            target: id or name of what was changed.
             since, until: [since, until).
 
         Raises:
@@ -53,7 +53,7 @@ class Audit(Noun[M]):
     def export(
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
     ) -> Generator[AuditEntry]:
-        """Give every change, oldest first, as they are read from one snapshot; for an archive or another system."""
+        """Yield every change, oldest first, read from one snapshot; for an archive or another system."""
         sought = audit.Sought(tenant_id, since=aware(since), until=aware(until))
         with self.books.database.read() as connection:
             yield from audit.every(connection, sought)

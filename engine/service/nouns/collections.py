@@ -17,7 +17,11 @@ class Collections(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/collections", Role.VIEWER)
     def list(self, tenant_id: str) -> CollectionList:
-        """Return a tenant's collections by name; raises NotFound."""
+        """List a tenant's collections with their indexes, by name.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
         return self._all(tenant_id)
 
     def _all(self, tenant_id: str) -> CollectionList:
@@ -26,7 +30,7 @@ class Collections(Noun[M]):
 
     @operation("PUT", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR, items="collections")
     def index(self, tenant_id: str, collection: str, path: str) -> CollectionList:
-        """Index a path like ``address.city``; returns when every document is in it. Broken off, it goes on when asked again.
+        """Index a path like ``address.city``, so that filters on it need not read every document. Repeat it if it was interrupted.
 
         Raises:
             InputError: collection_name, index_path.
@@ -46,7 +50,11 @@ class Collections(Noun[M]):
         "DELETE", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR, items="collections"
     )
     def drop_index(self, tenant_id: str, collection: str, path: str) -> CollectionList:
-        """Remove an index; raises NotFound."""
+        """Remove an index.
+
+        Raises:
+            NotFound: index_unknown.
+        """
         with self._changing("collections.drop_index", tenant_id, collection) as change:
             change.before({"collection": collection, "path": path})
             collections.drop(change.connection, tenant_id, collection, path)

@@ -28,7 +28,7 @@ class Nodes(Noun[M]):
 
     @operation("GET", "/nodes", Role.OPERATOR)
     def list(self, *, gone: bool = False) -> NodeList:
-        """Give the living nodes by name; with ``gone`` also those that ended or were lost, as long as they are remembered."""
+        """List the living nodes by name; with ``gone`` also those that ended or were lost, while they are remembered."""
         with self.books.database.read() as connection:
             return node_rows.list_all(self.books, connection, self._now_us, gone=gone)
 
@@ -47,7 +47,7 @@ class Locks(Noun[M]):
     def take(
         self, name: str, holder: str, lease: float | str | timedelta = "1m", *, slot: datetime | None = None
     ) -> Lock | None:
-        """Take a lock, or renew it by taking it again; None when another has it.
+        """Take a lock, or renew it by taking it again; None if another holder has it.
 
         Args:
             holder: who takes it, such as host and process: whoever says the same is the same.
@@ -71,13 +71,13 @@ class Locks(Noun[M]):
 
     @operation("POST", "/locks/{name}/free", Role.OPERATOR, may_fail=True)
     def free(self, name: str, holder: str) -> bool:
-        """Give a lock back; False when this holder did not have it any more."""
+        """Free a lock; False if this holder did not have it any more."""
         with self.books.database.write() as connection:
             return locks.free(self.books, connection, name, holder, self._now_us)
 
     @operation("GET", "/locks", Role.OPERATOR)
     def list(self) -> LockList:
-        """Give every lock that was ever taken, by name, with who has it."""
+        """List every lock that was ever taken, by name, with its holder."""
         with self.books.database.read() as connection:
             return locks.list_all(self.books, connection, self._now_us)
 
@@ -99,7 +99,7 @@ class Metrics(Noun[M]):
 
     @operation("GET", "/metrics", Role.OPERATOR, items="metrics")
     def read(self) -> list[Metric]:
-        """Return every meter of :data:`lodger.engine.core.metrics.METERS` with its values."""
+        """Return every metric with its values: what this process has counted, and what the ledger holds."""
         return self._all()
 
     def _all(self) -> list[Metric]:
@@ -108,7 +108,7 @@ class Metrics(Noun[M]):
 
     @local("is no JSON: for a route of its own, where Prometheus looks")
     def text(self) -> str:
-        """Give them in Prometheus' text format; needs the extra ``metrics``.
+        """Return the metrics in Prometheus' text format; needs the extra ``metrics``.
 
         Raises:
             Unavailable: metrics_missing.
@@ -126,6 +126,6 @@ class Metrics(Noun[M]):
 
     @operation("GET", "/metrics/blocked", Role.OPERATOR)
     def blocked(self) -> list[Chain]:
-        """Give who has waited for a lock of the database for a second, and for whom; always empty on SQLite."""
+        """List sessions that have waited for a lock of the database for a second, with the session that holds it; empty on SQLite."""
         with self.books.database.read() as connection:
             return blocking.chains(connection)

@@ -54,7 +54,7 @@ class Previews(Noun[M]):
         after: datetime | None = None,
         n: int = 10,
     ) -> Preview:
-        """Say what rules mean: the sentence and the next ``n`` slots. Nothing is stored.
+        """Explain rules: their sentence and the next ``n`` slots. Nothing is stored.
 
         Raises:
             RuleInvalid, RuleNeverFires.
@@ -86,7 +86,7 @@ class Previews(Noun[M]):
         until: datetime | None = None,
         at_most: int = MOST_COMPARED,
     ) -> WhatIf:
-        """Say which slots an edit would drop and add over a range, before or after now. Nothing is stored.
+        """Show which slots an edit would drop and add over a range, before or after now. Nothing is stored.
 
         Args:
             since: first instant of the range; now when it is left out.

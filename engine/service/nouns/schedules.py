@@ -75,7 +75,7 @@ class Schedules(Previews[M]):
         version: int | str | None = None,
         why: str | None = None,
     ) -> Schedule:
-        """Bind a script to rules.
+        """Create a schedule: bind a script to rules.
 
         Args:
             script: its name; or several, the steps of every action in order, each a name or ``{"script", "version", "limits"}``.
@@ -151,7 +151,7 @@ class Schedules(Previews[M]):
         why: str | None = None,
         revision: int | None = None,
     ) -> Schedule:
-        """Change what is given, as a new revision; the old one is accounted up to now in the same transaction.
+        """Change a schedule, as a new revision; the slots of the old one are accounted up to now in the same transaction.
 
         Args:
             why: the reason, kept with the revision and in the audit log.
@@ -227,7 +227,7 @@ class Schedules(Previews[M]):
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/rollback", Role.EDITOR, tagged=True)
     def rollback(self, tenant_id: str, schedule: str, revision: int, *, why: str | None = None) -> Schedule:
-        """Make an earlier revision the present one again, as a new revision; what came in between stays readable.
+        """Make an earlier revision the present one again, as a new revision; the revisions between stay readable.
 
         Raises:
             NotFound: revision_unknown, or a script or version that it names is gone.
@@ -252,7 +252,7 @@ class Schedules(Previews[M]):
     def revisions(
         self, tenant_id: str, schedule: str, *, limit: int | None = None, cursor: str | None = None
     ) -> RevisionPage:
-        """Give a schedule's revisions, newest first: all of them, or a page (see :meth:`Tenants.list`)."""
+        """List a schedule's revisions, newest first."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             of = f"revisions:{tenant_id}:{found.id}"
@@ -262,7 +262,7 @@ class Schedules(Previews[M]):
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, schedule: str, older: int, newer: int | None = None) -> ScheduleDiff:
-        """Say what differs between two revisions; ``newer`` is the present one when it is left out."""
+        """Compare two revisions of a schedule; ``newer`` is the present one if left out."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             before = revisions.get(connection, tenant_id, found.id, older)
@@ -277,7 +277,7 @@ class Schedules(Previews[M]):
     def pause(
         self, tenant_id: str, schedule: str, *, note: str | None = None, until: datetime | None = None
     ) -> Schedule:
-        """Take it off at once, for ever or until an instant; its slots become one gap row with reason paused."""
+        """Pause a schedule at once, for ever or until an instant; its slots become one gap row with reason paused."""
         wake = aware(until)
         with self._changing("schedules.pause", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
@@ -301,14 +301,18 @@ class Schedules(Previews[M]):
         confirm="delete schedule {schedule} of {tenant_id}",
     )
     def delete(self, tenant_id: str, schedule: str) -> Schedule:
-        """Delete at once; what waits is cancelled, what runs may end, history stays."""
+        """Delete a schedule at once; waiting actions are cancelled, running ones may end, history stays."""
         with self._changing("schedules.delete", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
             return change.made(schedules.erase(self.books, change.connection, tenant_id, before.id, self._now_us))
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}", Role.VIEWER)
     def get(self, tenant_id: str, schedule: str) -> Schedule:
-        """Return a schedule by id or name; raises NotFound."""
+        """Return a schedule by id or name.
+
+        Raises:
+            NotFound: schedule_unknown.
+        """
         return self._get(tenant_id, schedule)
 
     def _get(self, tenant_id: str, schedule: str) -> Schedule:
@@ -324,7 +328,7 @@ class Schedules(Previews[M]):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> SchedulePage:
-        """Give a tenant's schedules, or all, by tenant and name: all of them, or a page (see :meth:`Tenants.list`).
+        """List a tenant's schedules by name, or all by tenant and name.
 
         Args:
             state: only those that are armed, paused, suspended or ended.
@@ -344,14 +348,14 @@ class Schedules(Previews[M]):
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:
-        """Count what became of a schedule's actions, of those whose history is kept."""
+        """Count a schedule's actions by how they ended, of those whose history is kept."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return counts.of_schedule(connection, found)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/last-run", Role.VIEWER)
     def last_run(self, tenant_id: str, schedule: str) -> LastRun | None:
-        """Give the run that started last, whatever became of it: slot, actual start, node. None when nothing ever ran."""
+        """Return the run that started last, however it ended: slot, start and node; None if nothing ever ran."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return last_runs.last_run(connection, tenant_id, found.id)

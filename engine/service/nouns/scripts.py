@@ -50,7 +50,7 @@ class Scripts(Noun[M]):
         after_version: int | None = None,
         force: bool = False,
     ) -> ScriptVersion:
-        """Store a version; the same source and grants again make no new one.
+        """Store a version of a script; the same source and grants again make no new one.
 
         A source is parsed first, by the runtime, in a locked worker; what cannot run is refused with its line. Where no worker can
         be had it is stored all the same, and the answer's ``unchecked`` says why nobody has looked at it.
@@ -113,7 +113,7 @@ class Scripts(Noun[M]):
         expect: str = "2xx",
         why: str | None = None,
     ) -> ScriptVersion:
-        """Store a script that is one HTTP request; bound by schedules and run like any other, without a worker.
+        """Store a script that is one HTTP request; schedules bind and run it like any other, without a worker.
 
         It leaves as a request of a script would: to hosts that the tenant was granted (``fetch:HOST``), with its secrets where a
         header names them (``Bearer {{secret:NAME}}``), within its budgets. All tries of an action carry one Idempotency-Key.
@@ -169,7 +169,7 @@ class Scripts(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/check-script", Role.EDITOR, reads=True, slow=True)
     def check(self, tenant_id: str, source: Given) -> Checked:
-        """Say whether a source could run, before it is stored: the runtime parses all its files, in walls, and runs no line.
+        """Check whether a source can run, before it is stored: the runtime parses all files in the sandbox and runs none.
 
         Raises:
             InputError: script_empty, entry_missing, source_not_text, source_too_large, not_webassembly.
@@ -188,7 +188,7 @@ class Scripts(Noun[M]):
         source: Given | None = None,
         fetches: bool = False,
     ) -> DryRun:
-        """Run a script once in real walls against the data of now; say how it ended and what it would have done.
+        """Run a script once in the sandbox against the present data; show how it ended and what it would have changed.
 
         Nothing is stored: no action, no effect, no mail. Of its requests (``fetch``) those leave that only read, GET and HEAD; the
         others are shown.
@@ -207,13 +207,17 @@ class Scripts(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}", Role.VIEWER)
     def get(self, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
-        """Give a version, the latest by default; raises NotFound."""
+        """Return a version of a script, the latest by default.
+
+        Raises:
+            NotFound: script_unknown.
+        """
         with self.books.database.read() as connection:
             return scripts.get(connection, tenant_id, name, version)
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}/module", Role.VIEWER, media="application/wasm")
     def module(self, tenant_id: str, name: str, version: int | None = None) -> bytes:
-        """Give the bytes of a version that is a WebAssembly module, the latest by default.
+        """Return the bytes of a version that is a WebAssembly module, the latest by default.
 
         Raises:
             NotFound: script_unknown.
@@ -226,7 +230,7 @@ class Scripts(Noun[M]):
     def versions(
         self, tenant_id: str, name: str, *, limit: int | None = None, cursor: str | None = None
     ) -> VersionPage:
-        """Give versions, newest first: all of them, or a page (see :meth:`Tenants.list`)."""
+        """List a script's versions, newest first."""
         with self.books.database.read() as connection:
             of = f"versions:{tenant_id}:{name}"
             before = signing_keys.place(connection, of, cursor) if cursor else None
@@ -235,7 +239,7 @@ class Scripts(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, name: str, older: int, newer: int | None = None) -> ScriptDiff:
-        """Say what differs between two versions; ``newer`` is the latest when it is left out."""
+        """Compare two versions of a script; ``newer`` is the latest if left out."""
         with self.books.database.read() as connection:
             before = scripts.get(connection, tenant_id, name, older)
             after = scripts.get(connection, tenant_id, name, newer)
@@ -244,7 +248,7 @@ class Scripts(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/scripts/{name}/rollback", Role.EDITOR, tagged=True)
     def rollback(self, tenant_id: str, name: str, version: int, *, why: str | None = None) -> ScriptVersion:
-        """Store an earlier version's source again, as a new version; what came in between stays readable."""
+        """Store an earlier version's source again, as a new version; the versions between stay readable."""
         with self._changing("scripts.rollback", tenant_id, name, name) as change:
             change.before(scripts.get(change.connection, tenant_id, name))
             old = scripts.content(change.connection, scripts.get(change.connection, tenant_id, name, version))
@@ -260,13 +264,13 @@ class Scripts(Noun[M]):
 
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:
-        """Give the platform's scripts that every tenant may bind, by name; their ``fields`` say what they want to be told."""
+        """List the platform's scripts that every tenant may bind, by name, with the params that they take (``fields``)."""
         with self.books.database.read() as connection:
             return scripts.offered(connection)
 
     @operation("GET", "/tenants/{tenant_id}/scripts", Role.VIEWER)
     def list(self, tenant_id: str, *, limit: int | None = None, cursor: str | None = None) -> ScriptPage:
-        """Give the tenant's scripts, by name: all of them, or a page (see :meth:`Tenants.list`)."""
+        """List a tenant's scripts by name."""
         with self.books.database.read() as connection:
             tenants.get(connection, tenant_id)
             of = f"scripts:{tenant_id}"

@@ -23,7 +23,7 @@ class Tokens(Noun[M]):
     def create(
         self, name: str, role: str, *, tenant_id: str | None = None, expires_at: datetime | None = None
     ) -> NewToken:
-        """Make a token. Its text is in the answer, and nowhere else ever again: what is kept is a hash.
+        """Create a token. Its text is in the result, and nowhere else ever again: only a hash is stored.
 
         Args:
             role: admin or operator of the platform, editor or viewer of one tenant (:class:`lodger.engine.core.access.roles.Role`).
@@ -44,7 +44,7 @@ class Tokens(Noun[M]):
 
     @local("who makes the first token has none to show: lodger up, and lodger token first")
     def first(self, name: str) -> NewToken | None:
-        """Make an administrator's token when there never was one on this ledger; None when there was."""
+        """Create an administrator's token if there never was one on this ledger; None if there was."""
         with self._changing("tokens.create", None, name) as change:
             if tokens.any_of_platform(change.connection):
                 return None
@@ -61,7 +61,7 @@ class Tokens(Noun[M]):
         confirm="revoke token {token}, with the sessions begun with it",
     )
     def revoke(self, token: str) -> Token:
-        """End a token at once, by id or prefix, with every session that was begun with it."""
+        """Revoke a token at once, by id or prefix, with every session that was begun with it."""
         with self.books.database.read() as connection:
             found = tokens.get(connection, token)
         with self._changing("tokens.revoke", found.tenant_id, found.id) as change:
@@ -70,13 +70,17 @@ class Tokens(Noun[M]):
 
     @operation("GET", "/tokens/{token}", Role.ADMIN)
     def get(self, token: str) -> Token:
-        """Give a token by id or prefix, without its secret; raises NotFound."""
+        """Return a token by id or prefix, without its secret.
+
+        Raises:
+            NotFound: token_unknown.
+        """
         with self.books.database.read() as connection:
             return tokens.get(connection, token)
 
     @operation("GET", "/tokens", Role.ADMIN, arguments=())
     def list(self, tenant_id: str | None = None, *, limit: int | None = None, cursor: str | None = None) -> TokenPage:
-        """Give tokens, newest first, ended ones too: all of them, or a page (see :meth:`Tenants.list`)."""
+        """List tokens, newest first, expired and revoked ones too."""
         with self.books.database.read() as connection:
             of = f"tokens:{tenant_id}"
             before = signing_keys.place(connection, of, cursor) if cursor else None

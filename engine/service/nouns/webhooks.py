@@ -22,7 +22,7 @@ class Webhooks(Noun[M]):
 
     @operation("PUT", "/tenants/{tenant_id}/webhooks/{name}", Role.EDITOR, secret=True, tagged=True)
     def put(self, tenant_id: str, name: str, url: str, *, events: Iterable[str] = ("*",)) -> NewWebhook | Webhook:
-        """Make a webhook, or change where it goes and for what; one that is off is on again.
+        """Create a webhook, or change its address and events; one that is off is switched on again.
 
         The answer to making one holds the secret that its receiver checks signatures with, this once.
 
@@ -43,7 +43,12 @@ class Webhooks(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/webhooks/{name}/renew", Role.EDITOR, secret=True, tagged=True)
     def renew(self, tenant_id: str, name: str) -> NewWebhook:
-        """Give it a new secret; for a day what is sent is signed with the one before, too. Raises NotFound, Unavailable."""
+        """Give a webhook a new secret; for a day messages are signed with the old one too.
+
+        Raises:
+            NotFound: webhook_unknown.
+            Unavailable: keys_unset and the like.
+        """
         with self._changing("webhooks.renew", tenant_id, name, name) as change:
             change.before(webhooks.get(change.connection, tenant_id, name))
             made = webhooks.renew(self.vault, change.connection, tenant_id, name, self._now_us)
@@ -51,13 +56,21 @@ class Webhooks(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/webhooks/{name}", Role.VIEWER)
     def get(self, tenant_id: str, name: str) -> Webhook:
-        """Give one; raises NotFound."""
+        """Return one webhook.
+
+        Raises:
+            NotFound: webhook_unknown.
+        """
         with self.books.database.read() as connection:
             return webhooks.get(connection, tenant_id, name)
 
     @operation("GET", "/tenants/{tenant_id}/webhooks", Role.VIEWER)
     def list(self, tenant_id: str) -> WebhookList:
-        """Give a tenant's webhooks, by name; raises NotFound."""
+        """List a tenant's webhooks by name.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
         with self.books.database.read() as connection:
             return webhooks.list_all(connection, tenant_id)
 
@@ -70,7 +83,11 @@ class Webhooks(Noun[M]):
         confirm="delete webhook {name} of {tenant_id}",
     )
     def delete(self, tenant_id: str, name: str) -> None:
-        """Delete one; what waits for it is not sent any more. Raises NotFound."""
+        """Delete a webhook; messages that wait for it are not sent any more.
+
+        Raises:
+            NotFound: webhook_unknown.
+        """
         with self._changing("webhooks.delete", tenant_id, name, name) as change:
             change.before(webhooks.erase(change.connection, tenant_id, name))
             change.made(None, after=None)

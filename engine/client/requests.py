@@ -1,23 +1,32 @@
-"""A verb as a request and an answer as the verb's value; pure, for both clients. What reads the routes here is what wrote them."""
+"""An operation as a request, and an answer as its result, for both clients: which server, what is sent, when it is sent again. No I/O."""
 
 import json
+import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, get_args
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from lodger.engine.core.access.audit_context import present
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.core.serialization import shaped, unshaped
+from lodger.engine.core.version import VERSION
 from lodger.engine.service.operations.declaration import UNCHANGED
 from lodger.engine.service.operations.proxy import signature
 from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.service.operations.table import Operation, routes_of
-from lodger.engine.store.records import Page
+from lodger.engine.store.records import Action, Page
+from lodger.sandbox.job import LogLine
 
+SERVER, TOKEN = "LODGER_SERVER", "LODGER_TOKEN"
+#: Seconds for a connection, and for an answer; a dry run may take as long as its limits allow.
+CONNECT_S, ANSWER_S = 10.0, 330.0
+#: Longest silence of a stream that lives, seconds: the server says that it does every fifteen.
+SILENCE_S = 60.0
+KINDS: dict[str, type[Action] | type[LogLine]] = {"action": Action, "log": LogLine}
 #: Statuses after which the same request may be sent again, with its own idempotency key.
 AGAIN = {429, 502, 503, 504}
 #: How often a request is sent, and the longest wait between two times, seconds.
@@ -25,8 +34,32 @@ TRIES = 4
 LONGEST_S = 5.0
 
 
+def connection(url: str | None, token: str | None) -> tuple[str, dict[str, str]]:
+    """Return the server's address and the headers of every request.
+
+    Raises:
+        InputError: server_missing, server_invalid, token_missing.
+    """
+    url = (url or os.environ.get(SERVER, "")).rstrip("/").removesuffix("/api/v1")
+    token = token or os.environ.get(TOKEN, "")
+    if not url:
+        raise InputError("server_missing", "no server was named", fix=f"give its address, or set {SERVER}")
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.username:
+        raise InputError(
+            "server_invalid",
+            f"{url!r} is no server's address",
+            fix="such as https://lodger.example.com or http://127.0.0.1:8750",
+        )
+    if not token or not token.isascii() or not token.isprintable():
+        raise InputError(
+            "token_missing", "no token was given", fix=f"give one, or set {TOKEN}; lodger token create makes one"
+        )
+    return url, {"authorization": f"Bearer {token}", "user-agent": f"lodger/{VERSION}"}
+
+
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """One request. ``path`` is percent-encoded; ``again`` says whether it may be sent more than once."""
 
     route: Route
@@ -37,7 +70,7 @@ class Asked:
 
     @property
     def again(self) -> bool:
-        """Whether sending it twice does nothing twice."""
+        """Whether it may be sent twice without being carried out twice."""
         return not self.route.changes or "idempotency-key" in self.headers
 
 
@@ -47,8 +80,8 @@ def arguments_of(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[st
     return {name: value for name, value in given.items() if value is not UNCHANGED}
 
 
-def asked(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Asked:
-    """Make the request of a verb.
+def build(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request:
+    """Return the request of an operation.
 
     Raises:
         InputError: verb_local, instant_naive.
@@ -67,17 +100,17 @@ def asked(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     body: dict[str, Any] = {}
     for name, value in arguments.items():
         if any(each.name == name for each in route.at("body")):
-            body[name] = _said(value)
+            body[name] = _json(value)
         elif value is not None:
             query[name] = [_text(each) for each in value] if isinstance(value, list | tuple) else _text(value)
     if route.at("body"):
         content = json.dumps(body).encode()
         headers["content-type"] = "application/json"
-    return Asked(route, path, query, headers, content)
+    return Request(route, path, query, headers, content)
 
 
 def _segment(what: str, name: str) -> str:
-    """Give a name as one segment of a path; one that would climb, or be two, would ask for something else."""
+    """Return a name as one segment of a path."""
     if name in {"", ".", ".."} or "/" in name or "\\" in name:
         raise InputError(
             "name_invalid",
@@ -112,7 +145,7 @@ def _headers(route: Route) -> dict[str, str]:
     return headers
 
 
-def _said(value: Any) -> Any:  # noqa: ANN401 - any value that JSON can say
+def _json(value: Any) -> Any:  # noqa: ANN401 - any value that JSON can say
     if isinstance(value, timedelta):
         return value / timedelta(milliseconds=1)
     if isinstance(value, datetime):
@@ -126,35 +159,35 @@ def _said(value: Any) -> Any:  # noqa: ANN401 - any value that JSON can say
 def _text(value: Any) -> str:  # noqa: ANN401 - any value that a query can say
     if isinstance(value, bool):
         return str(value).lower()
-    return str(_said(value))
+    return str(_json(value))
 
 
-def export(tenant_id: str | None, since: datetime | None, until: datetime | None) -> tuple[str, dict[str, str]]:
-    """Give path and query of the audit log as lines."""
+def export_path(tenant_id: str | None, since: datetime | None, until: datetime | None) -> tuple[str, dict[str, str]]:
+    """Return path and query of the audit log as lines."""
     whose = "" if tenant_id is None else f"/tenants/{quote(tenant_id, safe='')}"
     bounds = {"since": since, "until": until}
     return f"{ROOT}{whose}/audit/export", {name: _text(value) for name, value in bounds.items() if value is not None}
 
 
-def first(sent: Asked, limit: int) -> Asked:
-    """Make the request for the first page."""
-    return Asked(sent.route, sent.path, sent.query | {"limit": str(limit)}, sent.headers, sent.content)
+def first_page(sent: Request, limit: int) -> Request:
+    """Return the request for the first page."""
+    return Request(sent.route, sent.path, sent.query | {"limit": str(limit)}, sent.headers, sent.content)
 
 
-def more(sent: Asked, cursor: str, limit: int) -> Asked:
-    """Make the request for the page after."""
+def next_page(sent: Request, cursor: str, limit: int) -> Request:
+    """Return the request for the page that a cursor names."""
     query = sent.query | {"cursor": cursor, "limit": str(limit)}
-    return Asked(sent.route, sent.path, query, sent.headers, sent.content)
+    return Request(sent.route, sent.path, query, sent.headers, sent.content)
 
 
-def whole(operation: Operation, arguments: Mapping[str, Any]) -> int | None:
+def page_limit(operation: Operation, arguments: Mapping[str, Any]) -> int | None:
     """Return how many entries of a list are wanted; None for all."""
     limit: int | None = arguments.get("limit", signature(operation.function).parameters["limit"].default)
     return limit
 
 
-def value_of(route: Route, content: bytes) -> Any:  # noqa: ANN401 - what the verb's annotation says
-    """Give what a good answer says; a page's entries are those of its type.
+def result_of(route: Route, content: bytes) -> Any:  # noqa: ANN401 - what the verb's annotation says
+    """Return the result that a success carries.
 
     Raises:
         Unavailable: answer_unreadable.
@@ -172,14 +205,14 @@ def value_of(route: Route, content: bytes) -> Any:  # noqa: ANN401 - what the ve
     except (ValueError, KeyError, TypeError) as error:
         raise Unavailable(
             "answer_unreadable",
-            "the server's answer is none of this version's",
+            "this version cannot read the server's answer",
             why=str(error)[:300],
             fix="use a client of the server's version",
         ) from error
 
 
 def error_of(status: int, content: bytes) -> Exception:
-    """Give the error that an answer tells, of the class that the engine itself would raise."""
+    """Return the error of an answer, of the class that the engine itself would raise."""
     try:
         body = json.loads(content)
         code, what = str(body["code"]), str(body["detail"])
@@ -200,7 +233,7 @@ def error_of(status: int, content: bytes) -> Exception:
 
 
 def unreachable(url: str, error: Exception) -> Unavailable:
-    """Say that nobody answers."""
+    """Return the error of a server that does not answer."""
     return Unavailable(
         "server_unreachable",
         f"no server answers at {url}",
@@ -209,8 +242,8 @@ def unreachable(url: str, error: Exception) -> Unavailable:
     )
 
 
-def after_answer(sent: Asked, tried: int, status: int, content: bytes, retry_after: str | None) -> float:
-    """Give how long to wait before an answer that is none is asked for again.
+def pause_after_answer(sent: Request, tried: int, status: int, content: bytes, retry_after: str | None) -> float:
+    """Return the seconds to wait before a refused request is sent again.
 
     Raises:
         InputError, NotFound, Conflict, Unavailable: as the engine itself would.
@@ -221,8 +254,8 @@ def after_answer(sent: Asked, tried: int, status: int, content: bytes, retry_aft
     return min(LONGEST_S, given)
 
 
-def after_failure(sent: Asked, tried: int, url: str, error: Exception, *, left: bool) -> float:
-    """Give how long to wait before a request that met no answer is sent again; ``left`` is whether it may have got there.
+def pause_after_failure(sent: Request, tried: int, url: str, error: Exception, *, left: bool) -> float:
+    """Return the seconds to wait before a request without answer is sent again; ``left``: it may have reached the server.
 
     Raises:
         Unavailable: server_unreachable.
@@ -230,3 +263,26 @@ def after_failure(sent: Asked, tried: int, url: str, error: Exception, *, left: 
     if tried + 1 >= TRIES or (left and not sent.again):
         raise unreachable(url, error) from error
     return 0.1 * float(2**tried)
+
+
+def live_path(tenant_id: str, action_id: str | None) -> str:
+    """Return the path of a live stream."""
+    tenant = f"{ROOT}/tenants/{quote(tenant_id, safe='')}"
+    return f"{tenant}/live" if action_id is None else f"{tenant}/actions/{quote(action_id, safe='')}/live"
+
+
+class EventReader:
+    """Assembles events from lines."""
+
+    def __init__(self) -> None:
+        self._kind = ""
+
+    def read(self, line: str) -> Action | LogLine | None:
+        """Return the event that ends with this line, or None; kinds of a later server are ignored."""
+        name, _, value = line.partition(": ")
+        if name == "event":
+            self._kind = value
+        elif name == "data" and self._kind in KINDS:
+            found: Action | LogLine = unshaped(KINDS[self._kind], json.loads(value))
+            return found
+        return None
