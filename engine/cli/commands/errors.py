@@ -9,10 +9,10 @@ from lodger.engine.cli.output.failure import Usage
 
 
 def errors(
-    code: Annotated[str | None, typer.Argument(help="The code; every code when left out.")] = None,
+    code: Annotated[str | None, typer.Argument(help="The code, outcome or reason; all of them when left out.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain an error code, or list all of them."""
+    """Explain an error code, the outcome of an attempt or the reason of an action, or list all of them."""
     from lodger.engine.cli import error_catalogue
 
     found = [each for each in error_catalogue.table() if code in {None, each.code}]
