@@ -39,7 +39,7 @@ class Rehearsed:
 
 
 def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
-    """Give the object that ``--json`` prints of one attempt that left nothing behind."""
+    """Return the object that ``--json`` prints of one attempt that left nothing behind."""
     report = ended.report if isinstance(ended, Rehearsed) else ended
     error = report.error
     return {

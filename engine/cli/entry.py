@@ -66,7 +66,7 @@ COMMANDS = {
 }
 #: Groups of commands that are all made by hand, by module.
 GROUPS = ("bench", "commands.db", "commands.config", "commands.profile")
-#: Nouns, whose commands come from the table of operations; what each is for is told without loading the table.
+#: Nouns; their commands come from the table of operations; what each is for is told without loading the table.
 NOUNS = {
     "tenant": "Whose scripts run.",
     "grant": "What a tenant's scripts may do.",
@@ -158,7 +158,7 @@ def unwritten(refused: OSError) -> int:
 
 
 def _usage(error: Exception) -> Exception:
-    """Give what the option parser says as an error of ours, so that programs get JSON for it too."""
+    """Return what the option parser says as an error of ours, so that programs get JSON for it too."""
     if hasattr(error, "format_message"):
         return Usage("usage", error.format_message(), fix="lodger --help, or the verb with --help")
     return error

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
 
 #: More than any limit allows is not even read; the sandbox names the exact limit for what is.
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 #: Most files of one script.
-MOST_FILES = 500
+MAX_FILES = 500
 #: What a WebAssembly file begins with.
 WASM = b"\0asm"
 #: Part of an action's id, and how many of the newest actions it may be of.
@@ -22,7 +22,7 @@ _PART = re.compile(r"(?=.{4,35}$)[0-9a-f]+(-[0-9a-f]+)*", re.ASCII)
 NEWEST = 1000
 
 
-def source(path: Path, most: int = MOST_BYTES) -> bytes:
+def source(path: Path, most: int = MAX_BYTES) -> bytes:
     """Read a script's file, or another of at most so many bytes; ``-`` is stdin.
 
     Raises:
@@ -68,11 +68,11 @@ def folder(path: Path) -> dict[str, str]:
         Usage: as :func:`source`; a file is no text; there are too many.
     """
     files = sorted(each for each in path.rglob("*.js") if each.is_file() and not each.is_symlink())
-    if not files or len(files) > MOST_FILES:
+    if not files or len(files) > MAX_FILES:
         raise Usage(
             "folder_unusable",
             f"{str(path)!r} has {len(files)} files of JavaScript",
-            why=f"a script has 1 to {MOST_FILES}, main.js among them",
+            why=f"a script has 1 to {MAX_FILES}, main.js among them",
             fix="name the script's own folder",
         )
     return {each.relative_to(path).as_posix(): _text(each, source(each)) for each in files}

@@ -57,7 +57,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
 
 
 def _file(place: str) -> Path | None:
-    """Give the file of a ledger on SQLite; None for a server's, whose address may hold a password."""
+    """Return the file of a ledger on SQLite; None for a server's, whose address may hold a password."""
     place = place.removeprefix("sqlite:///")
     return None if "://" in place or place == ":memory:" else Path(place)
 

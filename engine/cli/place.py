@@ -32,7 +32,7 @@ class Profiles:
         self.path = path or Path(os.environ.get(FILE) or folder / "lodger" / "profiles.toml")
 
     def read(self) -> dict[str, Any]:
-        """Give the file's content; an absent one is empty.
+        """Return the file's content; an absent one is empty.
 
         Raises:
             Usage: profiles_readable, profiles_invalid.
@@ -54,18 +54,18 @@ class Profiles:
             raise Usage(
                 "profiles_readable",
                 f"others may read {self.path}, which holds tokens",
-                why="whoever reads a token can use it",
+                why="a token that is read can be used",
                 fix=f"chmod 600 {self.path}",
             )
         return body | {"profiles": known}
 
     def all(self) -> tuple[list[Profile], str | None]:
-        """Give every profile by name, and the name of the one that is used unless told."""
+        """Return every profile by name, and the name of the one that is used unless told."""
         body = self.read()
         return sorted(body["profiles"].values(), key=lambda profile: profile.name), body.get("current")
 
     def get(self, name: str) -> Profile:
-        """Give one.
+        """Return one.
 
         Raises:
             Usage: profile_unknown.
@@ -76,7 +76,7 @@ class Profiles:
         return found
 
     def current(self) -> Profile | None:
-        """Give the one that is used unless told, None when there is none."""
+        """Return the one that is used unless told, None when there is none."""
         body = self.read()
         name = body.get("current")
         return body["profiles"].get(name) if name else None
@@ -134,7 +134,7 @@ PROFILE = "LODGER_PROFILE"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where, and who said so (``option``, ``environment``, ``profile NAME`` or ``default``).
+    """Where, and which source said so (``option``, ``environment``, ``profile NAME`` or ``default``).
 
     Attributes:
         server: the address to ask; None for a ledger of one's own.
@@ -176,7 +176,7 @@ def taken(arguments: list[str]) -> list[str]:
 
 
 def server_said() -> str | None:
-    """Give the server that this command line names, whatever else says where."""
+    """Return the server that this command line names, or None."""
     return _said.get("--server")
 
 
@@ -227,7 +227,7 @@ def _profile() -> Profile | None:
 
 
 def _token(server: str | None, profile: Profile | None) -> tuple[str | None, str]:
-    """Give the token for a server. A profile's goes to that profile's server and to no other."""
+    """Return the token for a server. A profile's goes to that profile's server and to no other."""
     if server is None:
         return None, "default"
     if os.environ.get("LODGER_TOKEN"):

@@ -47,7 +47,7 @@ class AsyncClient(Nouns[Async]):
         await self.close()
 
     async def me(self) -> dict[str, Any]:
-        """Return whose token this is and its role."""
+        """Return the token's name, role and tenant."""
         try:
             answer = await self._http.get(self.url + "/api/v1/me")
         except httpx2.TransportError as error:
@@ -68,7 +68,7 @@ class AsyncClient(Nouns[Async]):
         return await self._pages(sent, requests.page_limit(operation, requests.arguments_of(operation, args, kwargs)))
 
     async def live(self, tenant_id: str, action_id: str | None = None) -> AsyncGenerator[Action | LogLine]:
-        """Give what happens as it does; see :meth:`lodger.engine.client.blocking.Client.live`."""
+        """Yield what happens as it does; see :meth:`lodger.engine.client.blocking.Client.live`."""
         reading, patience = requests.EventReader(), httpx2.Timeout(requests.SILENCE_S, connect=requests.CONNECT_S)
         try:
             async with self._http.stream(

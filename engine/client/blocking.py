@@ -53,11 +53,11 @@ class Client(Nouns[Sync]):
         self.close()
 
     def me(self) -> dict[str, Any]:
-        """Return whose token this is and its role."""
+        """Return the token's name, role and tenant."""
         return cast("dict[str, Any]", self._http_json("/api/v1/me"))
 
     def live(self, tenant_id: str, action_id: str | None = None) -> Generator[Action | LogLine]:
-        """Give each of a tenant's actions as it is made or moves on; or one action with its log lines, until it is over.
+        """Yield each of a tenant's actions as it is created or changes; or one action with its log lines, until it has ended.
 
         Raises:
             NotFound: tenant_unknown, action_unknown. Unavailable: server_unreachable, when the stream breaks.
@@ -85,7 +85,7 @@ class Client(Nouns[Sync]):
         return self._pages(sent, requests.page_limit(operation, requests.arguments_of(operation, args, kwargs)))
 
     def _pages(self, sent: Request, wanted: int | None) -> Page[Any]:
-        """Give so many entries, or all, in as many requests as the server's pages need."""
+        """Return so many entries, or all, in as many requests as the server's pages need."""
         found: Page[Any] = Page()
         cursor = sent.query.get("cursor")
         while wanted is None or len(found) < wanted:
@@ -132,7 +132,7 @@ class Client(Nouns[Sync]):
     def _export(
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
     ) -> Generator[AuditEntry]:
-        """Give every change, oldest first, as the server sends them."""
+        """Yield every change, oldest first, as the server sends them."""
         path, query = requests.export_path(tenant_id, since, until)
         try:
             with self._http.stream("GET", self.url + path, params=query) as answer:

@@ -54,7 +54,7 @@ class Threads:
         return self._stream(call) if operation.declared.streams else self.run(call)
 
     def run(self, work: Callable[[], T]) -> Awaitable[T]:
-        """Run blocking work in a thread; who acts is known by the context, which is taken along."""
+        """Run blocking work in a thread, in a copy of the present context, which knows the actor."""
         bound = partial(contextvars.copy_context().run, work)
         return asyncio.get_running_loop().run_in_executor(self.pool, bound)
 
@@ -82,7 +82,7 @@ AsyncHook = Callable[[Event], Coroutine[Any, Any, object]]
 
 
 def _carried(hook: "Hook | AsyncHook") -> "Hook":
-    """Give what the thread of the hooks calls: a coroutine function goes to the loop that it was set on, one after the other."""
+    """Return the function that the hooks' thread calls: a coroutine function runs on the loop that it was set on."""
     if not inspect.iscoroutinefunction(hook):
         return hook
     loop = asyncio.get_running_loop()
@@ -152,7 +152,7 @@ class Engine(Nouns[Async]):
         await self.threads.run(self.inner.prepare)
 
     def own_people(self, is_own: Callable[[str, str], bool]) -> None:
-        """Let the platform say who a tenant's people are; see :meth:`lodger.engine.sync.Engine.own_people`."""
+        """Let the platform decide which addresses are a tenant's own people; see :meth:`lodger.engine.sync.Engine.own_people`."""
         self.inner.own_people(is_own)
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
@@ -170,7 +170,7 @@ class Engine(Nouns[Async]):
         return hook
 
     async def events(self, *, kept: int = 10_000) -> AsyncIterator[Event]:
-        """Give events as they happen; a reader that falls ``kept`` behind loses the oldest."""
+        """Yield events as they happen; a reader that falls ``kept`` behind loses the oldest."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Event] = asyncio.Queue()
 
@@ -190,7 +190,7 @@ class Engine(Nouns[Async]):
             forget()
 
     def live(self, tenant_id: str, action_id: str | None = None) -> "AsyncGenerator[Action | LogLine]":
-        """Give what happens to a tenant's actions, or one action with its log; see :meth:`lodger.engine.sync.Engine.live`."""
+        """Yield what happens to a tenant's actions, or one action with its log; see :meth:`lodger.engine.sync.Engine.live`."""
         from lodger.engine.service.action_stream import alive
 
         return alive(self.inner, tenant_id, action_id, self.threads.read)

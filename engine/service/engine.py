@@ -154,7 +154,7 @@ class Engine(Nouns[Sync]):
         return lock_context.held(self.locks, name, lease, slot, holder)
 
     def attach(self, source: "str | URL | sqlalchemy.Engine") -> ForeignDatabase:
-        """Give a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.
+        """Return a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.
 
         After :meth:`prepare` they may be written too.
 
@@ -273,7 +273,7 @@ class Engine(Nouns[Sync]):
         return register
 
     def live(self, tenant_id: str, action_id: str | None = None) -> "Iterator[Action | LogLine]":
-        """Give each of a tenant's actions as it is made or moves on; or one action with its log lines, until it is over.
+        """Yield each of a tenant's actions as it is created or changes; or one action with its log lines, until it has ended.
 
         Lines of an attempt that runs are written twice a second, by whichever node runs it. What any process changes is seen within
         half a second.

@@ -21,7 +21,7 @@ _log = logging.getLogger("lodger.locks")
 
 
 def who(holder: str | None) -> str:
-    """Give who holds it: this thread of this process of this host, unless told."""
+    """Return who holds it: this thread of this process of this host, unless told."""
     return holder or f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
 
 

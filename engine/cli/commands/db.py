@@ -50,10 +50,10 @@ def prepare(
         str, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: exposes the platform's tables.")
     ],
     sql: Annotated[
-        bool, typer.Option("--sql", help="Print what would be run, for whoever may; change nothing.")
+        bool, typer.Option("--sql", help="Print the statements instead of running them; change nothing.")
     ] = False,
     user: Annotated[
-        str | None, typer.Option(help="With --sql: who Lodger connects as, when somebody else runs it.")
+        str | None, typer.Option(help="With --sql: the user that Lodger connects as, if another runs it.")
     ] = None,
     db: Database = None,
     as_json: AsJson = False,

@@ -72,7 +72,7 @@ def people(
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say who the tenant's own people are: whom its scripts may mail without further grant."""
+    """Set the tenant's own people, whom its scripts may mail without further grant."""
     with opened(db) as engine:
         found = engine.grants.people(tenant, addresses or [])
     if as_json:

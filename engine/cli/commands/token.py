@@ -12,7 +12,7 @@ app = typer.Typer(name="token", help="Who may ask over HTTP.", no_args_is_help=T
 @app.command()
 def first(db: Database = None, as_json: AsJson = False) -> None:
     """Make the first administrator's token, which `lodger up` makes too; nothing when there ever was one."""
-    with opened(db, local="who makes the first token has none to show a server") as engine:
+    with opened(db, local="there is no token yet to ask a server with") as engine:
         made = engine.tokens.first("first administrator")
     if as_json:
         write_json(made)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from lodger.engine.cli.output.answer import visible, write_json
 
-_MOST_LETTERS = 1000
+_MAX_LETTERS = 1000
 #: Set to see the whole traceback of a fault of ours.
 TRACEBACK = "LODGER_TRACEBACK"
 
@@ -17,7 +17,7 @@ class Teaching(Protocol):
     """Any error that explains itself: :mod:`lodger.engine.core.errors`, :mod:`lodger.sandbox.errors`."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Give code, message, and where known why, fix, index and further fields."""
+        """Return code, message, and where known why, fix, index and further fields."""
         ...
 
 
@@ -29,12 +29,12 @@ class Usage(Exception):
         self._body = {"code": code, "message": what, "why": why, "fix": fix}
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the error as the object that ``--json`` shows."""
+        """Return the error as the object that ``--json`` shows."""
         return {name: text for name, text in self._body.items() if text}
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Give any exception as code, message, why and fix; what nobody foresaw is called a fault of Lodger's."""
+    """Return any exception as code, message, why and fix; an unforeseen one is called a fault of Lodger's."""
     if isinstance(error, Teaching):
         return error.as_dict()
     cause = getattr(error, "orig", None) or error
@@ -87,7 +87,7 @@ def human(body: dict[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    return visible(text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}… ({len(text)} letters)")
+    return visible(text if len(text) <= _MAX_LETTERS else f"{text[:_MAX_LETTERS]}… ({len(text)} letters)")
 
 
 def under(text: str, index: int) -> str:

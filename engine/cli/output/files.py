@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and that nobody else may read: what was there before stays until the new one is."""
+"""Files that are written whole or not at all, readable by their owner alone."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What somebody who waits sees: on a terminal how far it is and for how long, in a pipe and for programs nothing."""
+"""A progress bar on a terminal; nothing in a pipe and for programs."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -181,7 +181,7 @@ def one(thing: Any) -> None:  # noqa: ANN401 - any record
 
 
 def cell(value: Any) -> str:  # noqa: ANN401 - any value of a record
-    """Give a value as text."""
+    """Return a value as text."""
     if isinstance(value, datetime):
         return zulu(value)
     if isinstance(value, str):
@@ -192,7 +192,7 @@ def cell(value: Any) -> str:  # noqa: ANN401 - any value of a record
 
 
 def compact(value: Any) -> str:  # noqa: ANN401 - any value of a record
-    """Give a value as JSON on one line."""
+    """Return a value as JSON on one line."""
     return json.dumps(shaped(value), ensure_ascii=False)
 
 
@@ -212,7 +212,7 @@ def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
     module = f", WebAssembly, {made.wasm_bytes} bytes" if made.wasm_bytes is not None else ""
     say(f"script {made.name} of {made.tenant_id}: version {made.version}{module}")
     if made.unchecked:
-        say(f"  nobody has looked whether it can run: {made.unchecked}")
+        say(f"  it was not checked: {made.unchecked}")
 
 
 def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant

@@ -34,14 +34,14 @@ ComparedList = list[Compared]
 DeliveryList = list[Delivery]
 
 #: A century.
-MOST_GRACE_S = 3_155_760_000
+MAX_GRACE_S = 3_155_760_000
 
 
 class Actions(Noun[M]):
     """What happened, happens and will: slots, gaps and requests.
 
-    An action's id says enough to find it; whose it is stands before it all the same, so that nobody is shown a stranger's by an
-    id that came from outside. None is for whoever may see everybody's.
+    The tenant stands before an action's id although the id alone would do, so that an id from outside shows no other tenant's
+    action. None is for callers that may see every tenant's.
     """
 
     __slots__ = ()
@@ -247,8 +247,8 @@ class Actions(Noun[M]):
         Raises:
             InputError: grace_invalid.
         """
-        if not abs(grace_s) <= MOST_GRACE_S:  # NaN is below nothing
-            raise InputError("grace_invalid", f"{grace_s} is no grace", fix=f"give seconds, at most {MOST_GRACE_S}")
+        if not abs(grace_s) <= MAX_GRACE_S:  # NaN is below nothing
+            raise InputError("grace_invalid", f"{grace_s} is no grace", fix=f"give seconds, at most {MAX_GRACE_S}")
         grace_us = int(max(0.0, grace_s) * 1_000_000)
         with self.books.database.read() as connection:
             return monitoring.overdue(
@@ -293,7 +293,7 @@ def _schedule_id(connection: Connection, tenant_id: str | None, schedule: str) -
 def _delay_us(delay: float | str | timedelta) -> int:
     if isinstance(delay, str):
         return parse_duration(delay)
-    if not isinstance(delay, timedelta) and not abs(delay) < MOST_GRACE_S * 1e9:  # NaN is below nothing
+    if not isinstance(delay, timedelta) and not abs(delay) < MAX_GRACE_S * 1e9:  # NaN is below nothing
         raise InputError("instant_out_of_range", f"{delay} is no delay", fix="give milliseconds or a timedelta")
     us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
     if us < 0:

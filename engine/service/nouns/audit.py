@@ -1,4 +1,4 @@
-"""The verbs on the audit log: who changed what, when, by which way and why. It is only read; changes write it themselves."""
+"""The verbs on the audit log. It is only read; changes write it themselves."""
 
 from collections.abc import Generator
 from datetime import datetime
@@ -34,7 +34,7 @@ class Audit(Noun[M]):
         """List changes, newest first.
 
         Args:
-            tenant_id: whose; None for every tenant's and the platform's own.
+            tenant_id: None for every tenant's changes and the platform's own.
             verb: such as ``schedules.edit``; with a point at its end, such as ``schedules.``, every verb of the noun.
             target: id or name of what was changed.
             since, until: [since, until).
@@ -49,7 +49,7 @@ class Audit(Noun[M]):
             found = audit.some(connection, sought, limit=limit, before=before)
             return pages.page(connection, of, found, lambda each: each.id)
 
-    @stream("streams lines: GET /audit/export and /tenants/{tenant_id}/audit/export")
+    @stream("its result is a stream of lines: GET /audit/export and /tenants/{tenant_id}/audit/export")
     def export(
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
     ) -> Generator[AuditEntry]:

@@ -45,7 +45,7 @@ class Change:
         self._seen = False
 
     def act_because(self, why: str | None) -> Act:
-        """Give who acts, with a reason of its own where one was given; the audit log shows it too.
+        """Return the act with its reason, if one was given; the audit log shows it too.
 
         Raises:
             InputError: why_invalid.
@@ -58,7 +58,7 @@ class Change:
         """Note what is there before; gives it back.
 
         Args:
-            of: whose tag the caller had seen, where what the log shows is only a part of it.
+            of: the record whose tag the caller had seen, where the log shows only a part of it.
 
         Raises:
             Conflict: precondition_failed, when the caller had seen something else.
@@ -100,7 +100,7 @@ class Change:
 
 
 def told(record: object) -> Json:
-    """Give what the log says of a record: its shape, of sources only how long they are."""
+    """Return a record as the audit log shows it; of sources only their length."""
     body = shaped(record)
     if isinstance(body, dict) and isinstance(body.get("modules"), dict):
         body["modules"] = {file: len(text) for file, text in body["modules"].items()}
@@ -126,11 +126,11 @@ class Noun(Operations[M]):
     def _changing(
         self, verb: str, tenant_id: str | None, target: str = "", named: str | None = None
     ) -> Iterator[Change]:
-        """Give a transaction for one change; it is stored with its row in the audit log, or not at all.
+        """Open a transaction for one change; it is stored with its row in the audit log, or not at all.
 
         Args:
             verb: noun and verb, as ``schedules.pause``.
-            tenant_id: whose it is; None for the platform's own.
+            tenant_id: its tenant; None for the platform's own.
             target: what is changed, an id or a name; :meth:`Change.before` and :meth:`Change.made` find out the id.
         """
         with self.books.database.write() as connection:
@@ -145,14 +145,14 @@ class Noun(Operations[M]):
 
 
 def specs(rules: RuleWish) -> tuple[RuleSpec, ...]:
-    """Give rules as RuleSpecs."""
+    """Return rules as RuleSpecs."""
     if isinstance(rules, str | RuleSpec):
         rules = (rules,)
     return tuple(RuleSpec(rule) if isinstance(rule, str) else rule for rule in rules)
 
 
 def aware(instant: datetime | None) -> datetime | None:
-    """Give an instant that has a zone, or None for None.
+    """Return an instant that has a zone, or None for None.
 
     Raises:
         InputError: instant_invalid, instant_naive.

@@ -1,4 +1,4 @@
-"""The verbs on grants: what a tenant's scripts may do, and who its own people are."""
+"""The verbs on grants: what a tenant's scripts may do, and the addresses of its own people."""
 
 from collections.abc import Iterable
 
@@ -29,7 +29,7 @@ class Grants(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/grants/give", Role.OPERATOR, tagged=True)
     def give(self, tenant_id: str, *given: str) -> Held:
-        """Give a tenant more grants.
+        """Grant more to a tenant.
 
         Raises:
             InputError: grant_unknown, host_invalid, grants_too_many.

@@ -34,8 +34,8 @@ class Nodes(Noun[M]):
 
 
 LockList = list[Lock]
-#: Longest lease: whoever holds a lock renews it, or has died.
-MOST_US = 86_400_000_000
+#: Longest lease; a live holder renews it.
+MAX_US = 86_400_000_000
 
 
 class Locks(Noun[M]):
@@ -50,7 +50,7 @@ class Locks(Noun[M]):
         """Take a lock, or renew it by taking it again; None if another holder has it.
 
         Args:
-            holder: who takes it, such as host and process: whoever says the same is the same.
+            holder: name of the holder, such as host and process; the same name is the same holder.
             lease: until when it is held unless it is renewed or freed: milliseconds, a timedelta, or a text such as ``"90s"``; at
                 most a day. By the database's time where several machines share it.
             slot: take it for this occurrence: it is given to one, once, even after it was freed.
@@ -59,11 +59,11 @@ class Locks(Noun[M]):
             InputError: lock_name_invalid, lock_holder_invalid, lock_lease_invalid, instant_naive.
         """
         names.check(name, "lock_name_invalid", "a lock", "such as rebuild-index")
-        names.check(holder, "lock_holder_invalid", "who holds a lock", "such as the host's name and the process's id")
+        names.check(holder, "lock_holder_invalid", "a lock's holder", "such as the host's name and the process's id")
         lease_us, at = _us(lease), aware(slot)
-        if not 0 < lease_us <= MOST_US:
+        if not 0 < lease_us <= MAX_US:
             raise InputError(
-                "lock_lease_invalid", f"nobody holds a lock for {lease!r}", why="a lease ends within a day", fix='"1m"'
+                "lock_lease_invalid", f"{lease!r} is no lease of a lock", why="a lease ends within a day", fix='"1m"'
             )
         with self.books.database.write() as connection:
             slot_us = None if at is None else to_us(at)
@@ -88,7 +88,7 @@ def _us(lease: float | str | timedelta) -> int:
     if isinstance(lease, timedelta):
         return lease // timedelta(microseconds=1)
     # NaN is below nothing.
-    return round(lease * 1000) if abs(lease) < MOST_US else 0
+    return round(lease * 1000) if abs(lease) < MAX_US else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Metrics(Noun[M]):
         with self.books.database.read() as connection:
             return [*self.meters.read(), *gauges.read(self.books, connection, self._now_us)]
 
-    @local("is no JSON: for a route of its own, where Prometheus looks")
+    @local("its result is no JSON")
     def text(self) -> str:
         """Return the metrics in Prometheus' text format; needs the extra ``metrics``.
 

@@ -14,7 +14,7 @@ from lodger.engine.store.records import Preview
 from lodger.engine.store.schedules import schedules
 
 #: Slots that one answer looks at.
-MOST_COMPARED = 10_000
+MAX_COMPARED = 10_000
 #: What is compared when no end is given.
 _USUAL = timedelta(days=31)
 
@@ -84,7 +84,7 @@ class Previews(Noun[M]):
         end: datetime | None = UNCHANGED,
         since: datetime | None = None,
         until: datetime | None = None,
-        at_most: int = MOST_COMPARED,
+        at_most: int = MAX_COMPARED,
     ) -> WhatIf:
         """Show which slots an edit would drop and add over a range, before or after now. Nothing is stored.
 
@@ -115,5 +115,5 @@ class Previews(Noun[M]):
         after = self.books.rulebook.compiled(replace(found.rules, **change), now) if change else before
         begin = aware(since) or now
         finish = aware(until) or min(begin, END - _USUAL) + _USUAL
-        told = difference(before, after, begin, min(finish, END), at_most=max(1, min(at_most, MOST_COMPARED)))
+        told = difference(before, after, begin, min(finish, END), at_most=max(1, min(at_most, MAX_COMPARED)))
         return WhatIf(before.text(), after.text(), told.dropped, told.added, told.complete_to)

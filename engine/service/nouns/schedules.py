@@ -199,7 +199,7 @@ class Schedules(Previews[M]):
             before = self._at(changing, tenant_id, schedule, revision)
             if named:
                 change["rules"] = replace(before.rules, **named)
-                if change["rules"] != wished:  # somebody else has edited it in between
+                if change["rules"] != wished:  # edited in between
                     gap_s = book.smallest_gap_s(change["rules"], now)
             edited = schedules.edit(
                 self.books,
@@ -214,13 +214,13 @@ class Schedules(Previews[M]):
             return changing.made(edited)
 
     def _at(self, change: Change, tenant_id: str, schedule: str, revision: int | None = None) -> Schedule:
-        """Give what is there before, which must be at that revision where one is named."""
+        """Return the present schedule, which must be at that revision if one is named."""
         before = change.before(schedules.get(change.connection, tenant_id, schedule))
         if revision is not None and before.revision != revision:
             raise Conflict(
                 "changed_meanwhile",
                 f"schedule {before.name!r} is at revision {before.revision}, not {revision}",
-                why="somebody else has changed it in between",
+                why="it was changed in between",
                 fix="read it again, and make your change on top of that",
             )
         return before
@@ -348,7 +348,7 @@ class Schedules(Previews[M]):
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:
-        """Count a schedule's actions by how they ended, of those whose history is kept."""
+        """Count a schedule's actions by how they ended, of those with kept history."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             return counts.of_schedule(connection, found)

@@ -53,7 +53,7 @@ class Scripts(Noun[M]):
         """Store a version of a script; the same source and grants again make no new one.
 
         A source is parsed first, by the runtime, in a locked worker; what cannot run is refused with its line. Where no worker can
-        be had it is stored all the same, and the answer's ``unchecked`` says why nobody has looked at it.
+        be had it is stored all the same, and the answer's ``unchecked`` says why it was not checked.
 
         Args:
             source: the text of ``main.js``, source by file name with ``main.js`` among them, or the bytes of a WebAssembly module,
@@ -83,7 +83,7 @@ class Scripts(Noun[M]):
                 raise Conflict(
                     "changed_meanwhile",
                     f"script {name!r} is at version {latest.version if latest else 0}, not {after_version}",
-                    why="somebody else has stored it in between",
+                    why="it was stored again in between",
                     fix="read it again, and store your change on top of that",
                 )
             made = scripts.put(
@@ -139,7 +139,7 @@ class Scripts(Noun[M]):
             act = change.act_because(why)
             return change.made(scripts.put(self.books, change.connection, tenant_id, name, content, self._now_us, act))
 
-    @local("a function of the platform's own Python cannot be sent")
+    @local("a Python function cannot be sent")
     def put_handler(self, handler: Handler) -> ScriptVersion:
         """Store a handler as a script of the platform's; see :meth:`lodger.engine.sync.Engine.handler`."""
         with self._changing("scripts.put_handler", PLATFORM, handler.name, handler.name) as change:
@@ -149,7 +149,7 @@ class Scripts(Noun[M]):
             return change.made(scripts.put_handler(self.books, change.connection, handler, self._now_us, change.act))
 
     def _looked_at(self, tenant_id: str, name: str, source: Given, *, force: bool) -> tuple[Content, str | None]:
-        """Read a source, and give why it was not looked at, where it was not. Outside of the transaction: nobody waits for a stranger's."""
+        """Read and check a source; return it with the reason if it was not checked. Outside of any transaction, because it takes long."""
         with self.books.database.read() as connection:
             limits = scripts.limits_of(self.books, connection, tenant_id)
             scripts.named(name, "script")

@@ -1,4 +1,4 @@
-"""The verbs on secrets: stored encrypted, granted by name, given back by nobody."""
+"""The verbs on secrets: stored encrypted, granted by name, never read back."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

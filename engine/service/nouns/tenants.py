@@ -157,7 +157,7 @@ class Tenants(Noun[M]):
             NotFound: tenant_unknown.
             Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
         """
-        # A snapshot: what stands still in it needs no lock, and nobody who writes waits until the last row is packed.
+        # A snapshot needs no lock, so writers do not wait until the last row is packed.
         with self.books.database.read() as connection:
             return archive.export(connection, tenant_id, self._now_us)
 

@@ -1,4 +1,4 @@
-"""The verbs on tokens: who may ask over HTTP, for whom and until when."""
+"""The verbs on tokens: bearer tokens of the HTTP API, their roles, tenants and expiry."""
 
 from datetime import datetime
 
@@ -42,7 +42,7 @@ class Tokens(Noun[M]):
             )  # fmt: skip
             return change.made(made, after=made.token)
 
-    @local("who makes the first token has none to show: lodger up, and lodger token first")
+    @local("there is no token yet to ask with: lodger up makes one, and lodger token first")
     def first(self, name: str) -> NewToken | None:
         """Create an administrator's token if there never was one on this ledger; None if there was."""
         with self._changing("tokens.create", None, name) as change:

@@ -43,7 +43,7 @@ class Webhooks(Noun[M]):
 
     @operation("POST", "/tenants/{tenant_id}/webhooks/{name}/renew", Role.EDITOR, secret=True, tagged=True)
     def renew(self, tenant_id: str, name: str) -> NewWebhook:
-        """Give a webhook a new secret; for a day messages are signed with the old one too.
+        """Renew the secret of a webhook; for a day messages are signed with the old one too.
 
         Raises:
             NotFound: webhook_unknown.

@@ -1,4 +1,4 @@
-"""Nouns whose verbs are carried out elsewhere: in a thread for the asynchronous engine, on a server for the clients."""
+"""Nouns that pass their verbs on: to a thread for the asynchronous engine, to a server for the clients."""
 
 import inspect
 from collections.abc import Callable
@@ -48,6 +48,6 @@ class Proxy:
 
 
 def furnish(engine: Nouns[M], carry: Carry) -> None:
-    """Give an engine or a client its nouns."""
+    """Set the nouns of an engine or a client."""
     for noun in NOUNS:
         setattr(engine, noun, Proxy(noun, carry))

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Concatenate, Generic, get_origin, get_type_hints, overload
 
 from lodger.engine.service.nouns.actions import Actions
@@ -90,7 +90,7 @@ def _collected() -> Iterator[Operation]:
 OPERATIONS: dict[str, Operation] = {each.name: each for each in _collected()}
 
 ROUTES: tuple[Route, ...] = tuple(
-    Route(each.noun, each.verb, each.function, endpoint, each.declared)
+    Route(**asdict(endpoint), noun=each.noun, verb=each.verb, function=each.function, declared=each.declared)
     for each in OPERATIONS.values()
     for endpoint in each.declared.endpoints
 )
