@@ -306,3 +306,38 @@ def test_two_taken_over_workers_share_no_futex() -> None:
 
 def test_without_the_filter_a_futex_in_a_mapped_file_is_a_channel() -> None:
     assert asyncio.run(crossed(0, without=("seccomp",))) == ("0", "1")
+
+
+# -- kernel memory --
+
+#: Read one byte in each 2 MiB of read-only memory: it costs no page of data, but a page table of 4 KiB that no limit of data counts.
+PAGE_TABLES = """
+mapped = 0
+while mapped < 64:
+    page = syscall({mmap}, 0, 1 << 30, 1, 0x22, -1, 0)
+    if -4096 < page < 0:
+        break
+    for at in range(0, 1 << 30, 2 << 20):
+        ctypes.string_at(page + at, 1)
+    mapped += 1
+done(str(mapped))
+""".format(mmap=owned_attacks.NUMBERS["mmap"])
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_page_tables_are_bounded_by_the_address_space(runtime: str) -> None:
+    async def go() -> Report:
+        pool = probe_pool(size=1, runtime=runtime)
+        await pool.start()
+        try:
+            return await pool.run(probe_job(PAGE_TABLES), Echo())
+        finally:
+            await pool.stop()
+
+    mapped_gib = int(told(asyncio.run(go())))
+    assert mapped_gib <= (8 if runtime.startswith("wasm") else 0)
+
+
+def test_without_limits_page_tables_are_unbounded() -> None:
+    report, _ = asyncio.run(answered(PAGE_TABLES, without=("rlimits",)))
+    assert told(report) == "64"
