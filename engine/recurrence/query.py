@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from lodger.engine.errors import InputError
-from lodger.engine.recurrence.clockwords import sentence
+from lodger.engine.recurrence.words import sentence
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec
-from lodger.engine.recurrence.zoned import Zoned
+from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.zones import zone
 
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing

@@ -17,7 +17,7 @@ from lodger.engine.recurrence.cron.days import (
 )
 from lodger.engine.recurrence.cron.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, terms
 from lodger.engine.recurrence.cron.rule import CronRule
-from lodger.engine.recurrence.dial import Dial
+from lodger.engine.recurrence.calendar.dial import Dial
 from lodger.engine.recurrence.errors import RuleInvalid
 
 _WORDS = {

@@ -1,6 +1,6 @@
 """The days of a cron expression in English."""
 
-from lodger.engine.recurrence.clockwords import MONTHS, WEEKDAYS, joined, listed, ordinal
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal
 from lodger.engine.recurrence.cron.days import (
     ALL_DAYS,
     ALL_MONTHS,

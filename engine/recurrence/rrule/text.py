@@ -4,7 +4,7 @@ Every part of the rule, and DTSTART when there is one, leaves its own words: rul
 sentence. What is derived from DTSTART is said too, because a person reads "on Tuesday at 09:00", not "as at the start".
 """
 
-from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
 

@@ -1,7 +1,7 @@
 """A Schyntax group in English: every argument of its day units is said, its times as sets."""
 
-from lodger.engine.recurrence.clockwords import MONTHS, WEEKDAYS, joined, listed, ordinal, spoken
-from lodger.engine.recurrence.dial import Dial
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, spoken
+from lodger.engine.recurrence.calendar.dial import Dial
 from lodger.engine.recurrence.schyntax.days import Arguments, week_set
 from lodger.engine.recurrence.schyntax.model import Argument, Date, Unit
 

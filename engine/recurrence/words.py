@@ -1,6 +1,6 @@
 """Times, weekdays and months in English; what is said determines the set, so no two share words."""
 
-from lodger.engine.recurrence.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial, members, stride
+from lodger.engine.recurrence.calendar.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial, members, stride
 
 MONTHS = (
     "",
