@@ -7,6 +7,7 @@ transitions lie at least 90 times their own jump apart, so a local time is conce
 
 from collections.abc import Iterable
 from datetime import datetime
+from math import gcd
 
 from lodger.engine.recurrence.calendar.civil import DAY_S, MAX_LOCAL, MIN_LOCAL, instant_of, utc_floor
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSequence, Pace, Recurrence
@@ -113,7 +114,7 @@ class Zoned(Recurrence):
             gap = min(gap, change) if self.fold is Fold.BOTH else gap
             per_day += local.max_per_hour * -(-change // 3600)
         clock = (self.zone.key, self.gap, self.fold) if not change else None
-        granule_us = 1_000_000 * (granule if self.zone.granule_s % granule == 0 else 1)
+        granule_us = 1_000_000 * gcd(granule, self.zone.granule_s)
         gap_us = None if gap is None else max(gap * 1_000_000, granule_us)
         return Pace(gap_us, per_day, granule_us, local.times, clock)
 

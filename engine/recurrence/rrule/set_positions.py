@@ -161,8 +161,8 @@ class PeriodPicks:
     def nth_from(self, local: int, index: int, steps: Steps) -> int | None:
         """Member with a 0-based number, counted from a local second on; None when there are fewer."""
         found = self.next_from(local, steps)
-        if found is None:
-            return None
+        if found is None or index > len(self._bysetpos) * ((civil.MAX_LOCAL - found) // (7 * civil.DAY_S) + 1):
+            return None  # more than there are weeks
         day: int | None = found // civil.DAY_S
         assert day is not None
         _, _, days, picked = self._period(day)

@@ -102,9 +102,14 @@ class UnitSteps:
         last = civil.MAX_LOCAL // self._unit_s
         while unit <= last:
             day, position = divmod(unit, self._units)
+            following = self.days.at_or_after(day, steps)
+            if following is None:
+                break
+            if following > day:
+                unit = self._step_from(following * self._units)
+                steps.take(unit * self._unit_s)
+                continue
             hits = allowed >> position & each
-            if self.days.at_or_after(day, steps) != day:
-                hits = 0
             if left < hits.bit_count():
                 for _ in range(left):
                     hits &= hits - 1

@@ -12,7 +12,7 @@ from lodger.engine.recurrence.schyntax.days import Arguments, group_days
 from lodger.engine.recurrence.schyntax.model import Expression, Program, Unit
 from lodger.engine.recurrence.schyntax.sets import clock_set, folded
 from lodger.engine.recurrence.schyntax.words import group_in_words
-from lodger.engine.recurrence.search import Steps
+from lodger.engine.recurrence.search import Merge, Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,18 @@ class SchyntaxRule:
 
     def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
         """First member at or after the local second; None up to the end of year 9999."""
-        found = [group.grid.next_from(local, steps) for group in self.groups if not group.dial.is_empty()]
-        return min((each for each in found if each is not None), default=None)
+        grids = self._grids()
+        return grids[0].next_from(local, steps) if len(grids) == 1 else Merge(grids, local).nearest(local, steps)
 
     def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
         """Last member at or before the local second."""
-        found = [group.grid.last_to(local, steps) for group in self.groups if not group.dial.is_empty()]
-        return max((each for each in found if each is not None), default=None)
+        grids = self._grids()
+        if len(grids) == 1:
+            return grids[0].last_to(local, steps)
+        return Merge(grids, local, forward=False).nearest(local, steps)
+
+    def _grids(self) -> list[Grid]:
+        return [group.grid for group in self.groups if not group.dial.is_empty()]
 
     def text(self) -> str:
         """One exact English sentence, without the zone."""
