@@ -6,7 +6,7 @@ from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.on_changes import OnChanges
 from lodger.engine.recurrence.parse import kind_of, parse_rule
 from lodger.engine.recurrence.rrule import of_set, parse_set
-from lodger.engine.recurrence.rule import Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule import DstPolicy, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule, Windows
 
 MAX_RULES = 32
@@ -41,7 +41,7 @@ def compile_schedule(rules: ScheduleRules, *, now: datetime | None = None) -> Co
             if i < len(rules.rules):
                 included.append(parse_rule(spec, default_tz=rules.tz, dst=rules.dst, now=now))
             else:
-                excluded.append(_windows(spec, rules, now))
+                excluded.append(windows_of(spec, default_tz=rules.tz, dst=rules.dst, now=now))
         except RuleInvalid as error:
             error.details["rule"] = i
             raise
@@ -55,11 +55,18 @@ def compile_schedule(rules: ScheduleRules, *, now: datetime | None = None) -> Co
     return CompiledSchedule(included, excluded, start=rules.start, end=rules.end)
 
 
-def _windows(spec: RuleSpec, rules: ScheduleRules, now: datetime | None) -> Windows:
+def windows_of(
+    spec: RuleSpec, *, default_tz: str | None = None, dst: DstPolicy | None = None, now: datetime | None = None
+) -> Windows:
+    """Read one exclusion.
+
+    Raises:
+        RuleInvalid: the text is no rule.
+    """
     if kind_of(spec) is not Kind.RRULE:
-        return Windows(parse_rule(spec, default_tz=rules.tz, dst=rules.dst, now=now))
-    read = parse_set(spec.text, spec.dtstart, spec.tz if spec.tz is not None else rules.tz)
-    opens = of_set(read, rules.dst)
+        return Windows(parse_rule(spec, default_tz=default_tz, dst=dst, now=now))
+    read = parse_set(spec.text, spec.dtstart, spec.tz if spec.tz is not None else default_tz)
+    opens = of_set(read, dst)
     if read.duration is not None:
         return Windows(opens, days=read.duration.days, seconds=read.duration.seconds, zone=read.zone)
     return Windows(opens, days=1, zone=read.zone, to_midnight=True) if read.date_only else Windows(opens)

@@ -62,7 +62,11 @@ class Instants(Recurrence):
         """Distances of the instants."""
         apart = min((b - a for a, b in pairwise(self.instants)), default=None)
         gap = None if apart is None else apart // _MICROSECOND
-        return Pace(gap, len(self.instants), gcd(DAY_S * 1_000_000, *((each - _EPOCH) // _MICROSECOND for each in self.instants)))
+        return Pace(
+            gap,
+            len(self.instants),
+            gcd(DAY_S * 1_000_000, *((each - _EPOCH) // _MICROSECOND for each in self.instants)),
+        )
 
 
 class OnceAt(Instants):

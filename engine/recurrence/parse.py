@@ -133,7 +133,7 @@ def local_instant(when: datetime, tz: str | None) -> datetime:
     found = Zoned(OnceLocal.of(whole), zone(tz or "UTC"), DstPolicy(Gap.SHIFT, Fold.FIRST)).next_after(
         datetime.min.replace(tzinfo=UTC), inclusive=True
     )
-    if found is None:
+    if not isinstance(found, datetime):
         raise RuleInvalid(
             "time_invalid",
             f"{when.isoformat()} in {tz} lies outside years 1 to 9999",

@@ -49,7 +49,9 @@ class Windows:
         self._opens = opens
         self._days, self._seconds = days, seconds
         self._zone, self._to_midnight = zone, to_midnight
-        self._longest = min(timedelta(seconds=seconds) + (timedelta(days=days) + _DAY if days else timedelta()), LAST - FIRST)
+        self._longest = min(
+            timedelta(seconds=seconds) + (timedelta(days=days) + _DAY if days else timedelta()), LAST - FIRST
+        )
 
     def over(self, instant: datetime, steps: Steps) -> tuple[datetime, datetime] | None:
         """Beginning and end of the window over an instant, both the instant itself for a single one; None when it is open.
@@ -285,7 +287,9 @@ class CompiledSchedule(Union):
         if gap_us is None or gap_us >= limit_s * 1e6:
             return None
         slots = self._first_slots(since)
-        return min((gap for gap in ((b - a).total_seconds() for a, b in pairwise(slots)) if gap < limit_s), default=None)
+        return min(
+            (gap for gap in ((b - a).total_seconds() for a, b in pairwise(slots)) if gap < limit_s), default=None
+        )
 
     def density(self, since: datetime | None = None) -> Density:
         """How often it fires at most from an instant on (None: 1970): no two slots are closer, and no UTC day has more.

@@ -84,7 +84,7 @@ class Merge(Generic[T]):
     __slots__ = ("_at", "_forward", "_found", "_sources")
 
     def __init__(self, sources: Items[Sequence[T]], at: T, *, forward: bool = True) -> None:
-        self._sources = sources
+        self._sources: Items[Sequence[T]] = sources
         self._forward = forward
         self._at: list[T | None] = [at] * len(sources)  # None: no member is left
         self._found = [False] * len(sources)
@@ -107,7 +107,7 @@ class Merge(Generic[T]):
             if nearest is None or found[which]:
                 return nearest
             steps.take(nearest)
-            turn = min(_TURN, steps.left)
+            turn = min(_TURN, max(2, steps.left // (len(places) + 1)), steps.left)
             share = Steps(turn)
             ask = self._sources[which].next_from if forward else self._sources[which].last_to
             try:

@@ -28,7 +28,7 @@ class Union(Recurrence):
 
         A rule that is a set of its own joins its parts by "and" and "but not", so the words between rules are others.
         """
-        first, *others = (rule.text() for rule in self.rules)
+        first, *others = [rule.text() for rule in self.rules] or ["no rule"]
         return first + "".join(f"; and also {other[0].lower()}{other[1:]}" for other in others)
 
     def never_reason(self) -> str | None:
@@ -44,6 +44,11 @@ class Union(Recurrence):
         """Whether DST moved this slot away from the local time that some rule wrote."""
         naming = [rule for rule in self.rules if rule.next_after(slot, inclusive=True) == slot]
         return bool(naming) and all(rule.shifted(slot) for rule in naming)
+
+    @property
+    def zone_key(self) -> str | None:
+        """Name of the zone of its first wall clock."""
+        return next((key for rule in self.rules if (key := rule.zone_key) is not None), None)
 
     def pace(self) -> Pace:
         """How close together the slots can be."""

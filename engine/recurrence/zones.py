@@ -43,9 +43,7 @@ class Segment(NamedTuple):
 class Zone:
     """One zone's whole history and future."""
 
-    def __init__(
-        self, key: str, starts: list[int], offsets: list[int], stored_to: int, tail: PosixRule | None
-    ) -> None:
+    def __init__(self, key: str, starts: list[int], offsets: list[int], stored_to: int, tail: PosixRule | None) -> None:
         self.key = key
         self._starts = starts  # UTC seconds at which offsets[i + 1] begins
         self._offsets = offsets

@@ -27,7 +27,8 @@ from lodger.engine.recurrence.search import Steps
 
 def _kinds() -> tuple[tuple[int, ...], tuple[int, ...]]:
     seen: dict[tuple[int, ...], int] = {}
-    kinds, years = [], []
+    kinds: list[int] = []
+    years: list[int] = []
     for year in range(2000, 2000 + CYCLE_YEARS):
         key = (weekday(year_start(year)), *(is_leap(each) for each in range(year - 2, year + 3)))
         if key not in seen:

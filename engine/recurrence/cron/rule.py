@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from lodger.engine.recurrence.words import sentence, spoken
-from lodger.engine.recurrence.cron.days import CronDays
-from lodger.engine.recurrence.cron.words import days_in_words
 from lodger.engine.recurrence.calendar.dial import Dial
 from lodger.engine.recurrence.calendar.grid import Grid
 from lodger.engine.recurrence.calendar.pace import of_dial
+from lodger.engine.recurrence.calendar.yeardays import YearDays
+from lodger.engine.recurrence.cron.days import CronDays
+from lodger.engine.recurrence.cron.words import days_in_words
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
 from lodger.engine.recurrence.search import Steps
-from lodger.engine.recurrence.calendar.yeardays import YearDays
+from lodger.engine.recurrence.words import sentence, spoken
 
 
 @dataclass(frozen=True, slots=True)

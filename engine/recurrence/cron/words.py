@@ -1,6 +1,5 @@
 """The days of a cron expression in English."""
 
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal
 from lodger.engine.recurrence.cron.days import (
     ALL_DAYS,
     ALL_MONTHS,
@@ -9,6 +8,7 @@ from lodger.engine.recurrence.cron.days import (
     MonthDays,
     WeekDays,
 )
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal
 
 
 def _month_days(days: MonthDays) -> str:

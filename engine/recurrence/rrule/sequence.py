@@ -109,9 +109,7 @@ class RuleSequence:
             self._pace = of_dial(times)
             if not times.is_empty():
                 return Grid(days, times)
-        positions_of = Dial(
-            hours, minutes if unit_s < 3600 else 1, seconds if unit_s == 1 else 1
-        )
+        positions_of = Dial(hours, minutes if unit_s < 3600 else 1, seconds if unit_s == 1 else 1)
         inside_of = Dial(1, minutes if unit_s == 3600 else 1, seconds if unit_s > 1 else 1)
         common = gcd(n, civil.DAY_S // unit_s)
         if not positions_of.bits(unit_s) & stride(origin % common, civil.DAY_S // unit_s, common):

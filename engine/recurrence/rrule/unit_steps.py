@@ -19,9 +19,7 @@ class UnitSteps:
         origin: number of DTSTART's unit since 1970.
     """
 
-    def __init__(
-        self, days: YearDays, positions: Dial, inside: Times, unit_s: int, interval: int, origin: int
-    ) -> None:
+    def __init__(self, days: YearDays, positions: Dial, inside: Times, unit_s: int, interval: int, origin: int) -> None:
         self.days, self._positions, self._inside = days, positions, inside
         self._unit_s, self._n, self._origin = unit_s, interval, origin
         self._units = civil.DAY_S // unit_s

@@ -4,11 +4,11 @@ Lexer → parser → validator give the model; compiling folds it into sets of t
 answers.
 """
 
-from lodger.engine.recurrence.union import Parts
+from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.rule import DstPolicy
 from lodger.engine.recurrence.schyntax.parser import read
 from lodger.engine.recurrence.schyntax.rule import SchyntaxRule, compiled
-from lodger.engine.recurrence.calendar.zoned import Zoned
+from lodger.engine.recurrence.union import Parts
 from lodger.engine.recurrence.zones import Zone
 
 

@@ -5,6 +5,7 @@ from functools import partial
 
 from lodger.engine.recurrence.calendar.civil import DAYS_BEFORE_MONTH, days_in_year, is_leap, weekday, year_start
 from lodger.engine.recurrence.calendar.dial import members, stride
+from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.schyntax.model import FIRST_YEAR, LAST_YEAR, Argument, Date, Unit
 from lodger.engine.recurrence.schyntax.sets import (
     FIRST_DAY,
@@ -14,7 +15,6 @@ from lodger.engine.recurrence.schyntax.sets import (
     folded,
     full_date_set,
 )
-from lodger.engine.recurrence.calendar.yeardays import YearDays
 
 _WHOLE_YEAR = (1 << 366) - 1
 _EVERY_SEVENTH = stride(0, 366, 7)

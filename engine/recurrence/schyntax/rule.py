@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import partial
 
-from lodger.engine.recurrence.words import sentence
 from lodger.engine.recurrence.calendar.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial
 from lodger.engine.recurrence.calendar.grid import Grid
 from lodger.engine.recurrence.calendar.pace import of_dial, together
@@ -13,6 +12,7 @@ from lodger.engine.recurrence.schyntax.model import Expression, Program, Unit
 from lodger.engine.recurrence.schyntax.sets import clock_set, folded
 from lodger.engine.recurrence.schyntax.words import group_in_words
 from lodger.engine.recurrence.search import Merge, Steps
+from lodger.engine.recurrence.words import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,6 @@ class SchyntaxRule:
             return "The excludes leave no time of day."
         return f"No year of the calendar has such a day: {'; and '.join(group.words for group in self.groups)}."
 
-
     def pace(self) -> LocalPace:
         """How close together the slots can be."""
         return together(of_dial(group.dial) for group in self.groups)
@@ -117,4 +116,6 @@ def _group(expressions: tuple[Expression, ...]) -> Group:
     else:
         included = [argument for argument in hours if not argument.excluded]
         recurring = not included or any(argument.is_wildcard for argument in included)
-    return Group(Grid(group_days(arguments), dial), dial, group_in_words(arguments, dial, recurring=recurring), recurring)
+    return Group(
+        Grid(group_days(arguments), dial), dial, group_in_words(arguments, dial, recurring=recurring), recurring
+    )
