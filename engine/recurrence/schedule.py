@@ -22,8 +22,8 @@ _SECOND = timedelta(seconds=1)
 #: A local day is at most so long, changes of the clock included.
 _DAY = timedelta(days=1, hours=26)
 
-#: Steps of the search for the window over an instant; the same in every question, so that all give the same answer.
-_WINDOW_STEPS = 10
+#: Most steps of the search for the window over an instant, of one exclusion and of all.
+_WINDOW_STEPS, _ALL_WINDOWS_STEPS = 64, 1000
 #: A schedule without a slot for so many years is refused when it is saved.
 _MAX_YEARS = 20
 #: Slots that are compared with a bound of how often a schedule fires.
@@ -49,22 +49,25 @@ class Windows:
         self._opens = opens
         self._days, self._seconds = days, seconds
         self._zone, self._to_midnight = zone, to_midnight
-        self._longest = min(
-            timedelta(seconds=seconds) + (timedelta(days=days) + _DAY if days else timedelta()), LAST - FIRST
-        )
+        #: No window is longer.
+        self._length = timedelta(seconds=seconds) + (timedelta(days=days) + _DAY if days else timedelta())
 
-    def over(self, instant: datetime, steps: Steps) -> tuple[datetime, datetime] | None:
+    def over(self, instant: datetime, steps: Steps, limit: int) -> tuple[datetime, datetime] | None:
         """Beginning and end of the window over an instant, both the instant itself for a single one; None when it is open.
 
-        An instant is closed as well when its window cannot be found in a bounded number of steps.
+        An instant is closed as well when its window cannot be found in so many steps.
         """
-        share = Steps(_WINDOW_STEPS)
+        share = Steps(limit - 1)
         try:
+            if self._length == timedelta():
+                opened = self._opens.next_from(instant, share)
+                steps.left -= limit - share.left
+                return (instant, instant) if opened == instant else None
             opened = self._opens.last_to(instant, share)
         except OutOfSteps as out:
-            steps.left -= _WINDOW_STEPS
-            return None if instant - out.reached > self._longest else (instant, instant)
-        steps.left -= 1 + _WINDOW_STEPS - share.left
+            steps.left -= limit
+            return None if abs(instant - out.reached) > self._length else (instant, instant)
+        steps.left -= limit - share.left
         if opened is None:
             return None
         end = self._end(opened)
@@ -133,12 +136,14 @@ class CompiledSchedule(Union):
         self._exclusions = tuple(exclusions)
         self._start = start
         self._end = end
+        # The same in every question, so that all of them find the same windows.
+        self._window_steps = min(_WINDOW_STEPS, _ALL_WINDOWS_STEPS // max(1, len(self._exclusions)))
 
     def is_open(self, instant: datetime) -> bool:
         """Whether it lies between start and end and no exclusion covers it."""
         if (self._start is not None and instant < self._start) or (self._end is not None and instant >= self._end):
             return False
-        return all(each.over(instant, Steps()) is None for each in self._exclusions)
+        return all(each.over(instant, Steps(), self._window_steps) is None for each in self._exclusions)
 
     def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
         """First slot at or after an instant."""
@@ -163,11 +168,11 @@ class CompiledSchedule(Union):
                 return None
             if found == LAST:
                 return found  # the slot of a rule without a clock
-            if found > asked and steps.left < _WINDOW_STEPS * len(exclusions):
+            if found > asked and steps.left < self._window_steps * len(exclusions):
                 raise OutOfSteps(found)
             closed = None
             for i, exclusion in enumerate(exclusions):
-                window = exclusion.over(found, steps)
+                window = exclusion.over(found, steps, self._window_steps)
                 if window is not None and (closed is None or window[1] > closed):
                     closed, which = window[1], i
             if closed is None:
@@ -192,9 +197,13 @@ class CompiledSchedule(Union):
                 raise
             if found is None or (self._start is not None and found < self._start):
                 return None
-            if found < asked and steps.left < _WINDOW_STEPS * len(self._exclusions):
+            if found < asked and steps.left < self._window_steps * len(self._exclusions):
                 raise OutOfSteps(found)
-            begins = [window[0] for each in self._exclusions if (window := each.over(found, steps)) is not None]
+            begins = [
+                window[0]
+                for each in self._exclusions
+                if (window := each.over(found, steps, self._window_steps)) is not None
+            ]
             if not begins or found == LAST:
                 return found
             if min(begins) <= FIRST:

@@ -1,6 +1,7 @@
 """One RRULE from one DTSTART as a sequence of local seconds: seek, bounds and COUNT."""
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from math import gcd
 
 from lodger.engine.recurrence.calendar import civil
@@ -196,7 +197,7 @@ def _pace_of_steps(inside: Times, unit_s: int, interval: int, origin: int) -> Lo
     """Pace of a rule whose INTERVAL does not fit the day."""
     members = [inside.nth(index) for index in range(inside.count())] if inside.count() <= civil.DAY_S else []
     step_s = interval * unit_s
-    gap = min([step_s + members[0] - members[-1], *(b - a for a, b in zip(members, members[1:], strict=False))])
+    gap = min([step_s + members[0] - members[-1], *(b - a for a, b in pairwise(members))])
     per_day = (civil.DAY_S // step_s + 1) * len(members)
     per_hour = (3600 // step_s + 1) * len(members)
     return LocalPace(gap, per_day, per_hour, gcd(civil.DAY_S, step_s, origin * unit_s, *members))
