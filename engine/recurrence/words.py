@@ -1,5 +1,8 @@
 """Times, weekdays and months in English; what is said determines the set, so no two share words."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from lodger.engine.recurrence.calendar.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial, members, stride
 
 MONTHS = (
@@ -18,7 +21,10 @@ MONTHS = (
     "December",
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MOST_LISTED = 8
+#: Up to so many times of day are listed one by one, and from so many on a series is said by its step.
+MAX_LISTED, MIN_SERIES = 8, 4
+#: Up to so many times are looked through for a series.
+_MAX_SERIES = 288
 
 
 def joined(words: list[str], last: str = "and") -> str:
@@ -53,14 +59,35 @@ def _every(bits: int, size: int) -> int:
     return step if count > 1 and size % count == 0 and bits == stride(0, size, step) else 0
 
 
-def _times(dial: Dial) -> list[str]:
-    exact = dial.seconds != 1
-    return [
-        f"{hour:02d}:{minute:02d}" + (f":{second:02d}" if exact else "")
-        for hour in members(dial.hours)
-        for minute in members(dial.minutes)
-        for second in members(dial.seconds)
-    ]
+def series(values: Sequence[int]) -> int:
+    """Step of many ascending numbers that lie equally far apart, more than 1; 0 for any others."""
+    if len(values) < MIN_SERIES:
+        return 0
+    step = values[1] - values[0]
+    return step if step > 1 and all(b - a == step for a, b in pairwise(values)) else 0
+
+
+def clock(second: int, *, exact: bool = False) -> str:
+    """A second of the day as 09:00, with its seconds where it has some or ``exact`` asks for them."""
+    minutes, second = divmod(second, 60)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}" + (f":{second:02d}" if second or exact else "")
+
+
+def clock_times(dial: Dial) -> str | None:
+    """Times of day listed one by one or as a series, without a preposition; None when they are too many."""
+    if dial.count() <= MAX_LISTED:
+        return f"at {joined([clock(time, exact=dial.seconds != 1) for time in dial.all()])}"
+    if dial.count() > _MAX_SERIES:
+        return None
+    times = dial.all()
+    step = series(times)
+    if not step:
+        return None
+    unit, name = next(
+        (unit, name) for unit, name in ((3600, "hour"), (60, "minute"), (1, "second")) if step % unit == 0
+    )
+    often = f"every {name}" if step == unit else f"every {step // unit} {name}s"
+    return f"{often} from {clock(times[0])} through {clock(times[-1])}"
 
 
 def _unit(bits: int, size: int, name: str) -> str:
@@ -69,8 +96,18 @@ def _unit(bits: int, size: int, name: str) -> str:
         return f"every {name}"
     if step:
         return f"every {step} {name}s"
-    plural = "s" if bits.bit_count() > 1 else ""
-    return f"at {name}{plural} {listed(bits)}"
+    values = members(bits)
+    if step := series(values):
+        return f"every {step} {name}s from {name} {values[0]} through {values[-1]}"
+    return f"at {name}{'s' if len(values) > 1 else ''} {listed(bits)}"
+
+
+def hours_in_words(bits: int) -> str:
+    """``hours 9 through 17``, ``every 2nd hour from 1 through 23``."""
+    values = members(bits)
+    if step := series(values):
+        return f"every {ordinal(step)} hour from {values[0]} through {values[-1]}"
+    return f"hour{'s' if len(values) > 1 else ''} {listed(bits)}"
 
 
 def spoken(dial: Dial, *, recurring: bool) -> str:
@@ -78,13 +115,11 @@ def spoken(dial: Dial, *, recurring: bool) -> str:
 
     Args:
         dial: the times; must not be empty.
-        recurring: the rule follows the running clock (through both hours of a fold) and is said with
-            ``every`` or with
-            its minutes; otherwise each time of day comes once a day, and is said as clock time or with
-            those words.
+        recurring: the rule follows the running clock (through both hours of a fold) and is said with ``every`` or with its
+            minutes; otherwise each time of day comes once a day, and is said as clock time.
     """
-    if not recurring and dial.count() <= MOST_LISTED:
-        return f"at {joined(_times(dial))}"
+    if not recurring and (times := clock_times(dial)) is not None:
+        return times
     parts = []
     if dial.seconds != 1:
         parts.append(_unit(dial.seconds, 60, "second"))
@@ -92,15 +127,16 @@ def spoken(dial: Dial, *, recurring: bool) -> str:
         parts.append(_unit(dial.minutes, 60, "minute"))
     elif dial.seconds != ALL_SECONDS and not _every(dial.seconds, 60):
         parts.append("of every minute")
-    if dial.hours == ALL_HOURS:
-        if parts[-1].startswith("at "):
+    if not recurring:
+        parts.append(f"past {'each of ' if dial.hours.bit_count() > 1 else ''}{hours_in_words(dial.hours)}")
+    elif dial.hours == ALL_HOURS:
+        if parts[-1].startswith("at ") or " from " in parts[-1]:
             parts.append("of every hour")
     elif (step := _every(dial.hours, 24)) > 1:
         parts.append(f"in every {ordinal(step)} hour from midnight")
     else:
-        parts.append(f"in hour{'s' if dial.hours.bit_count() > 1 else ''} {listed(dial.hours)}")
-    said = " ".join(parts)
-    return said if recurring else f"{said}, each once a day"
+        parts.append(f"in {hours_in_words(dial.hours)}")
+    return " ".join(parts)
 
 
 def sentence(text: str) -> str:
