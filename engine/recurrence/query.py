@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.recurrence.compile import MAX_RULES, windows_of
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from lodger.engine.clock import from_us, to_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rule import Pace, Recurrence, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
