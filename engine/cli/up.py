@@ -192,8 +192,8 @@ class Serving:
             sys.stdout.flush()
 
     async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
-        from lodger.engine.server.service import Service
         from lodger.engine.cli.child import ready
+        from lodger.engine.server.service import Service
 
         service = Service(engine.inner, own_process=True)
         await service.start()

@@ -13,20 +13,20 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
+from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import Act, in_act
+from lodger.engine.core.access.roles import Caller, Role
+from lodger.engine.core.serialization import shaped
 from lodger.engine.server import etags
 from lodger.engine.server.envelope import request_id
 from lodger.engine.server.gate import Asker
 from lodger.engine.server.problems import Refused
 from lodger.engine.server.turns import Turns, whose
-from lodger.engine.store.platform import idempotency
-from lodger.engine.core.access import names
-from lodger.engine.store.platform.idempotency import Answer, Repeated
-from lodger.engine.store.context import Books
-from lodger.engine.store.records import Page
-from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.service.operations.route import Route
-from lodger.engine.core.serialization import shaped
+from lodger.engine.store.context import Books
+from lodger.engine.store.platform import idempotency
+from lodger.engine.store.platform.idempotency import Answer, Repeated
+from lodger.engine.store.records import Page
 
 T = TypeVar("T")
 KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)

@@ -16,13 +16,13 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from lodger.engine.core.access.roles import Caller
 from lodger.engine.server.buckets import Buckets
 from lodger.engine.server.problems import Refused, problem
 from lodger.engine.server.stamps import Stamps
 from lodger.engine.server.turns import STRANGER, Turns, whose
-from lodger.engine.store.tenants import sessions, tokens
 from lodger.engine.store.context import Books
-from lodger.engine.core.access.roles import Caller
+from lodger.engine.store.tenants import sessions, tokens
 
 #: What needs no token, by method and path: whether the service lives, and how one logs in.
 OPEN = {("GET", "/healthz"), ("HEAD", "/healthz"), ("POST", "/api/v1/session")}

@@ -7,12 +7,12 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
+from lodger.engine.core.version import VERSION
 from lodger.engine.server.models import Paged, Taken, body_of
 from lodger.engine.server.problems import MEDIA
-from lodger.engine.store.records import Page
 from lodger.engine.service.operations.route import Route
 from lodger.engine.service.operations.table import ROUTES
-from lodger.engine.core.version import VERSION
+from lodger.engine.store.records import Page
 
 _REF = "#/components/schemas/{model}"
 

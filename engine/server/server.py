@@ -10,12 +10,12 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.settings import Settings
 from lodger.engine.server.door import Door, Guest
 from lodger.engine.server.known import Known
 from lodger.engine.server.porter import Porter
 from lodger.engine.server.wire import Wire
-from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.core.settings import Settings
 
 #: Connections that wait in the kernel.
 BACKLOG = 1024

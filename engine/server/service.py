@@ -5,13 +5,13 @@ from contextlib import suppress
 
 from anyio import to_thread
 
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.server import process
 from lodger.engine.server.app import Api
 from lodger.engine.server.server import Server
 from lodger.engine.server.sieve import Sieve, looked
-from lodger.engine.core.errors import Unavailable
+from lodger.engine.service.engine import Engine
 from lodger.engine.store.platform import idempotency
-from lodger.engine.sync import Engine
 
 #: Seconds between two looks at what is too old to keep.
 CLEAR_S = 600.0

@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.access.roles import Caller, Role
+from lodger.engine.core.clock import from_us
 from lodger.engine.server.bodies import Bodies, media
 from lodger.engine.server.calls import Calls, asker
 from lodger.engine.server.envelope import request_id
@@ -16,13 +18,11 @@ from lodger.engine.server.gate import LONGEST, Gate, client, cookie_name, own_si
 from lodger.engine.server.models import Taken
 from lodger.engine.server.problems import Refused
 from lodger.engine.server.schema import errors_of
-from lodger.engine.core.clock import from_us
-from lodger.engine.store import audit
-from lodger.engine.store.tenants import sessions
-from lodger.engine.store.context import Books
-from lodger.engine.store.tenants.sessions import Begun
-from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.service.operations.route import ROOT
+from lodger.engine.store import audit
+from lodger.engine.store.context import Books
+from lodger.engine.store.tenants import sessions
+from lodger.engine.store.tenants.sessions import Begun
 
 
 class Login(Taken):

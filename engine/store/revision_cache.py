@@ -12,9 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, literal_column, select, true
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.store.bulk import columns, unnested
-from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.scheduling import schedule_revisions
+from lodger.engine.core.settings import Settings
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
 from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import Overlap
@@ -24,7 +22,9 @@ from lodger.engine.recurrence.parse import resolved
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.core.settings import Settings
+from lodger.engine.store.bulk import columns, unnested
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.scheduling import schedule_revisions
 
 #: ``compile_schedule(rules, now=…)`` of :mod:`lodger.engine.recurrence.compile`.
 Compile = Callable[..., CompiledSchedule]

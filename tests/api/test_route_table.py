@@ -8,9 +8,9 @@ from fastapi.routing import APIRoute
 from tests.api.house import House
 from tests.store.test_audit import every_verb
 
-from lodger.engine.server.gate import OPEN
-from lodger.engine.core.clock import from_us
 from lodger.engine.core.access.roles import Role
+from lodger.engine.core.clock import from_us
+from lodger.engine.server.gate import OPEN
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.service.operations.table import NOT_HERE, ROUTES
 
