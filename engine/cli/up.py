@@ -86,7 +86,7 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
 def _demand_server() -> None:
     from importlib.util import find_spec
 
-    missing = [each for each in ("fastapi", "uvicorn") if find_spec(each) is None]
+    missing = [each for each in ("fastapi", "throttled", "uvicorn") if find_spec(each) is None]
     if missing:
         raise Usage(
             "extra_missing",
@@ -192,10 +192,10 @@ class Serving:
             sys.stdout.flush()
 
     async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
-        from lodger.engine.api.service import Service
         from lodger.engine.cli.child import ready
+        from lodger.engine.server.server import Server
 
-        service = Service(engine.inner, own_process=True)
+        service = Server(engine.inner)
         await service.start()
         stack.push_async_callback(service.stop)
         ready()

@@ -1,0 +1,152 @@
+"""The whole API as one ASGI application around an open engine: headers, authentication, routes."""
+
+import re
+import secrets
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from fastapi import FastAPI
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lodger.engine.server import endpoints, live, openapi, sessions
+from lodger.engine.server.auth import Authentication
+from lodger.engine.server.bodies import Bodies
+from lodger.engine.server.calls import Calls
+from lodger.engine.server.limits import RateLimits, Threads
+from lodger.engine.server.problems import ProblemRoute, Refused, problem, routing_error
+from lodger.engine.sync import Engine
+
+#: Operations of :attr:`lodger.engine.routes.route.Route.long` that are carried out at once.
+LONG = 4
+#: Threads on SQLite, where the database answers from this process's own memory: more only wait for each other.
+SQLITE_THREADS = 4
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+
+#: Headers of every answer: it is not cached, framed, sniffed or run.
+ALWAYS = {
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+class Api:
+    """The API of one engine. ``app`` is what a server is given, or mounted in a platform's own application.
+
+    Args:
+        engine: stays the caller's: it is neither opened nor closed here.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        books, settings = engine.books, engine.books.settings
+        self.engine = engine
+        total = settings.api_threads
+        if books.database.dialect == "sqlite":
+            total = min(total, SQLITE_THREADS)
+        share = max(1, total // 2)
+        threads = Threads(total, share)
+        calls = Calls(books, threads, writing=Threads(share, share), long=Threads(LONG, 1))
+        self.bodies = Bodies(settings)
+        self.framework = FastAPI(
+            title="Lodger",
+            docs_url=None,
+            redoc_url=None,
+            openapi_url=None,
+            redirect_slashes=False,
+        )
+        router = self.framework.router
+        router.route_class = ProblemRoute
+        endpoints.add(router, engine, calls, self.bodies, self.description)
+        live.add(router, engine, calls)
+        self.framework.add_exception_handler(HTTPException, routing_error)
+        self._description: dict[str, Any] | None = None
+        # Looking up tokens has threads of its own, shared by address: wrong tokens take none from right ones' requests.
+        lookups = Threads(max(2, share), max(1, share // 2), max_waiting=None)
+        authentication = Authentication(self.framework, books, lookups, RateLimits(settings))
+        sessions.add(router, books, calls, self.bodies, authentication)
+        self.app: ASGIApp = CommonHeaders(authentication)
+
+    def description(self) -> dict[str, Any]:
+        """Return the OpenAPI description."""
+        if self._description is None:
+            self._description = openapi.document(self.framework, sessions.Login)
+        return self._description
+
+
+class CommonHeaders:
+    """The outermost middleware: request ids, the headers of every answer, and the answer to errors that nothing inside has caught.
+
+    A request's id is the caller's if it is 1 to 64 letters, digits, dots, dashes or underscores, else a new one.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Carry out one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        sent = headers.get("x-request-id", "")
+        request_id = sent if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                answered = MutableHeaders(scope=message)
+                answered["x-request-id"] = request_id
+                for name, value in ALWAYS.items():
+                    answered.setdefault(name, value)
+                if scope.get("scheme") == "https":
+                    answered.setdefault("strict-transport-security", "max-age=31536000")
+            await send(message)
+
+        try:
+            _demand_unambiguous(headers)
+            _demand_readable(scope)
+            await self._app(scope, receive, sending)
+        except Exception as error:
+            if begun:
+                raise  # half an answer is out: the server cuts the connection
+            await problem(error)(scope, receive, sending)
+
+
+def _demand_unambiguous(headers: Headers) -> None:
+    if "transfer-encoding" in headers and "content-length" in headers:
+        raise Refused(
+            400,
+            "http_ambiguous",
+            "the request has Content-Length and Transfer-Encoding",
+            why="a proxy and this server could see two different requests",
+            fix="send Content-Length or Transfer-Encoding",
+            headers={"Connection": "close"},
+        )
+
+
+def _demand_readable(scope: Scope) -> None:
+    """Refuse paths that a proxy could read as others, and bytes that are no UTF-8."""
+    segments = [unquote_to_bytes(segment) for segment in scope["raw_path"].split(b"/")]
+    if any(segment in {b".", b".."} or b"/" in segment or b"\\" in segment for segment in segments):
+        raise Refused(
+            400,
+            "path_invalid",
+            "the path has a segment . or .., or an encoded slash",
+            why="a proxy could read it as another path",
+            fix="use names without / and \\ that are not . or ..",
+        )
+    for part in (scope["raw_path"], scope["query_string"]):
+        try:
+            unquote_to_bytes(part).decode()
+        except UnicodeDecodeError:
+            raise Refused(
+                400, "path_invalid", "the path or query is not UTF-8", fix="percent-encode the UTF-8 bytes of each name"
+            ) from None

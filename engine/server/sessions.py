@@ -1,0 +1,132 @@
+"""Sessions for browsers: begun with a token, held in a cookie that scripts cannot read and other sites cannot send."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from lodger.engine.acting import Act
+from lodger.engine.clock import from_us
+from lodger.engine.ledger import audit, sessions
+from lodger.engine.ledger.books import Books
+from lodger.engine.ledger.sessions import Begun
+from lodger.engine.roles import Caller, Role
+from lodger.engine.routes.route import ROOT
+from lodger.engine.server.auth import MAX_HEADER, Authentication, client, cookie_name, own_site, session_of
+from lodger.engine.server.bodies import Bodies, media
+from lodger.engine.server.calls import Calls, authenticated, request_id
+from lodger.engine.server.openapi import RequestModel, errors_of
+from lodger.engine.server.problems import Refused
+
+
+class Login(RequestModel):
+    """The token that begins a session; it is not kept."""
+
+    token: str = Field(max_length=MAX_HEADER)
+
+
+class BrowserSession(RequestModel):
+    """A session. ``csrf`` goes into X-CSRF-Token of every request that changes something."""
+
+    name: str
+    role: Role
+    tenant_id: str | None
+    csrf: str
+    expires_at: datetime | None = None
+
+
+def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentication: Authentication) -> None:
+    """Add the routes of sessions."""
+
+    @router.post(
+        ROOT + "/session", status_code=201, operation_id="session_begin", tags=["session"], response_model=BrowserSession,
+        responses=errors_of(400, 401, 403, 413, 415, 422, 429),
+        openapi_extra={
+            "security": [],
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Login"}}},
+            },
+        },
+    )  # fmt: skip
+    async def begin(request: Request) -> Response:
+        """Begin a session with a token; the answer sets a cookie."""
+        own_site(request)
+        if media(request) != "application/json":
+            # The form of another site cannot send this media type.
+            raise Refused(415, "media_type", "a login is a JSON body", fix="send Content-Type: application/json")
+        async with bodies.read(request, client(request)) as sent:
+            token = (await bodies.json(request, Login, sent)).token
+        caller = await authentication.by_token(f"Bearer {token}", client(request))
+        before, now_us = session_of(request), books.clock.now_us()
+        act = Act(caller.called, "http", None, request_id(request))
+
+        def work() -> Begun:
+            with books.database.write() as connection:
+                if before is not None:
+                    sessions.end(connection, before)
+                doing = audit.Doing("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
+                audit.write(books, connection, act, doing, None, {"address": client(request)}, now_us)
+                return sessions.begin(connection, caller, now_us)
+
+        begun = await calls.run(caller.tenant_id or caller.token_id, work)
+        answer = JSONResponse(_body(caller, begun.csrf, from_us(begun.expires_us)), 201)
+        secure = request.url.scheme == "https"
+        answer.set_cookie(
+            cookie_name(secure), begun.text, max_age=sessions.LIFE_US // 1_000_000, path="/", secure=secure,
+            httponly=True, samesite="strict",
+        )  # fmt: skip
+        return answer
+
+    @router.get(
+        ROOT + "/session", operation_id="session_get", tags=["session"], response_model=BrowserSession,
+        responses=errors_of(401, 404, 429),
+    )  # fmt: skip
+    async def get(request: Request) -> Response:
+        """Return the caller of this session, and the value that X-CSRF-Token of a change has to have."""
+        text, found = _demand_session(request), authenticated(request)
+
+        def work() -> str:
+            with books.database.read() as connection:
+                return sessions.csrf(connection, text)
+
+        return JSONResponse(_body(found.caller, await calls.run(found.key, work), None))
+
+    @router.delete(
+        ROOT + "/session",
+        status_code=204,
+        operation_id="session_end",
+        tags=["session"],
+        responses=errors_of(401, 403, 404, 429),
+    )
+    async def end(request: Request) -> Response:
+        """End this session."""
+        text, found = _demand_session(request), authenticated(request)
+
+        def work() -> None:
+            with books.database.write() as connection:
+                sessions.end(connection, text)
+
+        await calls.run(found.key, work)
+        answer = Response(status_code=204)
+        secure = request.url.scheme == "https"
+        answer.delete_cookie(cookie_name(secure), path="/", secure=secure, httponly=True, samesite="strict")
+        return answer
+
+
+def _demand_session(request: Request) -> str:
+    text = session_of(request)
+    if text is None or authenticated(request).by != "session":
+        raise Refused(404, "session_none", "this request has no session", fix="POST /api/v1/session begins one")
+    return text
+
+
+def _body(caller: Caller, csrf: str, expires: datetime | None) -> dict[str, Any]:
+    session = BrowserSession(name=caller.name, role=caller.role, tenant_id=caller.tenant_id, csrf=csrf, expires_at=expires)
+    body = session.model_dump(mode="json")
+    if expires is not None:
+        body["expires_at"] = expires.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return body
