@@ -18,7 +18,7 @@ from lodger.engine.server.limits import RateLimits, Threads
 from lodger.engine.server.problems import ProblemRoute, Refused, problem, routing_error
 from lodger.engine.sync import Engine
 
-#: Operations of :attr:`lodger.engine.routes.route.Route.long` that are carried out at once.
+#: Operations of :attr:`lodger.engine.service.operations.route.Route.long` that are carried out at once.
 LONG = 4
 #: Threads on SQLite, where the database answers from this process's own memory: more only wait for each other.
 SQLITE_THREADS = 4

@@ -19,10 +19,10 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lodger.engine.errors import Unavailable
-from lodger.engine.ledger import sessions, tokens
-from lodger.engine.ledger.books import Books
-from lodger.engine.roles import Caller
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.tenants import sessions, tokens
+from lodger.engine.store.context import Books
+from lodger.engine.core.access.roles import Caller
 from lodger.engine.server.limits import RateLimits, Threads
 from lodger.engine.server.problems import Refused, problem
 

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from lodger.engine.server.openapi import RequestModel
 from lodger.engine.server.problems import Refused, field_errors, not_valid
-from lodger.engine.settings import Settings
+from lodger.engine.core.settings import Settings
 from lodger.sandbox.prescan import JsonRefused, parse
 
 M = TypeVar("M", bound=RequestModel)

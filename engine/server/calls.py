@@ -13,18 +13,19 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lodger.engine.acting import Act, in_act
-from lodger.engine.ledger import answers, naming
-from lodger.engine.ledger.answers import Answer, Repeated
-from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.records import Page, Schedule, Script, ScriptVersion, Tenant, Token
-from lodger.engine.ledger.webhooks import Webhook
-from lodger.engine.roles import Caller, Role
-from lodger.engine.routes.route import Route
+from lodger.engine.core.access.audit_context import Act, in_act
+from lodger.engine.store.platform import idempotency
+from lodger.engine.core.access import names as naming
+from lodger.engine.store.platform.idempotency import Answer, Repeated
+from lodger.engine.store.context import Books
+from lodger.engine.store.records import Page, Schedule, Script, ScriptVersion, Tenant, Token
+from lodger.engine.store.tenants.webhooks import Webhook
+from lodger.engine.core.access.roles import Caller, Role
+from lodger.engine.service.operations.route import Route
 from lodger.engine.server.auth import Authenticated
 from lodger.engine.server.limits import Threads
 from lodger.engine.server.problems import Refused, Stale
-from lodger.engine.shapes import shaped
+from lodger.engine.core.serialization import shaped
 
 T = TypeVar("T")
 KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
@@ -95,10 +96,10 @@ class Calls:
         """Replace the stored answer where the operation completed its record after its change was stored."""
         text, token_id = text_of(route, record), authenticated(request).caller.token_id
         with self._books.database.read() as connection:
-            kept = answers.find(connection, token_id, key)
+            kept = idempotency.find(connection, token_id, key)
         if kept is not None and kept.body != text:
             with self._books.database.write() as connection:
-                answers.mend(connection, token_id, key, text)
+                idempotency.mend(connection, token_id, key, text)
 
     def _act(self, request: Request, route: Route, key: str, digest: str) -> Act:
         caller, now_us = authenticated(request).caller, self._books.clock.now_us()
@@ -108,13 +109,13 @@ class Calls:
 
         def remember(connection: Connection, record: object) -> None:
             answer = Answer(digest, route.status, text_of(route, record))
-            answers.keep(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
+            idempotency.keep(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
 
         return Act(caller.called, "http", why(request), request_id(request), expect, remember if key else None)
 
     def _before(self, request: Request, key: str, digest: str) -> Response | None:
         with self._books.database.read() as connection:
-            found = answers.find(connection, authenticated(request).caller.token_id, key)
+            found = idempotency.find(connection, authenticated(request).caller.token_id, key)
         if found is None:
             return None
         if found.digest != digest:

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lodger.engine.errors import Conflict, InputError, NotFound, Unavailable
+from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.sandbox.errors import SandboxError
 
 MEDIA = "application/problem+json"

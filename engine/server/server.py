@@ -17,10 +17,10 @@ from anyio import to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from lodger.engine.errors import InputError, Unavailable
-from lodger.engine.ledger import answers
+from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.store.platform import idempotency
 from lodger.engine.server.app import Api
-from lodger.engine.settings import Settings
+from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 
 #: Connections that wait in the kernel.
@@ -125,7 +125,7 @@ class Server:
 
         def forget() -> int:
             with books.database.write() as connection:
-                return answers.forget(connection, books.clock.now_us())
+                return idempotency.forget(connection, books.clock.now_us())
 
         while True:
             with suppress(Unavailable):  # a full disk or an absent database: at the next time

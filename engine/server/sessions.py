@@ -8,13 +8,14 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from lodger.engine.acting import Act
-from lodger.engine.clock import from_us
-from lodger.engine.ledger import audit, sessions
-from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.sessions import Begun
-from lodger.engine.roles import Caller, Role
-from lodger.engine.routes.route import ROOT
+from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.clock import from_us
+from lodger.engine.store import audit
+from lodger.engine.store.tenants import sessions
+from lodger.engine.store.context import Books
+from lodger.engine.store.tenants.sessions import Begun
+from lodger.engine.core.access.roles import Caller, Role
+from lodger.engine.service.operations.route import ROOT
 from lodger.engine.server.auth import MAX_HEADER, Authentication, client, cookie_name, own_site, session_of
 from lodger.engine.server.bodies import Bodies, media
 from lodger.engine.server.calls import Calls, authenticated, request_id

@@ -14,7 +14,7 @@ from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.server.app import Api
 from lodger.engine.server.server import Server
-from lodger.engine.settings import Settings
+from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 
 SETTINGS: dict[str, Any] = {

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.api.house import House, house
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.server.server import Server
-from lodger.engine.settings import Settings
+from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 
 WRONG = {"authorization": "Bearer lodger_x"}

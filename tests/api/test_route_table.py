@@ -10,10 +10,10 @@ from fastapi.routing import APIRoute
 from tests.api.house import House, house
 from tests.store.test_audit import every_verb
 
-from lodger.engine.clock import from_us
-from lodger.engine.roles import Role
-from lodger.engine.routes.route import ROOT
-from lodger.engine.routes.table import NOT_HERE, ROUTES
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.access.roles import Role
+from lodger.engine.service.operations.route import ROOT
+from lodger.engine.service.operations.table import NOT_HERE, ROUTES
 from lodger.engine.server.auth import OPEN
 
 NAMES = {

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import pytest
 
-from lodger.engine.errors import Unavailable
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.server.auth import LastUse
 from lodger.engine.sync import Engine
 

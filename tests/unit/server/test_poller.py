@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lodger.engine.errors import Unavailable
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.server import live
 from lodger.engine.server.live import Poller
 
