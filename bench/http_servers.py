@@ -38,7 +38,7 @@ EXTRA = {
 }
 
 
-async def app(scope: Any, receive: Any, send: Any) -> None:
+async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI defines them
     """Answer 200 after the body, 413 as soon as it is longer than :data:`MAX_BODY`."""
     if scope["type"] != "http":
         return
@@ -71,7 +71,9 @@ def serving(name: str) -> Iterator[tuple[int, int]]:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", *SERVERS[name], "--host", "127.0.0.1", "--port", str(port)]
     command += EXTRA[SERVERS[name][0]]
-    with subprocess.Popen(command, cwd=Path(__file__).parent, start_new_session=True, stderr=subprocess.DEVNULL) as server:
+    with subprocess.Popen(
+        command, cwd=Path(__file__).parent, start_new_session=True, stderr=subprocess.DEVNULL
+    ) as server:
         try:
             for _ in range(200):
                 with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):

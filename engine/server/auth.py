@@ -19,12 +19,12 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.tenants import sessions, tokens
-from lodger.engine.store.context import Books
 from lodger.engine.core.access.roles import Caller
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.server.limits import RateLimits, Threads
 from lodger.engine.server.problems import Refused, problem
+from lodger.engine.store.context import Books
+from lodger.engine.store.tenants import sessions, tokens
 
 #: Routes without authentication, by method and path: the health check and the login.
 OPEN = {("GET", "/healthz"), ("HEAD", "/healthz"), ("POST", "/api/v1/session")}

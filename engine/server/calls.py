@@ -13,19 +13,19 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lodger.engine.core.access.audit_context import Act, in_act
-from lodger.engine.store.platform import idempotency
 from lodger.engine.core.access import names as naming
-from lodger.engine.store.platform.idempotency import Answer, Repeated
-from lodger.engine.store.context import Books
-from lodger.engine.store.records import Page, Schedule, Script, ScriptVersion, Tenant, Token
-from lodger.engine.store.tenants.webhooks import Webhook
+from lodger.engine.core.access.audit_context import Act, in_act
 from lodger.engine.core.access.roles import Caller, Role
-from lodger.engine.service.operations.route import Route
+from lodger.engine.core.serialization import shaped
 from lodger.engine.server.auth import Authenticated
 from lodger.engine.server.limits import Threads
 from lodger.engine.server.problems import Refused, Stale
-from lodger.engine.core.serialization import shaped
+from lodger.engine.service.operations.route import Route
+from lodger.engine.store.context import Books
+from lodger.engine.store.platform import idempotency
+from lodger.engine.store.platform.idempotency import Answer, Repeated
+from lodger.engine.store.records import Page, Schedule, Script, ScriptVersion, Tenant, Token
+from lodger.engine.store.tenants.webhooks import Webhook
 
 T = TypeVar("T")
 KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)

@@ -11,16 +11,16 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.records import AuditEntry
 from lodger.engine.core.access.roles import MEANING, Role
-from lodger.engine.service.operations.route import ROOT, Instant, Route
-from lodger.engine.service.operations.table import ROUTES
+from lodger.engine.core.serialization import shaped
 from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.calls import Calls, authenticated, permission
 from lodger.engine.server.openapi import MAX_TEXT, QueryModel, body_of, described, errors_of, given, query_of
 from lodger.engine.server.problems import Refused
-from lodger.engine.core.serialization import shaped
+from lodger.engine.service.operations.route import ROOT, Instant, Route
+from lodger.engine.service.operations.table import ROUTES
+from lodger.engine.store.records import AuditEntry
+from lodger.engine.store.tenants import tenants
 from lodger.engine.sync import Engine
 
 #: Lines that an export reads at once.

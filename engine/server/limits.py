@@ -12,8 +12,8 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 from throttled import RateLimiterType, Throttled, rate_limiter, store
 
-from lodger.engine.server.problems import Refused
 from lodger.engine.core.settings import Settings
+from lodger.engine.server.problems import Refused
 
 T = TypeVar("T")
 #: Keys that each rate limit remembers; the one that was not used for longest is forgotten.

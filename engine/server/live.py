@@ -17,20 +17,20 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.actions import actions
-from lodger.engine.store.tenants import sessions, tenants, tokens
-from lodger.engine.store.actions.action_stream import Following, Key, Pulse, pulses
-from lodger.engine.store.records import Action
-from lodger.engine.store.lifecycle.running_lines import Hearing
-from lodger.engine.store.schema.scheduling import OPEN
 from lodger.engine.core.access.roles import Role
-from lodger.engine.service.operations.route import ROOT
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.serialization import shaped
 from lodger.engine.server.auth import session_of
 from lodger.engine.server.calls import Calls, authenticated, permission
 from lodger.engine.server.openapi import errors_of
 from lodger.engine.server.problems import Refused
-from lodger.engine.core.serialization import shaped
+from lodger.engine.service.operations.route import ROOT
+from lodger.engine.store.actions import actions
+from lodger.engine.store.actions.action_stream import Following, Key, Pulse, pulses
+from lodger.engine.store.lifecycle.running_lines import Hearing
+from lodger.engine.store.records import Action
+from lodger.engine.store.schema.scheduling import OPEN
+from lodger.engine.store.tenants import sessions, tenants, tokens
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import LogLine
 

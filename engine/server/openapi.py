@@ -10,11 +10,11 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import models_json_schema
 
-from lodger.engine.store.records import Page
+from lodger.engine.core.version import VERSION
+from lodger.engine.server.problems import MEDIA
 from lodger.engine.service.operations.route import Parameter, Route
 from lodger.engine.service.operations.table import ROUTES
-from lodger.engine.server.problems import MEDIA
-from lodger.engine.core.version import VERSION
+from lodger.engine.store.records import Page
 
 T = TypeVar("T")
 M = TypeVar("M", bound="RequestModel")

@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.store.platform import idempotency
-from lodger.engine.server.app import Api
 from lodger.engine.core.settings import Settings
+from lodger.engine.server.app import Api
+from lodger.engine.store.platform import idempotency
 from lodger.engine.sync import Engine
 
 #: Connections that wait in the kernel.

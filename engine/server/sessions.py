@@ -9,18 +9,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from lodger.engine.core.access.audit_context import Act
-from lodger.engine.core.clock import from_us
-from lodger.engine.store import audit
-from lodger.engine.store.tenants import sessions
-from lodger.engine.store.context import Books
-from lodger.engine.store.tenants.sessions import Begun
 from lodger.engine.core.access.roles import Caller, Role
-from lodger.engine.service.operations.route import ROOT
+from lodger.engine.core.clock import from_us
 from lodger.engine.server.auth import MAX_HEADER, Authentication, client, cookie_name, own_site, session_of
 from lodger.engine.server.bodies import Bodies, media
 from lodger.engine.server.calls import Calls, authenticated, request_id
 from lodger.engine.server.openapi import RequestModel, errors_of
 from lodger.engine.server.problems import Refused
+from lodger.engine.service.operations.route import ROOT
+from lodger.engine.store import audit
+from lodger.engine.store.context import Books
+from lodger.engine.store.tenants import sessions
+from lodger.engine.store.tenants.sessions import Begun
 
 
 class Login(RequestModel):
@@ -126,7 +126,9 @@ def _demand_session(request: Request) -> str:
 
 
 def _body(caller: Caller, csrf: str, expires: datetime | None) -> dict[str, Any]:
-    session = BrowserSession(name=caller.name, role=caller.role, tenant_id=caller.tenant_id, csrf=csrf, expires_at=expires)
+    session = BrowserSession(
+        name=caller.name, role=caller.role, tenant_id=caller.tenant_id, csrf=csrf, expires_at=expires
+    )
     body = session.model_dump(mode="json")
     if expires is not None:
         body["expires_at"] = expires.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Measured, RuleSpec, ScheduleRules
-from lodger.engine.sim.oracle import Oracle, Regular, Several, Wall
 from lodger.engine.service.nouns.noun import specs
+from lodger.engine.sim.oracle import Oracle, Regular, Several, Wall
 
 SECOND = 1_000_000
 

@@ -7,8 +7,8 @@ import pytest
 from tests.api.house import House, house
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.server.server import Server
 from lodger.engine.core.settings import Settings
+from lodger.engine.server.server import Server
 from lodger.engine.sync import Engine
 
 WRONG = {"authorization": "Bearer lodger_x"}

@@ -16,14 +16,14 @@ from tests.store.bench import node_id
 
 from lodger.engine.client import AsyncClient, Client
 from lodger.engine.core.errors import NotFound
-from lodger.engine.store.actions import actions, action_stream
-from lodger.engine.store.lifecycle import claims, tick, leases, running_lines
+from lodger.engine.core.execution import Finished
 from lodger.engine.effects import outcome_commit
+from lodger.engine.server import live
+from lodger.engine.store.actions import action_stream, actions
+from lodger.engine.store.lifecycle import claims, leases, running_lines, tick
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import actions as table
-from lodger.engine.core.execution import Finished
-from lodger.engine.server import live
 from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome
 

@@ -10,10 +10,10 @@ from sqlalchemy import update
 from tests.api.house import ONE, House, house
 from tests.escape.commands import HELLO
 
-from lodger.engine.store.platform import idempotency
-from lodger.engine.store import pages
-from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.service.operations.table import ROUTES
+from lodger.engine.store import pages
+from lodger.engine.store.platform import idempotency
+from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.limits import LIMITS
 

@@ -10,11 +10,11 @@ from fastapi.routing import APIRoute
 from tests.api.house import House, house
 from tests.store.test_audit import every_verb
 
-from lodger.engine.core.clock import from_us
 from lodger.engine.core.access.roles import Role
+from lodger.engine.core.clock import from_us
+from lodger.engine.server.auth import OPEN
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.service.operations.table import NOT_HERE, ROUTES
-from lodger.engine.server.auth import OPEN
 
 NAMES = {
     "tenant_id": "acme", "name": "job", "schedule": "s", "action_id": "019b76da-a800-7003-ab74-17aa3c0f0e2d",

@@ -6,9 +6,9 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.revision_cache import KEPT
-from lodger.engine.node.service import Service
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.store.schedules import schedules
-from lodger.engine.store.records import Preview
 from lodger.engine.recurrence.on_changes import END, named
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.nouns.noun import UNCHANGED, RuleWish, Verbs, aware, specs
+from lodger.engine.store.records import Preview
+from lodger.engine.store.schedules import schedules
 
 #: Slots that one answer looks at.
 MOST_COMPARED = 10_000

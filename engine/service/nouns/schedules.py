@@ -5,12 +5,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError
-from lodger.engine.store.schedules import counts, last_runs, revisions, schedules
-from lodger.engine.store.scripts import differences
-from lodger.engine.store import signing_keys, pages
-from lodger.engine.store.tenants import tenants
+from lodger.engine.core.serialization import shaped
+from lodger.engine.policy.conduct import Conduct, parse_placement
+from lodger.engine.policy.defaults import number, whole, word
+from lodger.engine.policy.retry import Retry
+from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
+from lodger.engine.service.nouns.foresight import Foresight
+from lodger.engine.service.nouns.noun import UNCHANGED, Change, RuleWish, StepWish, aware, specs
+from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import (
     Counters,
     Json,
@@ -20,15 +25,10 @@ from lodger.engine.store.records import (
     ScheduleDiff,
     ScheduleRevision,
 )
+from lodger.engine.store.schedules import counts, last_runs, revisions, schedules
 from lodger.engine.store.schedules.revisions import Wish
-from lodger.engine.policy.conduct import Conduct, parse_placement
-from lodger.engine.policy.defaults import number, whole, word
-from lodger.engine.core.access.labels import parse_labels
-from lodger.engine.policy.retry import Retry
-from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
-from lodger.engine.core.serialization import shaped
-from lodger.engine.service.nouns.foresight import Foresight
-from lodger.engine.service.nouns.noun import UNCHANGED, Change, RuleWish, StepWish, aware, specs
+from lodger.engine.store.scripts import differences
+from lodger.engine.store.tenants import tenants
 
 # Inside the noun the word ``list`` is a verb.
 SchedulePage = Page[Schedule]

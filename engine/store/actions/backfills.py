@@ -11,21 +11,21 @@ from sqlalchemy import Connection, insert, select
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
-from lodger.engine.store.actions import actions
-from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.scripts import inputs
-from lodger.engine.store.schedules import schedules
-from lodger.engine.store.queue import schedule_concurrency, ready_queue
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.context import Books
-from lodger.engine.store.queue.version_pins import newest
-from lodger.engine.store.records import Action, AnyRow
-from lodger.engine.store.revision_cache import Revision
-from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.policy.backfill import chosen
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.policy.defaults import whole
 from lodger.engine.policy.overlap import Overlap
+from lodger.engine.store.actions import actions
+from lodger.engine.store.context import Books
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.store.queue import ready_queue, schedule_concurrency
+from lodger.engine.store.queue.version_pins import newest
+from lodger.engine.store.records import Action, AnyRow
+from lodger.engine.store.revision_cache import Revision
+from lodger.engine.store.schedules import schedules
+from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.store.scripts import inputs
+from lodger.engine.store.tenants import tenants
 
 _a = tables.actions.c
 

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, func, select
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.store.actions import actions
-from lodger.engine.store.queue import schedule_concurrency, ready_queue
 from lodger.engine.store.context import Books
+from lodger.engine.store.queue import ready_queue, schedule_concurrency
 from lodger.engine.store.queue.followers import Follower
 from lodger.engine.store.schema import scheduling as tables
 

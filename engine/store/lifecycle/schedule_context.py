@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, bindparam, select
 
 from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.recurrence.on_changes import END
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, attempts, schedule_clock
-from lodger.engine.recurrence.on_changes import END
 
 #: Slots that a script is told about ahead.
 UPCOMING = 3

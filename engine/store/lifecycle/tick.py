@@ -11,23 +11,31 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.policy.jitter import delay
+from lodger.engine.policy.overlap import Overlap
+from lodger.engine.policy.plan import Gap, Run, Standing, Step, behind, plan, stretch
 from lodger.engine.store import audit
-from lodger.engine.store.usage import budgets
-from lodger.engine.store.queue import due, failures, followers, version_pins, placements, schedule_concurrency, ready_queue
-from lodger.engine.store.context import Books
-from lodger.engine.store.queue.due import clocks
-from lodger.engine.store.insert_ignore import insert_absent
 from lodger.engine.store.bulk import UpdateMany
+from lodger.engine.store.context import Books
+from lodger.engine.store.insert_ignore import insert_absent
+from lodger.engine.store.queue import (
+    due,
+    failures,
+    followers,
+    placements,
+    ready_queue,
+    schedule_concurrency,
+    version_pins,
+)
+from lodger.engine.store.queue.due import clocks
+from lodger.engine.store.queue.schedule_concurrency import Line, Unfinished
+from lodger.engine.store.queue.stops import stop_running
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules
-from lodger.engine.store.queue.schedule_concurrency import Line, Unfinished
-from lodger.engine.store.queue.stops import stop_running
-from lodger.engine.policy.jitter import delay
-from lodger.engine.core.access.labels import NODE, written
-from lodger.engine.policy.overlap import Overlap
-from lodger.engine.policy.plan import Gap, Run, Standing, Step, behind, plan, stretch
+from lodger.engine.store.usage import budgets
 
 #: Why a slot of a schedule placed on every node did not run anywhere.
 NO_NODE = "no_node"

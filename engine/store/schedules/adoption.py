@@ -13,14 +13,14 @@ from sqlalchemy import Connection, delete, func, select, update
 from lodger.engine.core.access.audit_context import Act, present
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.serialization import shaped
 from lodger.engine.store import audit
-from lodger.engine.store.schedules import revisions, schedule_rows, schedules
 from lodger.engine.store.context import Books
 from lodger.engine.store.records import Schedule, ScheduleRevision
+from lodger.engine.store.schedules import revisions, schedule_rows, schedules
 from lodger.engine.store.schema.platform import adoptions
 from lodger.engine.store.schema.scheduling import schedule_revisions, tenants
 from lodger.engine.store.schema.scheduling import schedules as schedules_table
-from lodger.engine.core.serialization import shaped
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -7,30 +7,30 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, insert, select, update
 
+from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.access.labels import written
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
-from lodger.engine.store.queue import followers
-from lodger.engine.store.scripts import inputs
-from lodger.engine.core.access import names
-from lodger.engine.store.scripts.bindings import bind
-from lodger.engine.store.context import Books, dumped, listed
-from lodger.engine.store.tenants.grants import encoded
-from lodger.engine.store.pages import Cut, read
-from lodger.engine.store.queue.placements import demand_placed
-from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
-from lodger.engine.store.revision_cache import decode_rules, encode_rules, settled
-from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.core.params import accepted
 from lodger.engine.policy.conduct import Conduct, parse_conduct
-from lodger.engine.core.access.labels import written
 from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.errors import RuleNeverFires
 from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.rule import ScheduleRules
-from lodger.engine.core.params import accepted
+from lodger.engine.store.context import Books, dumped, listed
+from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.queue import followers
+from lodger.engine.store.queue.placements import demand_placed
+from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
+from lodger.engine.store.revision_cache import decode_rules, encode_rules, settled
+from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.store.scripts import inputs
+from lodger.engine.store.scripts.bindings import bind
+from lodger.engine.store.tenants.grants import encoded
 
 #: Most scripts of one action.
 MOST_STEPS = 20

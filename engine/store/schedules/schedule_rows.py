@@ -9,12 +9,12 @@ from sqlalchemy import Connection, select, tuple_
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.ids import is_id
-from lodger.engine.store.schedules import revisions
+from lodger.engine.recurrence.on_changes import END
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.records import AnyRow, Schedule
 from lodger.engine.store.revision_cache import decode_rules, zone_of
+from lodger.engine.store.schedules import revisions
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.recurrence.on_changes import END
 
 _s, _r, _k = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c
 

@@ -8,19 +8,19 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from lodger.engine.core.access.audit_context import Act
 from lodger.engine.core.errors import Conflict, InputError, Unavailable
+from lodger.engine.policy.allowance import Allowance
+from lodger.engine.recurrence.zones import tzdata_version
+from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import followers, ready_queue
-from lodger.engine.store.schedules import revisions
-from lodger.engine.store.scripts import scripts
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.context import Books
+from lodger.engine.store.queue.stops import stop_waiting
 from lodger.engine.store.records import AnyRow, Schedule
+from lodger.engine.store.schedules import revisions
 from lodger.engine.store.schedules.revisions import Wish
 from lodger.engine.store.schedules.schedule_rows import deleted, get, some
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.queue.stops import stop_waiting
-from lodger.engine.policy.allowance import Allowance
-from lodger.engine.recurrence.zones import tzdata_version
+from lodger.engine.store.scripts import scripts
+from lodger.engine.store.tenants import tenants
 
 __all__ = ["Wish", "create", "edit", "erase", "get", "pause", "resume", "some"]
 
