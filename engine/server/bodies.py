@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from anyio import CapacityLimiter, to_thread
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from lodger.engine.core.settings import Settings
+from lodger.engine.server.limits import Threads
 from lodger.engine.server.openapi import RequestModel
 from lodger.engine.server.problems import Refused, field_errors, not_valid
 from lodger.sandbox.prescan import JsonRefused, parse
@@ -19,7 +19,7 @@ from lodger.sandbox.prescan import JsonRefused, parse
 M = TypeVar("M", bound=RequestModel)
 #: Deepest nesting of a JSON body, and most values in one, keys included: more than an input of 256 KiB can hold.
 MAX_DEPTH, MAX_VALUES = 64, 150_000
-#: Bodies up to so many bytes are parsed in the event loop; two longer ones at once in threads.
+#: Bodies up to so many bytes are parsed in the event loop; two longer ones at once in threads, one of each tenant or token.
 SMALL, PARSED_AT_ONCE = 16 * 1024, 2
 #: Bytes of all bodies that are in memory at once; more where one upload may be larger. One tenant or token may hold half of them.
 MAX_HELD = 128 * 1024 * 1024
@@ -36,7 +36,7 @@ class Bodies:
         self._timeout_s = settings.api_body_s
         self._max_held = max(MAX_HELD, 2 * settings.api_upload_bytes)
         self._held: Counter[str] = Counter()
-        self._parsing: CapacityLimiter | None = None
+        self._parsing = Threads(PARSED_AT_ONCE, 1, max_waiting=None)
 
     @property
     def held(self) -> int:
@@ -93,8 +93,11 @@ class Bodies:
             )
         self._held[key] += count
 
-    async def json(self, request: Request, model: type[M], body: bytes) -> M:
+    async def json(self, request: Request, model: type[M], body: bytes, key: str) -> M:
         """Return a JSON body as its route's model.
+
+        Args:
+            key: the tenant or token whose share of the threads it takes.
 
         Raises:
             Refused: media_type, request_invalid, json_….
@@ -110,8 +113,7 @@ class Bodies:
             )
         if len(body) <= SMALL:
             return self._parsed(body, model)
-        self._parsing = self._parsing or CapacityLimiter(PARSED_AT_ONCE)
-        return await to_thread.run_sync(self._parsed, body, model, limiter=self._parsing)
+        return await self._parsing.run(key, lambda: self._parsed(body, model))
 
     def _parsed(self, body: bytes, model: type[M]) -> M:
         try:

@@ -85,9 +85,13 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
             async with bodies.read(request, authenticated(request).key, upload=True) as raw, calls.lane(request, route):
                 return await carried(request, path, arguments | {route.raw: raw}, lambda: raw)
         if body_model is not None:
-            async with bodies.read(request, authenticated(request).key) as sent, calls.lane(request, route):
-                body = await bodies.json(request, body_model, sent)
-                return await carried(request, path, arguments | given(body), lambda: body.model_dump_json().encode())
+            key = authenticated(request).key
+            async with bodies.read(request, key) as sent:
+                body = await bodies.json(request, body_model, sent, key)
+                async with calls.lane(request, route):
+                    return await carried(
+                        request, path, arguments | given(body), lambda: body.model_dump_json().encode()
+                    )
         if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
             raise Refused(400, "request_invalid", "this route takes no body", fix="send no body")
         async with calls.lane(request, route):

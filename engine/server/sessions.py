@@ -60,7 +60,7 @@ def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentic
             # The form of another site cannot send this media type.
             raise Refused(415, "media_type", "a login is a JSON body", fix="send Content-Type: application/json")
         async with bodies.read(request, client(request)) as sent:
-            token = (await bodies.json(request, Login, sent)).token
+            token = (await bodies.json(request, Login, sent, client(request))).token
         caller = await authentication.by_token(f"Bearer {token}", client(request))
         before, now_us = session_of(request), books.clock.now_us()
         act = Act(caller.called, "http", None, request_id(request))
