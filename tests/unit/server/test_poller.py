@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.server import lookout
-from lodger.engine.server.lookout import Lookout
+from lodger.engine.server import live
+from lodger.engine.server.live import Poller
 
 KEY = ("acme", "a")
 STILL, MOVED = ("ready", 0, 0, 0), ("running", 1, 0, 0)
@@ -20,15 +20,15 @@ async def rounds() -> None:
 
 
 def watched(
-    monkeypatch: pytest.MonkeyPatch, answer: Callable[[], Any], scene: Callable[[Lookout], Awaitable[None]]
+    monkeypatch: pytest.MonkeyPatch, answer: Callable[[], Any], scene: Callable[[Poller], Awaitable[None]]
 ) -> None:
-    monkeypatch.setattr(lookout, "pulses", lambda _connection, keys: dict.fromkeys(keys, answer()))
+    monkeypatch.setattr(live, "pulses", lambda _connection, keys: dict.fromkeys(keys, answer()))
 
     async def read(look: Callable[[Any], Any]) -> Any:
         return look(None)
 
     async def whole() -> None:
-        await scene(Lookout(read, lambda: asyncio.sleep(0)))
+        await scene(Poller(read, lambda: asyncio.sleep(0)))
 
     asyncio.run(whole())
 
@@ -38,7 +38,7 @@ def test_a_stream_is_told_when_its_action_moved_and_not_before_its_own_first_loo
 ) -> None:
     now = [STILL]
 
-    async def scene(every: Lookout) -> None:
+    async def scene(every: Poller) -> None:
         with every.watching(*KEY) as watcher:
             await rounds()
             assert not watcher.moved.is_set(), "its own first look is under way"
@@ -62,7 +62,7 @@ def test_a_database_that_is_down_is_asked_again_and_a_fault_of_ours_ends_the_str
             raise raised[0]
         return MOVED
 
-    async def scene(every: Lookout) -> None:
+    async def scene(every: Poller) -> None:
         with every.watching(*KEY) as watcher:
             watcher.seen = STILL
             await rounds()

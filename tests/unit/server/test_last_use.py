@@ -7,7 +7,7 @@ from typing import Any, Self
 import pytest
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.server.stamps import Stamps
+from lodger.engine.server.auth import LastUse
 from lodger.engine.sync import Engine
 
 
@@ -17,17 +17,17 @@ def test_what_waits_is_written_together_and_the_same_once(tmp_path: Path) -> Non
         wrote: list[tuple[str, int]] = []
 
         async def play() -> None:
-            stamps = Stamps(engine.books)
+            last_use = LastUse(engine.books)
 
             def of(name: str) -> Any:
                 return lambda _connection: wrote.append((name, engine.books.database.written))
 
             for _ in range(50):
                 for name in ("a", "b", "c"):
-                    stamps.note(name, of(name))
-            assert stamps.due == 3
-            await asyncio.gather(*(stamps.write() for _ in range(20)))
-            assert stamps.due == 0
+                    last_use.note(name, of(name))
+            assert last_use.pending == 3
+            await asyncio.gather(*(last_use.write() for _ in range(20)))
+            assert last_use.pending == 0
 
         asyncio.run(play())
         assert [name for name, _ in wrote] == ["a", "b", "c"]
@@ -37,10 +37,10 @@ def test_what_waits_is_written_together_and_the_same_once(tmp_path: Path) -> Non
 def test_what_is_on_its_way_is_not_written_again() -> None:
     async def play() -> None:
         wrote: list[str] = []
-        stamps = Stamps(Books(wrote, stamps_of=lambda: stamps.note("a", lambda _c: wrote.append("again"))))
-        stamps.note("a", lambda _connection: wrote.append("a"))
-        await stamps.write()
-        await stamps.write()
+        last_use = LastUse(Books(wrote, begin=lambda: last_use.note("a", lambda _c: wrote.append("again"))))
+        last_use.note("a", lambda _connection: wrote.append("a"))
+        await last_use.write()
+        await last_use.write()
         assert wrote == ["begun", "a"]
 
     asyncio.run(play())
@@ -48,10 +48,10 @@ def test_what_is_on_its_way_is_not_written_again() -> None:
 
 def test_a_ledger_that_takes_nothing_is_told_of_and_fails_no_request(caplog: pytest.LogCaptureFixture) -> None:
     async def play() -> None:
-        stamps = Stamps(Books([], stamps_of=full))
-        stamps.note("a", lambda _connection: None)
-        await stamps.write()
-        assert stamps.due == 0
+        last_use = LastUse(Books([], begin=full))
+        last_use.note("a", lambda _connection: None)
+        await last_use.write()
+        assert last_use.pending == 0
 
     def full() -> None:
         raise Unavailable("disk_full", "the disk is full")
@@ -63,10 +63,10 @@ def test_a_ledger_that_takes_nothing_is_told_of_and_fails_no_request(caplog: pyt
 class Books:
     """A ledger whose transactions begin with something of the test's."""
 
-    def __init__(self, wrote: list[str], stamps_of: Any) -> None:
+    def __init__(self, wrote: list[str], begin: Any) -> None:
         self.database = self
         self._wrote = wrote
-        self._begin = stamps_of
+        self._begin = begin
 
     def write(self) -> Any:
         return self
