@@ -6,8 +6,10 @@ from typing import Any
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
+from lodger.engine.recurrence.difference import difference
 from lodger.engine.recurrence.on_changes import END, named
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
+from lodger.engine.recurrence.search import SAVE_STEPS, SearchedTo
 from lodger.engine.service.nouns.base import Noun, RuleWish, aware, specs
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store.records import Preview
@@ -63,12 +65,13 @@ class Previews(Noun[M]):
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         recurrence = self.books.rulebook.compiled(wished, begin)
         slots: list[datetime] = []
-        slot = recurrence.next_after(begin)
-        while slot is not None and slot < END and len(slots) < max(0, min(n, 1000)):
+        slot = recurrence.next_after(begin, limit=SAVE_STEPS)
+        while isinstance(slot, datetime) and slot < END and len(slots) < max(0, min(n, 1000)):
             slots.append(slot)
             slot = recurrence.next_after(slot)
         shifted = tuple(each for each in slots if recurrence.shifted(each))
-        return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends() and not named(wished))
+        searched_to = slot.instant if isinstance(slot, SearchedTo) else None
+        return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends() and not named(wished), searched_to)
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/what-if", Role.VIEWER, reads=True)
     def what_if(
@@ -97,8 +100,6 @@ class Previews(Noun[M]):
             NotFound: schedule_unknown.
             RuleInvalid: the new rules are none.
         """
-        from lodger.engine.recurrence.difference import difference
-
         wish: dict[str, Any] = {
             "rules": rules if rules is UNCHANGED else specs(rules),
             "exclusions": exclusions if exclusions is UNCHANGED else specs(exclusions),
