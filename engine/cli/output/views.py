@@ -50,7 +50,7 @@ def took(each: Any) -> str:  # noqa: ANN401 - an action or an attempt
 
 def slots(each: Any) -> str:  # noqa: ANN401 - an action
     """Return an action's slot, the first and last of a gap, or when a request was due."""
-    first = zulu(each.slot or each.due_at)
+    first = zulu(each.slot or each.due_at.replace(microsecond=0))
     return f"{first} to {zulu(each.slot_to)}" if each.slot_to else first
 
 
