@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from lodger.bench.load import NoHost
 from lodger.engine import Engine
-from lodger.engine.bench.no_host import NoHost
 from lodger.engine.events import Event
 from lodger.engine.node.sandbox_executor import SandboxExecutor
 from lodger.engine.settings import Settings

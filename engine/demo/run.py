@@ -22,7 +22,7 @@ from lodger.engine.facade import Engine
 from lodger.engine.node.mailer import Mailer, MailServer
 from lodger.engine.settings import Settings
 from lodger.engine.settings_table import load
-from lodger.sandbox.runtimes.artefact import ensure
+from lodger.sandbox.runtimes.js.artefact import ensure
 
 #: How often the viewer is drawn anew and the schedules are read.
 DRAW_S = 0.25

@@ -21,8 +21,8 @@ from lodger.engine.node.node import Node
 from lodger.engine.node.sandbox_executor import SandboxExecutor
 from lodger.engine.settings import Settings
 from lodger.sandbox.outcome import Outcome
-from lodger.sandbox.runtimes import artefact
-from lodger.sandbox.wasm_pool import WasmPool
+from lodger.sandbox.runtimes.js import artefact
+from lodger.sandbox.wasm.pool import WasmPool
 
 __all__ = ["kind", "url"]
 

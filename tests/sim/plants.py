@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, event
+from tests.sim.simulator.plan import Shape
 
 from lodger.engine.ledger.database import Database
-from lodger.engine.sim.plan import Shape
 
 #: A statement as the database gets it, and its parameters; what comes back is executed in its place.
 Listener = Callable[..., tuple[str, Any]]
