@@ -10,9 +10,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
-from lodger.engine.clock import from_us
-from lodger.engine.ledger.rulebook import encode_rules
-from lodger.engine.ledger.schema.scheduling import (
+from lodger.engine.core.clock import from_us
+from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
+from lodger.engine.store.revision_cache import encode_rules
+from lodger.engine.store.schema.scheduling import (
     schedule_clock,
     schedule_revisions,
     schedules,
@@ -21,7 +22,6 @@ from lodger.engine.ledger.schema.scheduling import (
     tenants,
     turns,
 )
-from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
 from lodger.engine.sync import Engine
 
 TABLES = (tenants, turns, scripts, script_versions, schedules, schedule_revisions, schedule_clock)

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, event
 from tests.sim.simulator.plan import Shape
 
-from lodger.engine.ledger.database import Database
+from lodger.engine.store.connection.database import Database
 
 #: A statement as the database gets it, and its parameters; what comes back is executed in its place.
 Listener = Callable[..., tuple[str, Any]]

@@ -8,7 +8,7 @@ from tests.sim.simulator import rules
 from tests.sim.simulator.oracle import Regular, Several, Wall, count, names
 from tests.sim.simulator.plan import BEGINNINGS
 
-from lodger.engine.clock import from_us, to_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.compile import compile_schedule
 
 S = 1_000_000

@@ -5,9 +5,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 from tests.store.bench import THROWN, Bench
 
-from lodger.engine.clock import from_us
-from lodger.engine.ledger import retiming
+from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
+from lodger.engine.store.lifecycle import retiming
 
 MONTH = 31 * 86_400
 

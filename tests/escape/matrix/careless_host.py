@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
-from lodger.engine.data.scope import Scope
+from lodger.engine.data.sets.scope import Scope
 from lodger.engine.egress.request import Answer, Request
 from lodger.escape.case import Case
 from lodger.escape.cases.tenants.requests import requesting_host

@@ -15,8 +15,8 @@ from tests.sim.simulator.plan import Plan, Shape, drawn
 from tests.sim.simulator.shrink import Shrunk, shrunk
 from tests.sim.simulator.world import World
 
-from lodger.engine.clock import SystemClock
-from lodger.engine.ledger.database import Database
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.store.connection.database import Database
 
 Tampered = Callable[[Database], None]
 

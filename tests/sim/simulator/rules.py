@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from tests.sim.simulator.oracle import Oracle, Regular, Several, Wall
 
-from lodger.engine.clock import from_us
+from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Measured, RuleSpec, ScheduleRules
-from lodger.engine.verbs.noun import specs
+from lodger.engine.service.nouns.noun import specs
 
 SECOND = 1_000_000
 

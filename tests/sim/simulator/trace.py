@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.sim.simulator.mirror import Action, Transaction
 
-from lodger.engine.clock import from_us
+from lodger.engine.core.clock import from_us
 
 #: Most changes of one transaction that are told.
 MOST = 6

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.sim.simulator.loop import Process
 
-from lodger.engine.errors import Unavailable
+from lodger.engine.core.errors import Unavailable
 
 if TYPE_CHECKING:
     from tests.sim.simulator.world import Machine, World

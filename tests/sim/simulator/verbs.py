@@ -8,8 +8,8 @@ from tests.sim.simulator.loop import PROCESS
 from tests.sim.simulator.mirror import OVER
 from tests.sim.simulator.plan import BOUND, LABEL
 
-from lodger.engine.clock import from_us
-from lodger.engine.errors import InputError
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError
 from lodger.engine.sync import Engine
 
 if TYPE_CHECKING:
