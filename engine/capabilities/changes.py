@@ -9,11 +9,12 @@ from lodger.engine.core import strict_json
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.refusal import bad_request, denied
 from lodger.engine.data.changes import feed
-from lodger.engine.data.changes.feed import START, Batch, Change, Position
+from lodger.engine.data.changes.feed import START, Batch, Change
 from lodger.engine.data.sets.dataset import Dataset, database_of
 from lodger.engine.effects import cursors
 from lodger.engine.effects.effect import Consumed
 from lodger.engine.effects.known import Reading
+from lodger.engine.store.queue.followers import Position
 
 DEFAULT_LIMIT = 100
 MOST = 500

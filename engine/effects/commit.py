@@ -54,8 +54,7 @@ from lodger.engine.effects.refusals import (
 )
 from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Standing
 from lodger.engine.store.connection.savepoint import savepoint
-from lodger.engine.store.queue import outbox
-from lodger.engine.store.tenants import webhooks
+from lodger.engine.store.queue import events, outbox
 
 
 def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
@@ -252,7 +251,7 @@ class _Commit:
             cursors.move(*where, effect, self.now_us, index=index, verify=self.verify)
         elif isinstance(effect, Emit):
             place = (self.docket.action_id, self.docket.step, index)
-            webhooks.send(
+            events.enqueue(
                 self.connection,
                 self.docket.tenant_id,
                 effect.name,

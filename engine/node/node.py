@@ -50,7 +50,7 @@ from lodger.engine.store.queue import placements
 from lodger.engine.store.usage.usage import DAY_US, Warned
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 _log = logging.getLogger("lodger.node")
 

@@ -18,7 +18,7 @@ from lodger.engine.server.line import Line
 from lodger.engine.server.room import TOGETHER, Room
 from lodger.engine.server.sieve import looked
 from lodger.engine.server.turns import Turns
-from lodger.engine.sync import Engine
+from lodger.engine.service.engine import Engine
 
 #: Verbs of :attr:`lodger.engine.service.operations.route.Route.long` that are carried out at once.
 LONG = 4

@@ -14,9 +14,9 @@ from lodger.engine.server.calls import Calls, permission
 from lodger.engine.server.models import LONGEST, Queried, body_of, query_of, said
 from lodger.engine.server.problems import Refused
 from lodger.engine.server.schema import described
+from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.service.operations.table import ROUTES
-from lodger.engine.sync import Engine
 
 
 def add(made: APIRouter, engine: Engine, calls: Calls, bodies: Bodies, uploads: Bodies) -> None:

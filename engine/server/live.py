@@ -25,6 +25,7 @@ from lodger.engine.server.gate import session_of
 from lodger.engine.server.lookout import Lookout
 from lodger.engine.server.problems import Refused
 from lodger.engine.server.schema import errors_of
+from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store.actions import actions
 from lodger.engine.store.actions.action_stream import Following, Pulse, pulses
@@ -32,7 +33,6 @@ from lodger.engine.store.lifecycle.running_lines import Hearing
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import OPEN
 from lodger.engine.store.tenants import sessions, tenants, tokens
-from lodger.engine.sync import Engine
 from lodger.sandbox.job import LogLine
 
 #: Seconds between two looks at the ledger; what this process itself changes is looked at at once.

@@ -14,10 +14,10 @@ from lodger.engine.core.serialization import shaped
 from lodger.engine.server.calls import Calls, asker, permission
 from lodger.engine.server.models import Queried
 from lodger.engine.server.schema import errors_of
+from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT, Instant
 from lodger.engine.store.records import AuditEntry
 from lodger.engine.store.tenants import tenants
-from lodger.engine.sync import Engine
 
 #: Lines that an export reads before it hands them on.
 TOGETHER = 200

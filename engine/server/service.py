@@ -10,8 +10,8 @@ from lodger.engine.server import process
 from lodger.engine.server.app import Api
 from lodger.engine.server.server import Server
 from lodger.engine.server.sieve import Sieve, looked
+from lodger.engine.service.engine import Engine
 from lodger.engine.store.platform import idempotency
-from lodger.engine.sync import Engine
 
 #: Seconds between two looks at what is too old to keep.
 CLEAR_S = 600.0

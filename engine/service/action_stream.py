@@ -17,7 +17,7 @@ from lodger.engine.store.tenants import tenants
 from lodger.sandbox.job import LogLine
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 T = TypeVar("T")
 #: Seconds between two looks at the ledger; what this process changes is looked at at once.

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
-from lodger.engine import sync
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
+from lodger.engine.service import engine as sync
 from lodger.engine.service import lock_context
 from lodger.engine.service.async_nouns import (
     Actions,

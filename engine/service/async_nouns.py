@@ -1,4 +1,4 @@
-"""The nouns for asyncio: every verb of :mod:`lodger.engine.service.nouns`, awaitable, carried out by an engine here or by a server elsewhere."""
+"""The nouns for asyncio: every verb of :mod:`lodger.engine.service.nouns`, awaitable, of a local engine or a remote server."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from datetime import datetime

@@ -171,7 +171,7 @@ class Engine:
     ) -> "AbstractContextManager[Lock | None]":
         """Hold a named lock for a block, renewed while it lasts: ``with engine.lock("rebuild") as held: if held: …``.
 
-        What it gives is None when another process, or another thread, has it; arguments as :meth:`lodger.engine.service.nouns.locks.Locks.take`.
+        What it gives is None when another process, or another thread, has it; arguments as ``locks.take``.
         """
         return lock_context.held(self.locks, name, lease, slot, holder)
 

@@ -14,6 +14,7 @@ from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.store.platform.locks import Lock
 
 if TYPE_CHECKING:
+    from lodger.engine.service import async_nouns
     from lodger.engine.service.nouns.locks import Locks
 
 _log = logging.getLogger("lodger.locks")
@@ -63,7 +64,7 @@ def held(
 
 @asynccontextmanager
 async def aheld(
-    locks: "shells.Locks", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
+    locks: "async_nouns.Locks", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
 ) -> AsyncIterator[Lock | None]:
     """Hold a lock; see :meth:`lodger.engine.service.async_engine.Engine.lock`."""
     mine = holder or f"{who(None)}-{id(asyncio.current_task())}"

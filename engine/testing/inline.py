@@ -19,7 +19,7 @@ from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 #: What stands in for scripts: given the params and the claim's action as scripts see them, gives the result.
 Pretend = Mapping[str, Callable[[Any], Any]]

@@ -19,8 +19,9 @@ from lodger.engine.egress.signature import NotVerified, verify
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.outbox.webhooks import Hooks
 from lodger.engine.store.queue import outbox as outboxes
+from lodger.engine.store.queue.events import matches
 from lodger.engine.store.schema.data import outbox
-from lodger.engine.store.tenants.webhooks import NewWebhook, wants
+from lodger.engine.store.tenants.webhooks import NewWebhook
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 
@@ -327,7 +328,7 @@ def test_what_is_no_webhook_is_refused(tmp_path: Path, peer: Peer, name: str, wh
     ],
 )  # fmt: skip
 def test_who_wants_what(patterns: list[str], event: str, wanted: bool) -> None:
-    assert wants(patterns, event) is wanted
+    assert matches(patterns, event) is wanted
 
 
 def test_verifying_refuses_whatever_is_odd() -> None:

@@ -12,7 +12,7 @@ from lodger.engine.cli.demo_story.tables import customers
 from lodger.engine.core.clock import from_us
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)

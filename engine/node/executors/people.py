@@ -11,7 +11,7 @@ from lodger.engine.store.tenants.grants import is_one_of
 
 
 class StoredPeople:
-    """Asks the ledger (:meth:`lodger.engine.service.nouns.grants.Grants.people`). Satisfies :class:`~lodger.engine.capabilities.session.People`.
+    """Asks the ledger (``engine.grants.people``). Satisfies :class:`~lodger.engine.capabilities.session.People`.
 
     Args:
         read: answers a question on the ledger's database, not as the role of scripts.

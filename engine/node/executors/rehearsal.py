@@ -15,7 +15,7 @@ from lodger.engine.store.scripts.content import Content
 from lodger.engine.store.tenants.grants import encoded
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 
 def chosen(connection: Connection, tenant_id: str, script: str, version: int | None) -> tuple[ScriptVersion, Content]:

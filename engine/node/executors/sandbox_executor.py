@@ -22,7 +22,7 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 #: How long a killed worker's report is waited for, seconds.
 REPORT_S = 2.0

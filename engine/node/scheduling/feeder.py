@@ -13,14 +13,14 @@ from sqlalchemy.exc import DBAPIError
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.changes import feed
-from lodger.engine.data.changes.feed import START, Horizon, Position
+from lodger.engine.data.changes.feed import START, Horizon
 from lodger.engine.data.sets.dataset import Dataset, database_of
 from lodger.engine.data.sets.foreign import ForeignDatabase, receipts
 from lodger.engine.node.service import Service
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.actions.change_triggers import Woken
 from lodger.engine.store.queue import followers
-from lodger.engine.store.queue.followers import Follower
+from lodger.engine.store.queue.followers import Follower, Position
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node

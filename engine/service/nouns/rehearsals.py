@@ -16,7 +16,7 @@ from lodger.sandbox.job import ScriptError
 
 if TYPE_CHECKING:
     from lodger.engine.core.execution import Finished
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 #: Rehearsals of one process at once: each starts walls of its own. Seconds that one waits for its turn.
 AT_ONCE = 2

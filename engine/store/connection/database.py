@@ -1,8 +1,8 @@
 """Opens the ledger's database and hands out its two kinds of transaction: one that writes, one that only reads.
 
 SQLite: one writer at a time per process (a lock), ``BEGIN IMMEDIATE`` between processes. PostgreSQL: as many writers as
-there are (:mod:`lodger.engine.store.queue.ready_queue` says who waits for whom); see :mod:`lodger.engine.store.connection.postgresql`. Everything
-above this module speaks SQLAlchemy Core and hardly knows which database it is.
+there are (:mod:`lodger.engine.store.queue.ready_queue` says who waits for whom); see
+:mod:`lodger.engine.store.connection.postgresql`. Everything above this module speaks SQLAlchemy Core and hardly knows which database it is.
 """
 
 import re

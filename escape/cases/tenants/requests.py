@@ -3,7 +3,8 @@
 The canary listens on loopback and must never be visited.
 """
 
-from lodger.engine.egress.request import Answer, Request
+from lodger.engine.core.execution import Answer
+from lodger.engine.egress.request import Request
 from lodger.escape.case import Case
 from lodger.escape.cases.tenants.data import asking
 from lodger.escape.cases.tenants.world import Everything, TenantHost, world

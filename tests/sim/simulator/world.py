@@ -27,11 +27,11 @@ from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.node import Node
+from lodger.engine.service.engine import Engine
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import Sources
 from lodger.engine.store.context import Books
 from lodger.engine.store.revision_cache import Rulebook, encode_rules
-from lodger.engine.sync import Engine
 
 #: What a figure of a run counts; see :meth:`World.figures`.
 Figures = Counter[str]

@@ -13,7 +13,7 @@ from tests.unit.data.shop import Shop
 from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.core import strict_json
 from lodger.engine.core.access.grants import parse
-from lodger.engine.egress.request import Answer
+from lodger.engine.core.execution import Answer
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.job import Reply, ScriptError
