@@ -11,6 +11,7 @@ import resource
 
 from lodger.sandbox.runtimes.guest import Host, Thrown
 from lodger.sandbox.runtimes.native_modules import OURS_LINE
+from lodger.sandbox.runtimes.native_rejections import Rejections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,10 +44,11 @@ class NativeGuest:
         self._context.set_max_stack_size(stack_bytes)
         self._context.add_callable("$host", self._asked)
         self._evaluate(_joined(sources))
+        self._rejections = Rejections(engine, self._context, "$n")
         self.entries: dict[str, Any] = self._take("$lodger.host", ENTRIES)
         door = self._take("$native", _DOOR)
         self._entered, self._refused, self._clock, self._seed = (door[name] for name in _DOOR)
-        self._evaluate("delete globalThis.$lodger; delete globalThis.$native;")
+        self._evaluate("delete globalThis.$lodger; delete globalThis.$native; delete globalThis.$n;")
         self._wanted: bytes | None = None
         self._resident = 0
         while self.jobs():

@@ -18,10 +18,12 @@
 (function () {
   "use strict";
   const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r };
-  // Only a host without module loader gives these two: its way into a script, and its reading of a stack's line.
+  // Only a host without module loader gives these three: its way into a script, its reading of a stack's line, and the first promise that
+  // was rejected without a handler, as [reason].
   const load = globalThis.$i;
   const where = globalThis.$w;
-  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w"]) delete globalThis["$" + letter];
+  let unhandled = globalThis.$u;
+  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w", "u"]) delete globalThis["$" + letter];
   for (const name of ["SharedArrayBuffer", "Atomics", "performance"]) delete globalThis[name];
   // The engine would call this hook with the functions on the stack, ours among them. It keeps its name and loses its effect.
   Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: true, configurable: true });
@@ -57,10 +59,17 @@
   let limits = null;
   // What errors.js must know: the file that is run, the columns that our wrapper adds to a snippet's first line, the files there are.
   const job = { __proto__: null, entry: "main.js", indent: 0, names: "" };
+  if (unhandled === undefined) {
+    // The engine's tracker writes into this array: their number, then promise and reason of each. The baker finds it by these marks
+    // (lodger.sandbox.runtimes.rejections), so its length never changes.
+    const rejected = [];
+    for (let mark = 0; mark < 513; mark++) push(rejected, 0x5eed0000 + mark);
+    unhandled = () => (rejected[0] > 0 ? [rejected[2]] : undefined);
+  }
   let over = false;
   let settled = false; // the script's own promise is
   let answer = "null";
-  const calls = { __proto__: null, open: 0, loose: [] }; // how many are unanswered; failed ones that nobody has looked at
+  const calls = { __proto__: null, open: 0 }; // how many are unanswered
   let lines = 0;
   let written = 0;
   let dropped = 0;
@@ -149,17 +158,30 @@
       return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "LimitExceeded"));
     answer = wellFormed(json);
     settled = true;
-    if (calls.open === 0) end();
+    pending();
+    host.done(dropped + " " + answer);
+  }
+
+  function pending() {
+    const timers = $.timers();
+    if (timers > 0) log(2, "the script returned while " + counted(timers, "timer was", "timers were") + " still waiting; what has not run when the run ends never runs: await it, or clear it");
+    if (calls.open > 0) log(2, "the script returned while " + counted(calls.open, "call was", "calls were") + " unanswered; the run waits for it: await every call");
+  }
+
+  function counted(number, one, many) {
+    return number + " " + (number === 1 ? one : many);
   }
 
   function end() {
+    // The host has kept the answer until nothing was left to run; it asks here whether some promise was rejected without a handler.
     if (over) return;
-    const { loose } = calls;
-    for (let index = 0; index < loose.length; index++) {
-      if (!loose[index].pending.seen) return fail("script_error", loose[index].error);
+    const lost = unhandled();
+    if (lost === undefined) {
+      over = true;
+      return host.done(dropped + " " + answer);
     }
-    over = true;
-    host.done(dropped + " " + answer);
+    log(3, "a promise was rejected and nothing handled it; await the call that made it, or catch its error");
+    crash(lost[0]);
   }
 
   function full() {
@@ -230,11 +252,15 @@
   }
 
   let firstError = null;
+  let uncalled = false; // it is a module, without a default export
   function misread(way, error) {
     delete globalThis.$begin;
     if (began || !isError(error)) return crash(error);
     const message = member(error, "message");
-    if (way === "module" && message === "Could not find export 'default' in module '" + job.entry + "'") return attempt("plain");
+    if (way === "module" && message === "Could not find export 'default' in module '" + job.entry + "'") {
+      uncalled = true;
+      return attempt("body");
+    }
     if (member(error, "name") !== "SyntaxError") {
       return !$.isMissing(message) ? crash(error) : fail("compile_error", error);
     }
@@ -243,6 +269,13 @@
     if (way === "module") {
       firstError = error;
       return attempt("body");
+    }
+    if (way === "body" && uncalled) {
+      if (limits.exports === 0) return attempt("plain"); // a snippet that imports
+      const why = fault(job.entry + " exports something, but nothing by default, so nothing would be called: write `export default` before the function to run", "SyntaxError");
+      const place = "    at " + job.entry + ":" + limits.exports;
+      defineProperty(why, "stack", { value: place + ":1", configurable: true, writable: true });
+      return refuseSource(why);
     }
     if (way === "body") {
       // Declarations of modules cannot stand in a function's body: what the module parser says is then the truth.
@@ -262,7 +295,7 @@
   }
 
   function start(message) {
-    // "result frame logLines logLine logBytes way indent rows declares\nentry\nnames\ncontext JSON"
+    // "result frame logLines logLine logBytes way indent rows declares exports\nentry\nnames\ncontext JSON"
     const first = indexOf(message, "\n");
     const second = indexOf(message, "\n", first + 1);
     const third = indexOf(message, "\n", second + 1);
@@ -277,6 +310,7 @@
       indent: numbers[6],
       rows: numbers[7],
       declares: numbers[8] === 1,
+      exports: numbers[9],
     };
     job.entry = slice(message, first + 1, second);
     job.names = slice(message, second + 1, third);

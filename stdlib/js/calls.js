@@ -1,5 +1,5 @@
-// Calls to the host: what goes out, what comes back, and failures that nobody looked at.
-const { parse, stringify, defineProperty, slice, indexOf, mapGet, mapSet, mapDelete, push, exec, wellFormed } = $.primordials;
+// Calls to the host: what goes out, and what comes back.
+const { parse, stringify, defineProperty, slice, indexOf, mapGet, mapSet, mapDelete, exec, wellFormed } = $.primordials;
 const ErrorClass = Error;
 const TypeErrorClass = TypeError;
 const RangeErrorClass = RangeError;
@@ -37,18 +37,10 @@ function refuse(error, ok, json) {
 $.call = (op, args) => {
   const json = encode(op, args);
   const id = ++last;
-  const pending = { error: new ErrorClass(""), resolve: null, reject: null, seen: false };
+  const pending = { error: new ErrorClass(""), resolve: null, reject: null };
   const promise = new PromiseClass((resolve, reject) => {
     pending.resolve = resolve;
     pending.reject = reject;
-  });
-  // Whoever awaits, chains or gathers a promise reads its constructor first: that is how a failure nobody looked at is known.
-  defineProperty(promise, "constructor", {
-    configurable: true,
-    get() {
-      pending.seen = true;
-      return PromiseClass;
-    },
   });
   mapSet(waiting, id, pending);
   counted.open++;
@@ -73,7 +65,6 @@ $.host.settle = (message) => {
   try {
     pending.resolve(refuse(pending.error, slice(message, first + 1, second) === "1", slice(message, second + 1)));
   } catch (error) {
-    if (!pending.seen) push(counted.loose, { pending, error });
     pending.reject(error);
   }
 };

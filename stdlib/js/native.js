@@ -72,6 +72,25 @@
     waiting.reject(error);
   }
 
+  // -- promises that were rejected without a handler; a host of the engine's own tells of them --
+  const MAX_REJECTED = 256;
+  const rejected = new Map();
+  const mapSet = uncurry(Map.prototype.set);
+  const mapDelete = uncurry(Map.prototype.delete);
+  const mapSize = uncurry(getOwnPropertyDescriptor(Map.prototype, "size").get);
+  const mapForEach = uncurry(Map.prototype.forEach);
+  globalThis.$n = (promise, reason, handled) => {
+    if (handled) mapDelete(rejected, promise);
+    else if (mapSize(rejected) < MAX_REJECTED) mapSet(rejected, promise, reason);
+  };
+  globalThis.$u = () => {
+    let first;
+    mapForEach(rejected, (reason) => {
+      if (first === undefined) first = [reason];
+    });
+    return first;
+  };
+
   // -- the clock: starts where the host says, runs with the monotonic one, in whole milliseconds --
   const ticks = uncurry(performance.now);
   const counter = performance;
