@@ -145,6 +145,7 @@
     let json;
     try {
       json = value === undefined ? "null" : stringify(value);
+      if (json !== undefined && indexOf(json, "{}") >= 0) stringify(value, transparent);
     } catch (error) {
       const why = $.blame(error);
       if (why !== "script_error") return crash(error);
@@ -160,6 +161,12 @@
     settled = true;
     pending();
     host.done(dropped + " " + answer);
+  }
+
+  function transparent(name, value) {
+    const why = typeof value === "object" && value !== null && keys(value).length === 0 ? $.opaque(value) : null;
+    if (why !== null) throw fault((name === "" ? "" : name + ": ") + why, "TypeError");
+    return value;
   }
 
   function pending() {
