@@ -302,9 +302,15 @@ class Attempt:
         elif kind == frames.DONE:
             self._done(payload)
         elif kind == frames.FAIL:
-            self._decide(error_place.mended(said.failure(payload), self._job.bundle.modules))
+            self._decide(self._failure(payload))
         else:
             self._decide(verdict.protocol_error("an unknown kind of frame"))
+
+    def _failure(self, payload: bytes) -> Verdict:
+        found, modules = said.failure(payload), self._job.bundle.modules
+        if self._job.bundle.wasm is not None:  # its frames are ours, not its own
+            return found
+        return error_place.mended(error_place.own_places(found, modules), modules)
 
     def _done(self, payload: bytes) -> None:
         try:

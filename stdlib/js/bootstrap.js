@@ -18,12 +18,13 @@
 (function () {
   "use strict";
   const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r };
-  // Only a host without module loader gives these three: its way into a script, its reading of a stack's line, and the first promise that
-  // was rejected without a handler, as [reason].
+  // Only a native host gives these four: its way into a script, its reading of a stack's line, whether the stack has ever been full, and
+  // the first promise that was rejected without a handler, as [reason].
   const load = globalThis.$i;
   const where = globalThis.$w;
+  const overflowed = globalThis.$o;
   let unhandled = globalThis.$u;
-  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w", "u"]) delete globalThis["$" + letter];
+  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w", "o", "u"]) delete globalThis["$" + letter];
   for (const name of ["SharedArrayBuffer", "Atomics", "performance"]) delete globalThis[name];
   // The engine would call this hook with the functions on the stack, ours among them. It keeps its name and loses its effect.
   Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: true, configurable: true });
@@ -360,6 +361,7 @@
   $.limits = () => limits;
   $.wire = host;
   $.where = where;
+  $.overflowed = overflowed;
   $.fail = fail;
   $.crash = crash;
   $.alarm = host.timer;

@@ -25,6 +25,7 @@
   }
 
   for (const letter of ["s", "a", "d", "e", "t", "h", "r"]) globalThis["$" + letter] = (words) => ask(letter, words);
+  globalThis.$o = () => ask("o", "") === "1";
   // A log line is the one text that may hold NUL: it travels as U+0001 and a digit, and U+0001 likewise.
   globalThis.$l = (line) => ask("l", replaceAll(replaceAll(line, "\x01", "\x011"), "\0", "\x010"));
 
