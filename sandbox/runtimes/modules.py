@@ -24,6 +24,12 @@ class SourceRefused(Exception):
     """A module is no text."""
 
 
+def _is_quoted(lines: list[bytes]) -> bool:
+    """Whether what follows these lines seems to stand inside a template literal or a comment."""
+    before = b"\n".join(lines)
+    return before.count(b"`") % 2 == 1 or before.rfind(b"/*") > before.rfind(b"*/")
+
+
 class Modules:
     """The sources of one attempt by name; the first is the entry."""
 
@@ -68,11 +74,14 @@ class Modules:
         source = self._sources.get(self.entry, b"")
         lines = source.split(b"\n")
         declares = exports = 0
+        looks = 20 if b"export" in source else 0  # at what seems to be an export
         for number, line in enumerate(lines, 1):
             if line.lstrip().startswith(_DECLARATIONS):
                 declares = 1
-            if b"export" in line and any(part.lstrip().startswith(_EXPORTS) for part in line.split(b";")):
-                exports = number
+            if looks and b"export" in line and any(part.lstrip().startswith(_EXPORTS) for part in line.split(b";")):
+                exports = 0 if _is_quoted(lines[: number - 1]) else number
+                looks = 0 if exports else looks - 1
+            if declares and not looks:
                 break
         names = b", ".join(list(self._sources)[:20]).replace(b"\n", b" ")
         return [int(b"export" in source), len(self.wrap), len(lines), declares, exports], names

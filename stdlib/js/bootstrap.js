@@ -260,14 +260,15 @@
   }
 
   let firstError = null;
-  let uncalled = false; // it is a module, without a default export
   function misread(way, error) {
     delete globalThis.$begin;
     if (began || !isError(error)) return crash(error);
     const message = member(error, "message");
     if (way === "module" && message === "Could not find export 'default' in module '" + job.entry + "'") {
-      uncalled = true;
-      return attempt("body");
+      if (limits.exports === 0) return attempt("plain"); // a snippet that imports, or that only speaks of exports
+      const why = fault(job.entry + " exports something, but nothing by default, so nothing would be called: write `export default` before the function to run", "SyntaxError");
+      defineProperty(why, "stack", { value: "    at " + job.entry + ":" + limits.exports + ":1", configurable: true, writable: true });
+      return refuseSource(why);
     }
     if (member(error, "name") !== "SyntaxError") {
       return !$.isMissing(message) ? crash(error) : fail("compile_error", error);
@@ -277,13 +278,6 @@
     if (way === "module") {
       firstError = error;
       return attempt("body");
-    }
-    if (way === "body" && uncalled) {
-      if (limits.exports === 0) return attempt("plain"); // a snippet that imports
-      const why = fault(job.entry + " exports something, but nothing by default, so nothing would be called: write `export default` before the function to run", "SyntaxError");
-      const place = "    at " + job.entry + ":" + limits.exports;
-      defineProperty(why, "stack", { value: place + ":1", configurable: true, writable: true });
-      return refuseSource(why);
     }
     if (way === "body") {
       // Declarations of modules cannot stand in a function's body: what the module parser says is then the truth.
