@@ -115,7 +115,9 @@ def _filter(session: Session, rows: Dataset, given: dict[str, Any], every: str) 
     """
     tree = read_filter(given["filter"], lookup(session, rows))
     if chooses_all(tree) and not given["all"]:
-        raise CallRefused("filter_missing", f"that filter chooses every row of {rows.name}; if that is meant, write {every}")
+        raise CallRefused(
+            "filter_missing", f"that filter chooses every row of {rows.name}; if that is meant, write {every}"
+        )
     return tree
 
 

@@ -200,7 +200,9 @@ def _shown(wanted: Wanted, key: tuple[Any, ...], part: Part) -> dict[str, Any]:
                 row.setdefault(measure.value, {})[item.name] = _group_shown(item, _one_class(measure, item, value))
                 continue
         elif index in part.others:
-            raise CallRefused("not_numbers", f"{item.name} holds other values than numbers: it has no {measure}; filter them out")
+            raise CallRefused(
+                "not_numbers", f"{item.name} holds other values than numbers: it has no {measure}; filter them out"
+            )
         else:
             total, count = part.sums.get(index, (Decimal(0) if kind is Kind.DECIMAL else 0, 0))
             value = total if measure is Measure.SUM else _average(kind, item, total, count)

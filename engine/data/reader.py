@@ -32,7 +32,18 @@ from lodger.engine.data.bytewise import Bytewise
 from lodger.engine.data.compiler import Compiler
 from lodger.engine.data.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.evaluator import Row, matches
-from lodger.engine.data.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, ColumnField, OwnField, PathField, RelatedField
+from lodger.engine.data.fields import (
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    OTHER,
+    STRING,
+    TIME,
+    ColumnField,
+    OwnField,
+    PathField,
+    RelatedField,
+)
 from lodger.engine.data.filters import Compare, Filter, In, Order, inner_of
 from lodger.engine.data.kinds import Kind
 from lodger.engine.data.refusal import CallRefused, bad_request
@@ -179,7 +190,9 @@ class Reader:
             weighed += range(len(flat))
         found, cut = self._ask(statement, weighed)
         if cut:
-            raise CallRefused("too_large", "what the rows are grouped by, or their extremes, is too large; group by less")
+            raise CallRefused(
+                "too_large", "what the rows are grouped by, or their extremes, is too large; group by less"
+            )
         if len(found) > MOST_GROUPS:
             raise CallRefused("too_many_groups", f"there are more than {MOST_GROUPS} groups; filter or group by less")
         result: Parts = {}
@@ -244,7 +257,10 @@ class Reader:
             end = func.min if measure is Measure.MIN else func.max
             held = [self.compiler.held(item, rank) for rank in _RANKS]
             other = self.compiler.rank(item) == OTHER
-            return [*(end(case((there, value), else_=null())) for there, value in held), end(case((other, 1), else_=null()))]
+            return [
+                *(end(case((there, value), else_=null())) for there, value in held),
+                end(case((other, 1), else_=null())),
+            ]
         column = column_of(item, self.dialect)
         if self.dialect != SQLITE and item.kind in (Kind.UUID, Kind.BOOL):
             # Has no extremes there, but its text has, and sorts alike.

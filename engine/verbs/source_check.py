@@ -13,6 +13,7 @@ from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
 
 if TYPE_CHECKING:
     from lodger.sandbox.pool import Pool
@@ -95,6 +96,10 @@ class SourceCheck:
             wall_ms=MOST_WALL_MS,
             memory_bytes=MOST_MEMORY_BYTES,
         )
+        if self._settings.runtime == "quickjs":
+            for file, source in modules.items():
+                if (line := line_with_flag_v(source)) is not None:
+                    return ScriptError("SyntaxError", FLAG_V, file=file, line=line)
         others = [file for file in modules if file != ENTRY]
         if others:
             imports = "".join(f"import {json.dumps('./' + file)};" for file in others)

@@ -1,9 +1,9 @@
 // The glue between a script and the host. Evaluated once when the realm is baked; a job enters by `start`.
 //
 // THE SEAM FOR CAPABILITIES. Every other file of this folder is the body of a function that receives `$`:
-//   $.provide(name, factory)   offer a member of the object that a script's default export is called with, and (for a file
-//                              without default export) a global name. `factory(context, call)` runs at the first use, once per
-//                              job; `context` is the parsed context JSON, `call` is $.call.
+//   $.provide(name, factory)   offer a member of the object that a script's default export is called with, and a global of the same
+//                              name. `factory(context, call)` runs at the first use, once per job; `context` is the parsed context
+//                              JSON, `call` is $.call.
 //   $.call(op, args)           ask the host: a promise of the JSON value it answers (calls.js). What fails is an Error with `code`
 //                              and `name`, and with the stack of the line that called.
 //   $.callSync(op, args)       the same, waiting; for what must look synchronous.
@@ -115,14 +115,10 @@
   function members() {
     // What a default export is called with: a member is made when it is first read.
     const object = {};
-    offer(object, true);
-    return object;
-  }
-
-  function offer(object, enumerable) {
     // By index: the iterator of arrays may be the script's own by now.
     const names = keys(factories);
-    for (let index = 0; index < names.length; index++) lazily(object, names[index], enumerable);
+    for (let index = 0; index < names.length; index++) lazily(object, names[index], true);
+    return object;
   }
 
   const made = create(null);
@@ -226,14 +222,9 @@
     return import("lodger:" + way);
   }
 
-  function scope() {
-    offer(globalThis, false);
-  }
-
   async function attempt(way) {
     // way: module (has a default export), body (a snippet as a function's body), plain (a module without default export)
     job.indent = way === "body" ? limits.indent : 0;
-    if (way !== "module") scope();
     let namespace;
     try {
       namespace = await (load === undefined ? imported(way) : load(way, begin));
@@ -317,7 +308,6 @@
     job.entry = slice(message, first + 1, second);
     job.names = slice(message, second + 1, third);
     context = parse(slice(message, third + 1));
-    if (factories.action === undefined) factories.action = (all) => all.action;
     void attempt(numbers[5] === 1 ? "module" : "body");
   }
 
@@ -346,7 +336,9 @@
   // -- what files of this folder get --
   $.provide = (name, factory) => {
     factories[name] = factory;
+    lazily(globalThis, name, false);
   };
+  $.provide("action", (all) => all.action);
   $.uncurry = uncurry;
   $.log = log;
   $.inspect = undefined;

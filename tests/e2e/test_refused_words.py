@@ -60,7 +60,10 @@ def test_every_row_needs_saying(shop: Shop) -> None:
     assert [each.get("code", each.get("is")) for each in bare.values()] == ["filter_missing"] * 4 + [4]
     said = tried(
         shop,
-        {"update": "db.orders.updateMany({}, { note: 'x' }, { all: true })", "delete": "db.orders.deleteMany({}, { all: true })"},
+        {
+            "update": "db.orders.updateMany({}, { note: 'x' }, { all: true })",
+            "delete": "db.orders.deleteMany({}, { all: true })",
+        },
     )
     assert said == {"update": {"is": 4}, "delete": {"is": 4}}
 
@@ -110,6 +113,8 @@ def test_values_that_json_would_empty_are_refused_where_they_are_handed_over(sho
     assert {name: each.get("code") for name, each in found.items()} == dict.fromkeys(found, "TypeError")
     kept = tried(
         shop,
-        {"date": "kv.set('a', { at: new Date(0), bytes: new Uint8Array(2), url: new URL('https://example.com/x'), none: {} }).then(() => kv.get('a')).then((v) => [v.url, v.none, v.bytes.length])"},
+        {
+            "date": "kv.set('a', { at: new Date(0), bytes: new Uint8Array(2), url: new URL('https://example.com/x'), none: {} }).then(() => kv.get('a')).then((v) => [v.url, v.none, v.bytes.length])"
+        },
     )
     assert kept == {"date": {"is": ["https://example.com/x", {}, 2]}}

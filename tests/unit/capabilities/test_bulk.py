@@ -84,7 +84,14 @@ def test_all_rows_of_a_filter_are_removed(shop: Shop) -> None:
     assert (len(states(shop)), states(shop, "two")) == (3, ["open"])
 
 
-EVERY: list[Any] = [None, {}, {"and": []}, {"not": {"or": []}}, {"or": [{"state": "x"}, {}]}, {"not": {"state": {"in": []}}}]
+EVERY: list[Any] = [
+    None,
+    {},
+    {"and": []},
+    {"not": {"or": []}},
+    {"or": [{"state": "x"}, {}]},
+    {"not": {"state": {"in": []}}},
+]
 
 
 @pytest.mark.parametrize("question", EVERY)

@@ -34,7 +34,11 @@ def test_extremes_of_one_type_are_right_and_of_several_refused(shop: Shop, commi
         (all_,) = measured(attempt, min=name, max=name)
         assert (all_["min"][name], all_["max"][name]) == (least, most), name
     by_group = measured(attempt, groupBy="paid", max="name")
-    assert {row["group"]["paid"]: row["max"]["name"] for row in by_group} == {None: "älter", False: "Zeta", True: "beta"}
+    assert {row["group"]["paid"]: row["max"]["name"] for row in by_group} == {
+        None: "älter",
+        False: "Zeta",
+        True: "beta",
+    }
     for name in ("odd", "tags"):
         assert measured(attempt, max=name)[0] == "not_comparable"
     assert measured(attempt, filter={"id": "2"}, max="odd")[0]["max"] == {"odd": "one"}

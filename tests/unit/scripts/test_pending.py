@@ -28,7 +28,10 @@ def failing(name: str, arguments: Any) -> tuple[bool, Any]:
     ],
 )
 def test_a_rejection_that_nothing_handles_fails_the_run(run, body: str, message: str, line: int | None) -> None:
-    told = run(f"export default async ({{ echo }}) => {{\n  // the third line\n  {body};\n  return 'green';\n}}", answer=failing)
+    told = run(
+        f"export default async ({{ echo }}) => {{\n  // the third line\n  {body};\n  return 'green';\n}}",
+        answer=failing,
+    )
     assert told.outcome == "script_error"
     assert (told.error["message"], told.error["line"]) == (message, line)
     assert any("nothing handled it" in text for level, text in told.logs if level == "error")
@@ -65,7 +68,9 @@ def test_what_is_pending_at_the_return_is_told(run) -> None:
     assert timer.result == 1
     assert [level for level, _ in timer.logs] == ["warn"]
     assert "1 timer was" in timer.lines[0]
-    two = run("setInterval(() => {}, 1000); (async () => { await new Promise((wake) => setTimeout(wake, 9999)) })(); return 1")
+    two = run(
+        "setInterval(() => {}, 1000); (async () => { await new Promise((wake) => setTimeout(wake, 9999)) })(); return 1"
+    )
     assert "2 timers were" in two.lines[0]
     call = run("export default ({ echo }) => { echo.ask(1); echo.ask(2); return 1 }")
     assert (call.result, len(call.calls)) == (1, 2)
