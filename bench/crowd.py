@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
-from lodger.engine.clock import from_us
-from lodger.engine.ledger.rulebook import encode_rules
-from lodger.engine.ledger.schema.scheduling import (
+from lodger.engine.core.clock import from_us
+from lodger.engine.store.revision_cache import encode_rules
+from lodger.engine.store.schema.scheduling import (
     schedule_clock,
     schedule_revisions,
     schedules,

@@ -10,12 +10,12 @@ import tempfile
 from pathlib import Path
 
 from lodger.engine import Engine
-from lodger.engine.events import Event
-from lodger.engine.ledger.many import insert_many
-from lodger.engine.ledger.schema.scheduling import actions
-from lodger.engine.ledger.turns import refresh
-from lodger.engine.node.executor import Claim, Finished
-from lodger.engine.settings import Settings
+from lodger.engine.core.events import Event
+from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.schema.scheduling import actions
+from lodger.engine.store.queue.ready_queue import refresh
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.settings import Settings
 from lodger.sandbox.outcome import Outcome
 
 #: How long a run holds its slot, seconds.

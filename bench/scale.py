@@ -22,9 +22,9 @@ import crowd
 import lateness
 
 from lodger.engine import Engine
-from lodger.engine.events import Event
-from lodger.engine.node.executor import Claim, Finished
-from lodger.engine.settings import Settings
+from lodger.engine.core.events import Event
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.settings import Settings
 from lodger.sandbox.outcome import Outcome
 
 SOURCE = "export default () => null"

@@ -5,7 +5,7 @@ Names load on first use (PEP 562), so that reading one pure module does not impo
 
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the price of importing typing
 if TYPE_CHECKING:
-    from lodger.engine.facade import Engine
+    from lodger.engine.service.async_engine import Engine
 
 __all__ = ["Engine"]
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 
-from lodger.engine.events import Event
+from lodger.engine.core.events import Event
 from lodger.engine.sync import Engine
 
 SCRIPT = "export default ({ action }) => `${action.input} at ${action.slot}`;"

@@ -17,7 +17,7 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import path
 from django.views.decorators.http import require_GET, require_POST
 
-from lodger.engine.errors import InputError, NotFound
+from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.sync import Engine
 
 LEDGER = Path("shops.db")

@@ -17,7 +17,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse
 
 from lodger.engine import Engine
-from lodger.engine.errors import InputError, NotFound
+from lodger.engine.core.errors import InputError, NotFound
 
 
 @asynccontextmanager

@@ -29,9 +29,9 @@ class HostCall:
         name: ``capability.verb``, as it crosses the wall.
         arguments: by name.
         result: its type, in TypeScript.
-        grant: what the attempt must hold (:mod:`lodger.engine.policy.grants`); ``db`` is ``sets`` or ``collections``, by the
+        grant: what the attempt must hold (:mod:`lodger.engine.core.access.grants`); ``db`` is ``sets`` or ``collections``, by the
             set that the call names.
-        counts: budgets (:mod:`lodger.engine.node.budgets`) that every such call may draw on.
+        counts: budgets (:mod:`lodger.engine.node.executors.attempt_budgets`) that every such call may draw on.
         effect: it only writes the journal: neither a host call nor, by itself, a query.
         apart: it is answered beside the calls that follow it, not before them.
         help: one sentence.

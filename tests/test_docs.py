@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import typer
 
-from lodger.engine import error_codes
+from lodger.engine.cli import error_catalogue
 from lodger.engine.cli import entry
 from lodger.engine.cli.place import EVERYWHERE
-from lodger.engine.hooks import HOOKS
-from lodger.engine.routes.table import NOUNS
+from lodger.engine.service.hooks import HOOKS
+from lodger.engine.service.operations.table import NOUNS
 from lodger.engine.sync import Engine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -131,8 +131,8 @@ def test_every_page_stands_in_the_index() -> None:
 
 def test_every_error_code_stands_on_its_page() -> None:
     written = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/reference/errors.md").read_text(), re.MULTILINE))
-    there = {each.code for each in error_codes.table()}
-    assert written == there, "python -m lodger.engine.error_codes > docs/reference/errors.md"
+    there = {each.code for each in error_catalogue.table()}
+    assert written == there, "python -m lodger.engine.cli.error_catalogue > docs/reference/errors.md"
     assert len(there) > 200
     assert {
         "tenant_unknown",
@@ -145,7 +145,7 @@ def test_every_error_code_stands_on_its_page() -> None:
 
 
 def test_every_error_of_the_engine_says_what_to_do() -> None:
-    silent = [each.code for each in error_codes.table() if not each.fixes and "script" not in each.met]
+    silent = [each.code for each in error_catalogue.table() if not each.fixes and "script" not in each.met]
     assert silent == []
 
 

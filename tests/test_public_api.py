@@ -76,7 +76,7 @@ def test_the_base_alone_says_which_extra_is_missing(without: str, code: str, sai
 def test_a_new_verb_is_asked_everywhere() -> None:
     """A verb of the engine stands in five places, or says why not: without one of them half of its users miss it.
 
-    The nouns for asyncio (engine/shells.py), the routes (engine/routes/table.py), the audit's table (tests/store/test_audit.py), the
+    The nouns for asyncio (engine/service/async_nouns.py), the routes (engine/service/operations/table.py), the audit's table (tests/store/test_audit.py), the
     walk over engine and server (tests/api/every_verb.py), the command line (its noun in engine/cli). A failure names the place.
     """
     from inspect import getmembers, isfunction
@@ -84,35 +84,37 @@ def test_a_new_verb_is_asked_everywhere() -> None:
     from tests.api import test_route_table
     from tests.store import test_audit
 
-    from lodger.engine import shells, sync
-    from lodger.engine.routes.table import NOT_HERE, NOUNS, ROUTES
-    from lodger.engine.verbs.noun import Verbs
+    from lodger.engine.service import async_nouns
+    from lodger.engine import sync
+    from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
+    from lodger.engine.service.nouns.noun import Verbs
 
     of_engine = {name for name, kind in vars(sync).items() if isinstance(kind, type) and issubclass(kind, Verbs)}
-    assert {kind.__name__ for kind in NOUNS.values()} == of_engine, "NOUNS of engine/routes/table.py"
+    assert {kind.__name__ for kind in NOUNS.values()} == of_engine, "NOUNS of engine/service/operations/table.py"
     verbs = {
         f"{noun}.{verb}" for noun, kind in NOUNS.items() for verb, _ in getmembers(kind, isfunction) if verb[0] != "_"
     }
-    assert {route.name for route in ROUTES} | set(NOT_HERE) == verbs, "engine/routes/table.py"
+    assert {route.name for route in ROUTES} | set(NOT_HERE) == verbs, "engine/service/operations/table.py"
     assert set(test_audit.CHANGES) | test_audit.READS | test_audit.UNLOGGED == verbs, "tests/store/test_audit.py"
     walked = set(re.findall(r'said\(\s*"([\w.]+)"', (Path(__file__).parent / "api" / "every_verb.py").read_text()))
     assert verbs - set(NOT_HERE) <= walked <= verbs, "tests/api/every_verb.py"
     in_paths = {name for route in ROUTES for name in re.findall(r"{(\w+)}", route.path)}
     assert in_paths == set(test_route_table.NAMES), "NAMES of tests/api/test_route_table.py"
     for noun, kind in NOUNS.items():
-        shell = getattr(shells, kind.__name__)
+        shell = getattr(async_nouns, kind.__name__)
         mine = {verb.partition(".")[2] for verb in verbs if verb.startswith(f"{noun}.")} - {"put_handler"}
-        assert mine <= set(vars(shell)), "engine/shells.py"
+        assert mine <= set(vars(shell)), "engine/service/async_nouns.py"
 
 
 def test_the_tenant_stands_first_in_every_verb() -> None:
     """Whoever knows one verb knows where the others want to be told whose: first (behind a transaction), or by name alone."""
     from inspect import Parameter, getmembers, isfunction, signature
 
-    from lodger.engine import client, facade, sync, testing
-    from lodger.engine.routes.table import NOUNS
+    from lodger.engine import client, sync, testing
+    from lodger.engine.service import async_engine
+    from lodger.engine.service.operations.table import NOUNS
 
-    kinds = [*NOUNS.values(), sync.Engine, facade.Engine, client.Client, client.AsyncClient, testing.Stage]
+    kinds = [*NOUNS.values(), sync.Engine, async_engine.Engine, client.Client, client.AsyncClient, testing.Stage]
     seen: set[str] = set()
     wrong = []
     for kind in kinds:

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from lodger.engine.data import wire
-from lodger.engine.data.refusal import bad_request
+from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import bad_request
 from lodger.stdlib.calls import HostCall
 
 MOST_KEY = 512
@@ -28,7 +28,7 @@ def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
     Raises:
         CallRefused: ``bad_request``.
     """
-    given = wire.parse(text)
+    given = strict_json.parse(text)
     if not isinstance(given, dict):
         raise bad_request(f"{call.name} takes one object of arguments")
     for name in given:

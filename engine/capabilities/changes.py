@@ -5,11 +5,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.session import Session
-from lodger.engine.clock import from_us
-from lodger.engine.data import feed, wire
-from lodger.engine.data.dataset import Dataset, database_of
-from lodger.engine.data.feed import START, Batch, Change, Position
-from lodger.engine.data.refusal import bad_request, denied
+from lodger.engine.core.clock import from_us
+from lodger.engine.data.changes import feed
+from lodger.engine.core import strict_json
+from lodger.engine.data.sets.dataset import Dataset, database_of
+from lodger.engine.data.changes.feed import START, Batch, Change, Position
+from lodger.engine.core.refusal import bad_request, denied
 from lodger.engine.effects import cursors
 from lodger.engine.effects.effect import Consumed
 from lodger.engine.effects.known import Reading
@@ -67,7 +68,7 @@ async def _place(session: Session, rows: Dataset) -> Reading:
 
 
 def _shown(rows: Dataset, change: Change) -> dict[str, Any]:
-    return {"id": feed.key_shown(rows, change.key), "kind": change.kind, "at": wire.tag_instant(from_us(change.at_us))}
+    return {"id": feed.key_shown(rows, change.key), "kind": change.kind, "at": strict_json.tag_instant(from_us(change.at_us))}
 
 
 HANDLERS = {"db.changes": changes}

@@ -6,14 +6,15 @@ from sqlalchemy.sql.schema import ScalarElementColumnDefault
 
 from lodger.engine.capabilities.db_read import committed_row, read_key
 from lodger.engine.capabilities.session import Session
-from lodger.engine.data import kinds, wire
-from lodger.engine.data.dataset import Collection, Dataset, KeySource, TableDataset, database_of
-from lodger.engine.data.evaluator import Row
-from lodger.engine.data.fields import ColumnField
-from lodger.engine.data.foreign import receipts
-from lodger.engine.data.kinds import Kind
-from lodger.engine.data.refusal import CallRefused, bad_request, denied
-from lodger.engine.data.stored import canonical, scaled
+from lodger.engine.data.values import kinds
+from lodger.engine.core import strict_json
+from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, TableDataset, database_of
+from lodger.engine.data.filtering.evaluator import Row
+from lodger.engine.data.values.fields import ColumnField
+from lodger.engine.data.sets.foreign import receipts
+from lodger.engine.data.values.kinds import Kind
+from lodger.engine.core.refusal import CallRefused, bad_request, denied
+from lodger.engine.data.values.stored import canonical, scaled
 from lodger.engine.effects.effect import Delete, Increment, Update, amount_of, on_wire
 
 MOST_DOCUMENT = 64 * 1024
@@ -180,10 +181,10 @@ def _new_document(session: Session, given: dict[str, Any]) -> Row:
 def _document(given: dict[str, Any]) -> Row:
     if "id" in given:
         raise denied("the id of a document never changes")
-    made = wire.normal(given)
-    if not isinstance(made, dict) or set(made) & {wire.INSTANT, wire.BYTES, wire.OBJECT}:
+    made = strict_json.normal(given)
+    if not isinstance(made, dict) or set(made) & {strict_json.INSTANT, strict_json.BYTES, strict_json.OBJECT}:
         raise bad_request("a document is an object whose names do not begin with $")
-    if len(wire.dump(made).encode()) > MOST_DOCUMENT:
+    if len(strict_json.dump(made).encode()) > MOST_DOCUMENT:
         raise CallRefused("too_large", f"a document holds at most {MOST_DOCUMENT} bytes of JSON")
     return made
 

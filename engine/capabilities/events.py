@@ -3,10 +3,10 @@
 from typing import Any
 
 from lodger.engine.capabilities.session import Session
-from lodger.engine.data import wire
-from lodger.engine.data.refusal import bad_request
+from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import bad_request
 from lodger.engine.effects.effect import Emit
-from lodger.engine.ledger.webhooks import EVENT, OWN
+from lodger.engine.store.tenants.webhooks import EVENT, OWN
 
 MOST_DATA = 64 * 1024
 
@@ -16,7 +16,7 @@ async def emit(session: Session, given: dict[str, Any]) -> None:
     name = given["name"]
     if not EVENT.fullmatch(name) or name.startswith(OWN):
         raise bad_request(f"an event is named by lower-case words with dots between, like order.paid, and not {OWN}…")
-    data = wire.dump(wire.normal(given["data"]))
+    data = strict_json.dump(strict_json.normal(given["data"]))
     if len(data.encode()) > MOST_DATA:
         raise bad_request(f"the data of an event is at most {MOST_DATA} bytes of JSON")
     session.budgets.spend("events")

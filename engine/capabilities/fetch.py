@@ -8,8 +8,8 @@ from typing import Any
 from lodger.engine.capabilities.fetching import READING, Part
 from lodger.engine.capabilities.secrets import Handles
 from lodger.engine.capabilities.session import Session
-from lodger.engine.data import wire
-from lodger.engine.data.refusal import CallRefused, bad_request
+from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.egress.headers import METHODS, checked
 from lodger.engine.egress.request import MOST_BODY, Answer, Redirect, Request
 
@@ -111,7 +111,7 @@ def _request(session: Session, given: dict[str, Any]) -> Request:
 def _body(given: Any) -> bytes:
     if given is None:
         return b""
-    body = given.encode() if isinstance(given, str) else wire.read_bytes(given)
+    body = given.encode() if isinstance(given, str) else strict_json.read_bytes(given)
     if len(body) > MOST_SENT:
         raise bad_request(f"a body has at most {MOST_SENT} bytes")
     return body

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from lodger.engine.data.refusal import CallRefused
+from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress.errors import NoAnswer, Refused
 from lodger.engine.egress.request import Answer, Request
 from lodger.sandbox.outcome import Outcome

@@ -5,8 +5,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.session import Session
-from lodger.engine.data import wire
-from lodger.engine.data.refusal import bad_request
+from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import bad_request
 from lodger.engine.effects import kv_store
 from lodger.engine.effects.effect import KvAdd, KvSet
 from lodger.engine.effects.known import Value
@@ -44,7 +44,7 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
     """Answer kv.get."""
     held = await _known(session, _scope(session, given), given["key"])
     held.shown = held.known
-    return None if held.now is None else wire.parse(held.now)
+    return None if held.now is None else strict_json.parse(held.now)
 
 
 async def set_(session: Session, given: dict[str, Any]) -> None:
@@ -62,8 +62,8 @@ async def swap(session: Session, given: dict[str, Any]) -> bool:
     effect = _setting(session, given)
     held = await _known(session, effect.scope, effect.key)
     held.shown = held.known
-    expected = None if given["expected"] is None else wire.normal(given["expected"])
-    if not _same(None if held.now is None else wire.parse(held.now), expected):
+    expected = None if given["expected"] is None else strict_json.normal(given["expected"])
+    if not _same(None if held.now is None else strict_json.parse(held.now), expected):
         return False
     session.budgets.spend("rows_written")
     session.journal.keep(effect, effect.value)
@@ -72,7 +72,7 @@ async def swap(session: Session, given: dict[str, Any]) -> bool:
 
 def _setting(session: Session, given: dict[str, Any]) -> KvSet:
     """Check a value and how long it is kept; a value of null removes the key only in a swap."""
-    text: str | None = wire.dump(wire.normal(given["value"]))
+    text: str | None = strict_json.dump(strict_json.normal(given["value"]))
     if len((text or "").encode()) > MOST_VALUE:
         raise bad_request(f"a value holds at most {MOST_VALUE} bytes of JSON")
     expires_us = None
@@ -109,7 +109,7 @@ async def add(session: Session, given: dict[str, Any]) -> Any:
     now = kv_store.added(held.now, given["amount"])
     session.budgets.spend("rows_written")
     session.journal.keep(KvAdd(scope, given["key"], given["amount"], line=given["line"]), now)
-    return wire.parse(now)
+    return strict_json.parse(now)
 
 
 async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]
         size += len(key) + len(value)
         if shown and size > PAGE_BYTES:
             break
-        shown.append({"key": key, "value": wire.parse(value)})
+        shown.append({"key": key, "value": strict_json.parse(value)})
     session.budgets.spend("rows_read", len(shown))
     return shown
 

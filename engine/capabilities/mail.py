@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from lodger.engine.capabilities.session import Session
-from lodger.engine.data.refusal import bad_request, denied
+from lodger.engine.core.refusal import bad_request, denied
 from lodger.engine.effects.effect import Mail
 
 MOST_SUBJECT = 500

@@ -14,7 +14,7 @@ def main() -> None:
     """Carry out the command line and end the process: 0 done, 1 the thing asked for failed, 2 wrong usage."""
     arguments = sys.argv[1:]
     if arguments in (["--version"], ["-V"]):
-        from lodger.engine.version import VERSION
+        from lodger.engine.core.version import VERSION
 
         sys.stdout.write(f"lodger {VERSION}\n")
         sys.exit(0)

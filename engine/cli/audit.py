@@ -9,7 +9,7 @@ from lodger.engine.cli.answer import Database, say, write_json
 from lodger.engine.cli.bar import bar
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.of_verb import Command, add
-from lodger.engine.under_way import STEP
+from lodger.engine.core.progress import STEP
 
 app = typer.Typer(name="audit", help="Who changed what, when, by which way and why.", no_args_is_help=True)
 

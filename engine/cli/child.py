@@ -6,8 +6,8 @@ import sys
 from contextlib import suppress
 
 from lodger.engine.cli.answer import say, write_json
-from lodger.engine.errors import Unavailable
-from lodger.engine.settings import Settings
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.settings import Settings
 
 #: The descriptor on which a child says that it listens.
 READY = "LODGER_READY_FD"

@@ -6,7 +6,7 @@ import typer
 
 from lodger.engine.cli.answer import AsJson, Database, table, write_json
 from lodger.engine.cli.ledger import opened
-from lodger.engine.ledger.collections import CollectionInfo
+from lodger.engine.data.reading.collections import CollectionInfo
 
 app = typer.Typer(name="collection", help="Documents of tenants, and indexes on their paths.", no_args_is_help=True)
 

@@ -12,8 +12,8 @@ app = typer.Typer(name="db", help="The ledger's database.", no_args_is_help=True
 @app.command()
 def upgrade(db: Database = None, as_json: AsJson = False) -> None:
     """Bring the database to this version's schema; makes it when it is absent."""
-    from lodger.engine.ledger.database import Database as Ledger
-    from lodger.engine.settings_table import load
+    from lodger.engine.store.connection.database import Database as Ledger
+    from lodger.engine.core.settings_table import load
 
     done: list[dict[str, object]] = []
 
@@ -32,8 +32,8 @@ def upgrade(db: Database = None, as_json: AsJson = False) -> None:
 @app.command()
 def check(db: Database = None, as_json: AsJson = False) -> None:
     """Say whether the database can be opened and has this version's schema; changes nothing."""
-    from lodger.engine.ledger.inspection import inspected
-    from lodger.engine.settings_table import load
+    from lodger.engine.store.connection.inspection import inspected
+    from lodger.engine.core.settings_table import load
 
     found = inspected(load(database=db).database)
     if as_json:
@@ -61,7 +61,7 @@ def prepare(
     """Make what Lodger wants in the databases of what is exposed: receipts there, views and a role on PostgreSQL."""
     from lodger.engine.cli.ledger import opened
     from lodger.engine.cli.up import named
-    from lodger.engine.data.prepare import statements
+    from lodger.engine.data.changes.prepare import statements
 
     tell = named(expose)
     with opened(db) as engine:

@@ -16,8 +16,8 @@ from lodger.engine.cli.answer import AsJson, say, write_json
 from lodger.engine.cli.failure import Usage
 
 if TYPE_CHECKING:
-    from lodger.engine.demo.run import Viewer
-    from lodger.engine.demo.story import Story
+    from lodger.engine.cli.demo_story.run import Viewer
+    from lodger.engine.cli.demo_story.story import Story
 
 KEPT = Path("lodger-demo")
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h)?", re.ASCII)
@@ -56,10 +56,10 @@ def seconds(text: str) -> float:
 def _play(folder: Path, for_s: float | None, *, as_json: bool) -> None:
     import asyncio
 
-    from lodger.engine.clock import SystemClock
-    from lodger.engine.demo.run import Plan, play
-    from lodger.engine.demo.summary import shown
-    from lodger.engine.errors import Unavailable
+    from lodger.engine.core.clock import SystemClock
+    from lodger.engine.cli.demo_story.run import Plan, play
+    from lodger.engine.cli.demo_story.summary import shown
+    from lodger.engine.core.errors import Unavailable
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ def _now(text: str) -> None:
 def _viewer(*, as_json: bool) -> "Callable[[Story, Callable[[], datetime]], contextlib.AbstractContextManager[Viewer]]":
     @contextlib.contextmanager
     def viewer(story: "Story", now: "Callable[[], datetime]") -> "Iterator[Viewer]":
-        from lodger.engine.demo.lines import Lines
+        from lodger.engine.cli.demo_story.lines import Lines
 
         if as_json:
             yield Lines(story, _silent, now)
@@ -105,7 +105,7 @@ def _viewer(*, as_json: bool) -> "Callable[[Story, Callable[[], datetime]], cont
         if not console.is_terminal or console.is_dumb_terminal or console.height < 20 or console.width < 60:
             yield Lines(story, _now, now)
             return
-        from lodger.engine.demo.screen import Screen
+        from lodger.engine.cli.demo_story.screen import Screen
 
         with Screen(story, console, now) as screen:
             yield screen

@@ -9,7 +9,7 @@ import typer
 from lodger.engine.cli.answer import AsJson, Database, say, table, write_json
 
 if TYPE_CHECKING:
-    from lodger.engine.settings import Settings
+    from lodger.engine.core.settings import Settings
 
 
 def doctor(
@@ -21,7 +21,7 @@ def doctor(
 ) -> None:
     """Say which walls stand on this host, what is missing and how to get it; and what the ledger's database waits for."""
     from lodger.engine.cli import ledger_health
-    from lodger.engine.settings_table import load
+    from lodger.engine.core.settings_table import load
     from lodger.sandbox.doctor import Doctor
 
     settings = load()
@@ -46,7 +46,7 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
     import asyncio
 
     from lodger.engine.cli.failure import Teaching, described
-    from lodger.engine.node.host_walls import enclosure
+    from lodger.engine.node.executors.host_walls import enclosure
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.runtimes.artefact import ensure
 
@@ -70,7 +70,7 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
 def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
-    from lodger.engine.version import VERSION
+    from lodger.engine.core.version import VERSION
     from lodger.sandbox.runtimes.guest import GUEST_SHA256
 
     found = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
@@ -83,7 +83,7 @@ def _versions() -> dict[str, str]:
 
 
 def _cache() -> dict[str, Any]:
-    from lodger.engine.settings_table import load
+    from lodger.engine.core.settings_table import load
     from lodger.sandbox.runtimes.artefact import candidates, is_ours
 
     folders = list(candidates(load().cache_dir))

@@ -171,7 +171,7 @@ def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
     if html is not None:
         from datetime import UTC, datetime
 
-        from lodger.engine.clock import SystemClock
+        from lodger.engine.core.clock import SystemClock
         from lodger.sandbox.escape.page import as_html
 
         made = datetime.fromtimestamp(SystemClock().now_us() // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M UTC")

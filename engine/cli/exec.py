@@ -166,7 +166,7 @@ def _show(body: dict[str, Any], source: str, name: str) -> None:
 
 
 def _show_error(error: dict[str, Any], source: str, name: str) -> None:
-    from lodger.engine.excerpt import excerpt
+    from lodger.engine.cli.code_frame import excerpt
 
     place = f"{name}:{error['line']}" if error["line"] else name
     sys.stdout.write(visible(f"{place}: {error['name']}: {error['message']}") + "\n")

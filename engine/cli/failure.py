@@ -14,7 +14,7 @@ TRACEBACK = "LODGER_TRACEBACK"
 
 @runtime_checkable
 class Teaching(Protocol):
-    """Any error that explains itself: :mod:`lodger.engine.errors`, :mod:`lodger.sandbox.errors`."""
+    """Any error that explains itself: :mod:`lodger.engine.core.errors`, :mod:`lodger.sandbox.errors`."""
 
     def as_dict(self) -> dict[str, Any]:
         """Give code, message, and where known why, fix, index and further fields."""
@@ -98,7 +98,7 @@ def under(text: str, index: int) -> str:
 
 
 def _place(text: str, line: int, column: int | None) -> list[str]:
-    from lodger.engine.excerpt import excerpt
+    from lodger.engine.cli.code_frame import excerpt
 
     shown = excerpt("\n" * (line - 1) + text, line, column, before=0)
     # What is far to the right is shown without what stands before it: nothing can point there.

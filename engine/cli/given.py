@@ -112,7 +112,7 @@ def instant(name: str, given: str) -> datetime:
     Raises:
         Usage: instant_unreadable.
     """
-    from lodger.engine.clock import SystemClock, from_us
+    from lodger.engine.core.clock import SystemClock, from_us
 
     text = given.strip()
     now_us = SystemClock().now_us()

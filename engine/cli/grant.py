@@ -17,7 +17,7 @@ Words = Annotated[list[str], typer.Argument(metavar="GRANT...", help="Grants, as
 @app.command("table")
 def show_table(as_json: AsJson = False) -> None:
     """List every grant there is, what it lets a script do, and whether tenants hold it by default."""
-    from lodger.engine.policy.grants import GRANTS
+    from lodger.engine.core.access.grants import GRANTS
 
     if as_json:
         write_json({"grants": [{"form": spec.form, "default": spec.default, "help": spec.help} for spec in GRANTS]})
@@ -83,7 +83,7 @@ def people(
 
 
 def _told(tenant: str, held: Sequence[str], *, as_json: bool = False) -> None:
-    from lodger.engine.policy.grants import meaning
+    from lodger.engine.core.access.grants import meaning
 
     if as_json:
         write_json({"tenant": tenant, "grants": held})

@@ -59,7 +59,7 @@ def init(
 def _sets(expose: str, db: str | None) -> str:
     from lodger.engine.cli.ledger import opened
     from lodger.engine.cli.up import named
-    from lodger.engine.data.typescript import declarations
+    from lodger.engine.data.sets.typescript import declarations
 
     tell = named(expose)
     with opened(db) as engine:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from lodger.engine.cli.failure import Usage
 from lodger.engine.cli.place import chosen
-from lodger.engine.errors import NotFound
+from lodger.engine.core.errors import NotFound
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -33,8 +33,8 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
         with _asked(place.server, place.token) as client:
             yield client
         return
-    from lodger.engine.acting import acting
-    from lodger.engine.settings_table import load
+    from lodger.engine.core.access.audit_context import acting
+    from lodger.engine.core.settings_table import load
     from lodger.engine.sync import Engine
 
     settings = load(database=place.database)

@@ -58,7 +58,7 @@ def next_slots(
 
 
 def _now() -> datetime:
-    from lodger.engine.clock import SystemClock, from_us
+    from lodger.engine.core.clock import SystemClock, from_us
 
     return from_us(SystemClock().now_us())
 
@@ -132,7 +132,7 @@ def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str]) -> 
 
 
 def _away(slot: datetime, now: datetime) -> str:
-    from lodger.engine.span import span
+    from lodger.engine.cli.humanize import span
 
     seconds = (slot - now).total_seconds()
     return f"in {span(seconds)}" if seconds >= 0 else f"{span(-seconds)} ago"

@@ -32,7 +32,7 @@ def quick(arguments: list[str]) -> int | None:
             request["rule"] = word
     if "rule" not in request or "--json" not in arguments:
         return None
-    from lodger.engine.clock import SystemClock, from_us
+    from lodger.engine.core.clock import SystemClock, from_us
     from lodger.engine.recurrence.query import answer
 
     try:

@@ -59,7 +59,7 @@ def add(app: typer.Typer, *commands: Command) -> None:
 
 
 def _function(command: Command) -> Callable[..., None]:
-    from lodger.engine.routes.table import NOUNS
+    from lodger.engine.service.operations.table import NOUNS
 
     noun, verb = command.verb.split(".")
     function = getattr(NOUNS[noun], verb)
@@ -195,8 +195,8 @@ def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:  # noqa: ANN40
     from pydantic import ValidationError
 
     from lodger.engine.cli.failure import Usage
-    from lodger.engine.routes.route import wire
-    from lodger.engine.shapes import unshaped
+    from lodger.engine.service.operations.route import wire
+    from lodger.engine.core.serialization import unshaped
 
     if hint is Any:
         return body

@@ -52,7 +52,7 @@ def dry_run(
 
     from lodger.engine.cli.exec import present
     from lodger.engine.cli.up import named
-    from lodger.engine.shapes import shaped
+    from lodger.engine.core.serialization import shaped
 
     params = given.value("--input", input_json)
     source = None if file is None else given.script(Path(file))

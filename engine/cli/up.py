@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from lodger.engine import sync
-    from lodger.engine.errors import Unavailable
-    from lodger.engine.events import Event
-    from lodger.engine.facade import Engine
+    from lodger.engine.core.errors import Unavailable
+    from lodger.engine.core.events import Event
+    from lodger.engine.service.async_engine import Engine
 
 #: Kinds of events worth a line; a tick that found nothing is not.
 TOLD = {"skipped", "finished", "lost", "rescued", "node_lost", "lease_lost", "retimed", "fault"}
@@ -54,7 +54,7 @@ def up(
     prepare = named(expose) if expose else None
     import asyncio
 
-    from lodger.engine.settings_table import load
+    from lodger.engine.core.settings_table import load
 
     settings = load(database=db, api_port=port)
     if role != "node":
@@ -125,8 +125,8 @@ class Serving:
         Raises:
             Unavailable: it came too late, or cannot be used.
         """
-        from lodger.engine.clock import SystemClock
-        from lodger.engine.errors import Unavailable
+        from lodger.engine.core.clock import SystemClock
+        from lodger.engine.core.errors import Unavailable
 
         clock, backoff_s = SystemClock(), BACKOFF_S
         end_s = clock.elapsed_s() + self._settings.start_patience_s
@@ -153,8 +153,8 @@ class Serving:
         import signal
         from contextlib import AsyncExitStack
 
-        from lodger.engine.facade import Engine
-        from lodger.engine.ledger.database import shown
+        from lodger.engine.service.async_engine import Engine
+        from lodger.engine.store.connection.database import shown
 
         told, loop = asyncio.Event(), asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
@@ -192,7 +192,7 @@ class Serving:
             sys.stdout.flush()
 
     async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
-        from lodger.engine.api.service import Service
+        from lodger.engine.server.service import Service
         from lodger.engine.cli.child import ready
 
         service = Service(engine.inner, own_process=True)
@@ -225,7 +225,7 @@ class Serving:
 
     def _first_token(self, engine: "sync.Engine") -> None:
         """Make the first administrator's token, when there never was one, and show it this once."""
-        from lodger.engine.acting import acting
+        from lodger.engine.core.access.audit_context import acting
 
         with acting(via="cli"):
             made = engine.tokens.first("first administrator")

@@ -8,7 +8,7 @@ from importlib.metadata import version as installed
 import typer
 
 from lodger.engine.cli.answer import AsJson, say, write_json
-from lodger.engine.version import VERSION
+from lodger.engine.core.version import VERSION
 
 _PARTS = ("wasmtime", "quickjs-rs", "quickjs-ng", "SQLAlchemy", "tzdata")
 

@@ -136,7 +136,7 @@ def cell(value: Any) -> str:  # noqa: ANN401 - any value of a record
 
 def compact(value: Any) -> str:  # noqa: ANN401 - any value of a record
     """Give a value as JSON on one line."""
-    from lodger.engine.shapes import shaped
+    from lodger.engine.core.serialization import shaped
 
     return json.dumps(shaped(value), ensure_ascii=False)
 

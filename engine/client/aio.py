@@ -12,9 +12,9 @@ import httpx2
 
 from lodger.engine.client import asking, events, place
 from lodger.engine.client.asking import Asked
-from lodger.engine.ledger.records import Action, AuditEntry, Json, Page
-from lodger.engine.shapes import unshaped
-from lodger.engine.shells import (
+from lodger.engine.store.records import Action, AuditEntry, Json, Page
+from lodger.engine.core.serialization import unshaped
+from lodger.engine.service.async_nouns import (
     Actions,
     Audit,
     Collections,
@@ -83,7 +83,7 @@ class AsyncClient:
     async def run_at(
         self, tenant_id: str, script: str, at: datetime, params: Json = None, request_key: str | None = None
     ) -> Action:
-        """Run a script once at an instant; see :meth:`lodger.engine.verbs.actions.Actions.run_at`."""
+        """Run a script once at an instant; see :meth:`lodger.engine.service.nouns.actions.Actions.run_at`."""
         return await self.actions.run_at(tenant_id, script, at, params, request_key)
 
     async def run_in(
@@ -94,13 +94,13 @@ class AsyncClient:
         params: Json = None,
         request_key: str | None = None,
     ) -> Action:
-        """Run a script once after a delay; see :meth:`lodger.engine.verbs.actions.Actions.run_in`."""
+        """Run a script once after a delay; see :meth:`lodger.engine.service.nouns.actions.Actions.run_in`."""
         return await self.actions.run_in(tenant_id, script, delay, params, request_key)
 
     async def carry(
         self, noun: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:  # noqa: ANN401 - what the verb gives
-        """Ask one verb of the server. Satisfies :class:`lodger.engine.shells.Carrier`."""
+        """Ask one verb of the server. Satisfies :class:`lodger.engine.service.async_nouns.Carrier`."""
         sent = asking.asked(noun, function, args, kwargs)
         if sent.route.kind != "page":
             return asking.value_of(sent.route, await self._ask(sent))

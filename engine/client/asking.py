@@ -10,14 +10,14 @@ from functools import cache
 from typing import Any, get_args
 from urllib.parse import quote
 
-from lodger.engine.acting import present
-from lodger.engine.clock import to_us
-from lodger.engine.errors import Conflict, InputError, NotFound, Unavailable
-from lodger.engine.ledger.records import Page
-from lodger.engine.routes.route import ROOT, Route
-from lodger.engine.routes.table import NOT_HERE, routes_of
-from lodger.engine.shapes import shaped, unshaped
-from lodger.engine.verbs.noun import UNCHANGED
+from lodger.engine.core.access.audit_context import present
+from lodger.engine.core.clock import to_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
+from lodger.engine.store.records import Page
+from lodger.engine.service.operations.route import ROOT, Route
+from lodger.engine.service.operations.table import NOT_HERE, routes_of
+from lodger.engine.core.serialization import shaped, unshaped
+from lodger.engine.service.nouns.noun import UNCHANGED
 
 #: Statuses after which the same request may be sent again, with its own idempotency key.
 AGAIN = {429, 502, 503, 504}

@@ -14,22 +14,22 @@ import httpx2
 
 from lodger.engine.client import asking, events, place
 from lodger.engine.client.asking import Asked
-from lodger.engine.ledger.records import Action, AuditEntry, Json, Page
-from lodger.engine.routes.table import NOUNS
-from lodger.engine.shapes import unshaped
-from lodger.engine.verbs.actions import Actions
-from lodger.engine.verbs.audit import Audit
-from lodger.engine.verbs.collections import Collections
-from lodger.engine.verbs.grants import Grants
-from lodger.engine.verbs.locks import Locks
-from lodger.engine.verbs.metrics import Metrics
-from lodger.engine.verbs.nodes import Nodes
-from lodger.engine.verbs.schedules import Schedules
-from lodger.engine.verbs.scripts import Scripts
-from lodger.engine.verbs.secrets import Secrets
-from lodger.engine.verbs.tenants import Tenants
-from lodger.engine.verbs.tokens import Tokens
-from lodger.engine.verbs.webhooks import Webhooks
+from lodger.engine.store.records import Action, AuditEntry, Json, Page
+from lodger.engine.service.operations.table import NOUNS
+from lodger.engine.core.serialization import unshaped
+from lodger.engine.service.nouns.actions import Actions
+from lodger.engine.service.nouns.audit import Audit
+from lodger.engine.service.nouns.collections import Collections
+from lodger.engine.service.nouns.grants import Grants
+from lodger.engine.service.nouns.locks import Locks
+from lodger.engine.service.nouns.metrics import Metrics
+from lodger.engine.service.nouns.nodes import Nodes
+from lodger.engine.service.nouns.schedules import Schedules
+from lodger.engine.service.nouns.scripts import Scripts
+from lodger.engine.service.nouns.secrets import Secrets
+from lodger.engine.service.nouns.tenants import Tenants
+from lodger.engine.service.nouns.tokens import Tokens
+from lodger.engine.service.nouns.webhooks import Webhooks
 from lodger.sandbox.job import LogLine
 
 
@@ -113,7 +113,7 @@ class Client:
     def run_at(
         self, tenant_id: str, script: str, at: datetime, params: Json = None, request_key: str | None = None
     ) -> Action:
-        """Run a script once at an instant; see :meth:`lodger.engine.verbs.actions.Actions.run_at`."""
+        """Run a script once at an instant; see :meth:`lodger.engine.service.nouns.actions.Actions.run_at`."""
         return self.actions.run_at(tenant_id, script, at, params, request_key)
 
     def run_in(
@@ -124,7 +124,7 @@ class Client:
         params: Json = None,
         request_key: str | None = None,
     ) -> Action:
-        """Run a script once after a delay; see :meth:`lodger.engine.verbs.actions.Actions.run_in`."""
+        """Run a script once after a delay; see :meth:`lodger.engine.service.nouns.actions.Actions.run_in`."""
         return self.actions.run_in(tenant_id, script, delay, params, request_key)
 
     def live(self, tenant_id: str, action_id: str | None = None) -> Generator[Action | LogLine]:

@@ -3,8 +3,8 @@
 import os
 from urllib.parse import urlsplit
 
-from lodger.engine.errors import InputError
-from lodger.engine.version import VERSION
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.version import VERSION
 
 SERVER, TOKEN = "LODGER_SERVER", "LODGER_TOKEN"
 #: Seconds for a connection, and for an answer; a dry run may take as long as its limits allow.

@@ -7,10 +7,10 @@ import json
 from dataclasses import fields
 from typing import Any, get_args
 
-from lodger.engine.data.dataset import Collection, Dataset
-from lodger.engine.data.datasets import Datasets
-from lodger.engine.data.packed import pack, pack_row, unpack, unpack_row
-from lodger.engine.effects.docket import ROW_EFFECTS, Docket, Held, Standing
+from lodger.engine.data.sets.dataset import Collection, Dataset
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.reading.packed import pack, pack_row, unpack, unpack_row
+from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Held, Standing
 from lodger.engine.effects.effect import Effect
 
 FORMAT = 1

@@ -14,16 +14,19 @@ from sqlalchemy import Connection, literal, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data import document_index, feed, guard, triggers, wire
-from lodger.engine.data.dataset import Collection, Dataset, Reference, TableDataset
-from lodger.engine.data.evaluator import Row
-from lodger.engine.data.foreign import state_of
-from lodger.engine.data.reader import Reader
-from lodger.engine.data.refusal import CallRefused
-from lodger.engine.data.scope import Scope
-from lodger.engine.data.stored import SQLITE
-from lodger.engine.effects import cursors, holds, kv_store, overthrow
-from lodger.engine.effects.docket import ROW_EFFECTS, Docket, Standing
+from lodger.engine.data.reading import document_index
+from lodger.engine.data.changes import feed, triggers
+from lodger.engine.data.sets import guard
+from lodger.engine.core import strict_json
+from lodger.engine.data.sets.dataset import Collection, Dataset, Reference, TableDataset
+from lodger.engine.data.filtering.evaluator import Row
+from lodger.engine.data.sets.foreign import state_of
+from lodger.engine.data.reading.reader import Reader
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.sets.scope import Scope
+from lodger.engine.data.values.stored import SQLITE
+from lodger.engine.effects import cursors, holds, kv_store, lost_transaction
+from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Standing
 from lodger.engine.effects.effect import (
     Consumed,
     Delete,
@@ -50,8 +53,9 @@ from lodger.engine.effects.refusals import (
     of_the_tables,
     takes_no_writes,
 )
-from lodger.engine.effects.savepoint import savepoint
-from lodger.engine.ledger import outbox, webhooks
+from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.store.queue import outbox
+from lodger.engine.store.tenants import webhooks
 
 
 def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
@@ -83,8 +87,8 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
         ):
             return _Commit(connection, docket, now_us).run(verify=verify)
     except DBAPIError as error:
-        if overthrow.over(connection):
-            raise overthrow.behind(error) from None
+        if lost_transaction.over(connection):
+            raise lost_transaction.behind(error) from None
         if docket.home is None and state_of(error) in HELD:
             raise NotYet("rows that this run writes are being written by somebody else") from error
         if docket.home is None and state_of(error) == TOO_LONG:
@@ -205,8 +209,8 @@ class _Commit:
         try:
             self._apply(index, effect)
         except DBAPIError as error:
-            if of_the_tables(error) and overthrow.over(self.connection):
-                raise overthrow.refused(_name(effect), index=index, place=effect.line) from error
+            if of_the_tables(error) and lost_transaction.over(self.connection):
+                raise lost_transaction.refused(_name(effect), index=index, place=effect.line) from error
             if takes_no_writes(error):
                 raise EffectRefused(
                     "read_only", f"{_name(effect)}: {NO_WRITES}", index=index, place=effect.line
@@ -252,7 +256,7 @@ class _Commit:
                 self.connection,
                 self.docket.tenant_id,
                 effect.name,
-                wire.plain(json.loads(effect.data)),
+                strict_json.plain(json.loads(effect.data)),
                 place,
                 self.now_us,
             )
@@ -364,12 +368,12 @@ class _Commit:
             "replyTo": mail.reply_to,
         }
         row = {"tenant_id": docket.tenant_id, "id": mail.message_id.strip("<>"), "action_id": docket.action_id, "step": docket.step,
-               "n": index, "kind": "mail", "target": "", "message_id": mail.message_id, "payload": wire.dump(payload)}  # fmt: skip
+               "n": index, "kind": "mail", "target": "", "message_id": mail.message_id, "payload": strict_json.dump(payload)}  # fmt: skip
         outbox.put(self.connection, [row], self.now_us)
 
 
 def _body(row: Row) -> str:
-    return wire.dump({name: value for name, value in row.items() if name != "id"})
+    return strict_json.dump({name: value for name, value in row.items() if name != "id"})
 
 
 def _name(effect: Effect) -> str:

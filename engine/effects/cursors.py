@@ -2,12 +2,12 @@
 
 from sqlalchemy import Connection, select
 
-from lodger.engine.data.feed import Position
-from lodger.engine.data.scope import Scope
+from lodger.engine.data.changes.feed import Position
+from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.effect import Consumed
 from lodger.engine.effects.errors import ConflictFound
-from lodger.engine.ledger.insertion import dialect_insert
-from lodger.engine.ledger.schema.feeds import cursors
+from lodger.engine.store.insert_ignore import dialect_insert
+from lodger.engine.store.schema.feeds import cursors
 
 _c = cursors.c
 

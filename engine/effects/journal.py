@@ -7,15 +7,15 @@ at commit it must still hold its base. One that it wrote unseen must only still 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lodger.engine.data.aggregate import Parts, Wanted, measured
-from lodger.engine.data.bounded import weight_of
-from lodger.engine.data.dataset import Dataset, TableDataset
-from lodger.engine.data.datasets import Datasets
-from lodger.engine.data.evaluator import Row, matches, ordered, placed, terms_of
-from lodger.engine.data.filters import Filter, Order
-from lodger.engine.data.foreign import ForeignDatabase
-from lodger.engine.data.refusal import CallRefused, denied, not_found
-from lodger.engine.effects.docket import Docket, Held, Standing
+from lodger.engine.data.filtering.aggregate import Parts, Wanted, measured
+from lodger.engine.data.reading.bounded import weight_of
+from lodger.engine.data.sets.dataset import Dataset, TableDataset
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.filtering.evaluator import Row, matches, ordered, placed, terms_of
+from lodger.engine.data.filtering.parsing import Filter, Order
+from lodger.engine.data.sets.foreign import ForeignDatabase
+from lodger.engine.core.refusal import CallRefused, denied, not_found
+from lodger.engine.effects.write_set import Docket, Held, Standing
 from lodger.engine.effects.effect import (
     FIRST_TOKEN,
     Consumed,

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from lodger.engine.data.evaluator import Row
-from lodger.engine.data.feed import Position
+from lodger.engine.data.filtering.evaluator import Row
+from lodger.engine.data.changes.feed import Position
 
 
 @dataclass(slots=True)

@@ -5,17 +5,17 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Table, or_
 
-from lodger.engine.data import wire
-from lodger.engine.data.refusal import CallRefused
-from lodger.engine.data.scope import Scope
-from lodger.engine.effects.docket import Docket
+from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.sets.scope import Scope
+from lodger.engine.effects.write_set import Docket
 from lodger.engine.effects.effect import KvAdd, KvSet, plus
 from lodger.engine.effects.errors import ConflictFound
-from lodger.engine.ledger.schema.data import kv
+from lodger.engine.store.schema.data import kv
 
 
 class _Values:
-    """The table of keyed values as :class:`~lodger.engine.data.scope.Scope` wants rows described."""
+    """The table of keyed values as :class:`~lodger.engine.data.sets.scope.Scope` wants rows described."""
 
     table: Table = kv
     tenant_column: Column[Any] = kv.c.tenant_id
@@ -95,7 +95,7 @@ def added(held: str | None, amount: float) -> str:
     Raises:
         CallRefused: ``not_a_number`` or ``out_of_range``.
     """
-    number = 0 if held is None else wire.parse(held)
+    number = 0 if held is None else strict_json.parse(held)
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise CallRefused("not_a_number", "the key holds something that is not a number")
-    return wire.dump(plus(number, amount))
+    return strict_json.dump(plus(number, amount))

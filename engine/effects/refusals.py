@@ -2,7 +2,7 @@
 
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
-from lodger.engine.data.foreign import state_of
+from lodger.engine.data.sets.foreign import state_of
 
 #: Of rules that a database looks at only when a transaction ends: no call of the script's is the one that broke it.
 OF_THE_WHOLE = "a rule of the table forbids what this run wrote"

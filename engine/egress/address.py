@@ -8,7 +8,7 @@ that address too.
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

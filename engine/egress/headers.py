@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from lodger.engine.data.refusal import CallRefused
+from lodger.engine.core.refusal import CallRefused
 
 MOST = 64
 MOST_BYTES = 16 * 1024

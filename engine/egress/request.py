@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from lodger.engine.egress.headers import Headers
-from lodger.engine.policy.origin import Origin
+from lodger.engine.core.access.origins import Origin
 
 #: Decoded bytes of an answer, and letters of its headers.
 MOST_BODY = 2 * 1024 * 1024

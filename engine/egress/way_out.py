@@ -10,8 +10,8 @@ from lodger.engine.egress.address import Door
 from lodger.engine.egress.pace import Pace
 from lodger.engine.egress.request import Answer, Request
 from lodger.engine.egress.resolver import Resolver, extra_missing
-from lodger.engine.errors import InputError, Unavailable
-from lodger.engine.settings import Settings
+from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.settings import Settings
 
 if TYPE_CHECKING:
     from lodger.engine.egress.client import Rules

@@ -180,7 +180,7 @@ _ZONES_LIE = "/usr/lib"
 
 def _address(text: str) -> str:
     from lodger.engine.capabilities.mail import checked_address
-    from lodger.engine.data.refusal import CallRefused
+    from lodger.engine.core.refusal import CallRefused
 
     try:
         return checked_address(text)
@@ -198,8 +198,8 @@ def _scanned(text: str) -> str:
 
 
 def _origin(text: str) -> str:
-    from lodger.engine.errors import InputError
-    from lodger.engine.policy.origin import parse_origin
+    from lodger.engine.core.errors import InputError
+    from lodger.engine.core.access.origins import parse_origin
 
     try:
         return str(parse_origin(text))

@@ -10,42 +10,43 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.errors import Unavailable
-from lodger.engine.events import Event
-from lodger.engine.ledger import claims, leases, places, retiming
-from lodger.engine.ledger.books import database_us
-from lodger.engine.ledger.claims import Lease
-from lodger.engine.ledger.clocks import Ticked
-from lodger.engine.ledger.commits import ApplyEffects, Committed
-from lodger.engine.ledger.leases import Rescued
-from lodger.engine.ledger.seals import Finish
-from lodger.engine.ledger.usage import DAY_US, Warned
-from lodger.engine.node.adopter import Adopter
-from lodger.engine.node.archivist import Archivist
-from lodger.engine.node.committer import Committer
-from lodger.engine.node.couriers import Couriers
-from lodger.engine.node.dispatcher import Dispatcher
-from lodger.engine.node.executor import Claim, Executor, Finished
-from lodger.engine.node.feeder import Feeder
-from lodger.engine.node.finisher import Finisher
-from lodger.engine.node.forerunner import Forerunner
-from lodger.engine.node.host_executor import HostExecutor
-from lodger.engine.node.host_side import HostSide
-from lodger.engine.node.kinds import Kinds
-from lodger.engine.node.listener import OFF, Listener
-from lodger.engine.node.lookout import FAR_S, Lookout
-from lodger.engine.node.monitor import Monitor
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.events import Event
+from lodger.engine.store.lifecycle import claims, leases, retiming
+from lodger.engine.store.queue import placements
+from lodger.engine.store.context import database_us
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.lifecycle.tick import Ticked
+from lodger.engine.effects.outcome_commit import ApplyEffects, Committed
+from lodger.engine.store.lifecycle.leases import Rescued
+from lodger.engine.effects.sealed_commits import Finish
+from lodger.engine.store.usage.usage import DAY_US, Warned
+from lodger.engine.node.scheduling.adopter import Adopter
+from lodger.engine.node.upkeep.archivist import Archivist
+from lodger.engine.node.running.committer import Committer
+from lodger.engine.node.outbox.senders import Couriers
+from lodger.engine.node.running.dispatcher import Dispatcher
+from lodger.engine.core.execution import Claim, Executor, Finished
+from lodger.engine.node.scheduling.feeder import Feeder
+from lodger.engine.node.running.finisher import Finisher
+from lodger.engine.node.scheduling.prefetcher import Forerunner
+from lodger.engine.node.executors.host_executor import HostExecutor
+from lodger.engine.node.executors.host_side import HostSide
+from lodger.engine.node.executors.kinds import Kinds
+from lodger.engine.node.scheduling.listener import OFF, Listener
+from lodger.engine.node.scheduling.commit_watch import FAR_S, Lookout
+from lodger.engine.node.upkeep.monitor import Monitor
 from lodger.engine.node.node_name import named
-from lodger.engine.node.pen import Pen
-from lodger.engine.node.ping_executor import PingExecutor
-from lodger.engine.node.remains import Remains
-from lodger.engine.node.rescuer import Heartbeat, Rescuer, Warden, Watch
-from lodger.engine.node.sandbox_executor import SandboxExecutor, effects_applier
-from lodger.engine.node.scribe import Scribe
+from lodger.engine.node.db_executor import Pen
+from lodger.engine.node.executors.ping_executor import PingExecutor
+from lodger.engine.node.running.cancelled_usage import Remains
+from lodger.engine.node.running.rescuer import Heartbeat, Rescuer, Warden, Watch
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor, effects_applier
+from lodger.engine.node.running.log_streamer import Scribe
 from lodger.engine.node.server_clock import ServerClock
 from lodger.engine.node.service import Service, either
-from lodger.engine.node.ticker import Ticker
-from lodger.engine.policy.labels import parse_labels
+from lodger.engine.node.scheduling.ticker import Ticker
+from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.policy.placement import Room
 
 if TYPE_CHECKING:
@@ -364,7 +365,7 @@ class Node:
     def told_gone(self, rows: Sequence[Any]) -> None:
         """Tell what waited for a node that is gone."""
         for row in rows:
-            self.tell("skipped", (row.tenant_id, row.schedule_id, row.id), reason=places.GONE, node=row.node_key)
+            self.tell("skipped", (row.tenant_id, row.schedule_id, row.id), reason=placements.GONE, node=row.node_key)
 
     def told_expiry(self, rows: Sequence[Any]) -> None:
         """Tell what has waited too long."""

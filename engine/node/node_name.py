@@ -2,7 +2,7 @@
 
 import re
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 
 #: Most letters of a node's name.
 NAME_LENGTH = 200

@@ -1,6 +1,6 @@
 """A node's clock, put right by the database server's: what is due is due at the same moment on every node."""
 
-from lodger.engine.clock import Clock
+from lodger.engine.core.clock import Clock
 
 #: A clock that is further off than this is broken: scripts would be told a wrong time, so the node claims nothing.
 MOST_OFF_US = 2_000_000

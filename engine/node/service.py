@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
-from lodger.engine.clock import Clock
-from lodger.engine.errors import Unavailable
+from lodger.engine.core.clock import Clock
+from lodger.engine.core.errors import Unavailable
 
 #: First and longest wait after a round that failed, seconds.
 BACKOFF_S = 0.1

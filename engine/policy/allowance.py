@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.policy.budgets import BUDGETS, STORAGE, STORAGE_HELP
 
 RUNS = "budget_runs"

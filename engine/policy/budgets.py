@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 
 MIB = 1024 * 1024
 #: From which part of a budget on its holder is warned.

@@ -7,9 +7,9 @@ from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import Any
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.policy.defaults import number, whole, word
-from lodger.engine.policy.labels import parse_labels
+from lodger.engine.core.access.labels import parse_labels
 
 #: Longest jitter and longest wait before an action expires, seconds.
 JITTER_MOST_S = 86_400.0
@@ -80,7 +80,7 @@ class Conduct:
         expires_s: an action that has not started so long after it was due is ``expired``; 0 means never.
         priority: high, normal or low.
         pause_after: the schedule is paused after so many failed actions in a row; 0 means never.
-        labels: what a node must carry to run it; see :mod:`lodger.engine.policy.labels`.
+        labels: what a node must carry to run it; see :mod:`lodger.engine.core.access.labels`.
         placement: ``any`` node, or once on ``every_node`` that carries the labels.
     """
 

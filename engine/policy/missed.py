@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _WITHIN = re.compile(r"within:\s*((?:\d{1,9}\s*[smhd]\s*)+)")

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 
 
 class Overlap(StrEnum):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.policy.defaults import number, whole
 from lodger.sandbox.outcome import Blame, Outcome
 

@@ -4,7 +4,7 @@ A set is an integer whose bit *n* says that *n* belongs to it, so the neighbour 
 with a handful of shifts: no loop, whatever the sets hold.
 """
 
-from lodger.engine.record import record
+from lodger.engine.core.record import record
 
 ALL_HOURS = (1 << 24) - 1
 ALL_MINUTES = (1 << 60) - 1

@@ -1,6 +1,6 @@
 """What is wrong with a rule."""
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 
 
 class RuleInvalid(InputError):

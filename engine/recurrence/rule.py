@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 
-from lodger.engine.protocol import Protocol
-from lodger.engine.record import record
+from lodger.engine.core.protocol import Protocol
+from lodger.engine.core.record import record
 
 #: Local seconds of 1970-01-01T00:00:00 are 0; proleptic Gregorian, no leap seconds; years 1 to 9999.
 LocalSeconds = int

@@ -8,7 +8,7 @@ import struct
 from bisect import bisect_right
 from functools import cache, cached_property
 
-from lodger.engine.record import record
+from lodger.engine.core.record import record
 from lodger.engine.recurrence.civil import CYCLE_DAYS, DAY_S, MAX_LOCAL, civil, year_start
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.year_kinds import KIND_OF, YEAR_OF, KindMasks

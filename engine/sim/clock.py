@@ -6,7 +6,7 @@ from lodger.engine.sim.loop import VirtualLoop
 
 
 class WorldClock:
-    """A machine's clock on the virtual loop. Satisfies :class:`lodger.engine.clock.Clock`.
+    """A machine's clock on the virtual loop. Satisfies :class:`lodger.engine.core.clock.Clock`.
 
     Attributes:
         stepped_us: by how much the wall clock was set forward (or back) since the beginning.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from lodger.engine.effects.errors import ConflictFound, EffectRefused
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.core.execution import Claim, Finished
 from lodger.sandbox.job import ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -20,7 +20,7 @@ _BAD = (Outcome.SCRIPT_ERROR, Outcome.CPU_LIMIT, Outcome.CONFLICT, Outcome.ENGIN
 
 
 class Workers:
-    """Runs the claims of one simulated process. Satisfies :class:`lodger.engine.node.executor.Executor`.
+    """Runs the claims of one simulated process. Satisfies :class:`lodger.engine.core.execution.Executor`.
 
     Attributes:
         calm: whether every attempt ends soon and well: the world comes to rest.

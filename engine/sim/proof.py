@@ -9,8 +9,8 @@ from multiprocessing import get_context
 from time import process_time
 from typing import Any
 
-from lodger.engine.clock import SystemClock
-from lodger.engine.ledger.database import Database
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.store.connection.database import Database
 from lodger.engine.sim import trace
 from lodger.engine.sim.laws import Broken
 from lodger.engine.sim.plan import Plan, Shape, drawn

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, event
 
-from lodger.engine.ledger.database import Database
+from lodger.engine.store.connection.database import Database
 
 #: What is looked at of each table; the key columns, by which a deletion is told, come first.
 SEEN: dict[str, tuple[int, tuple[str, ...]]] = {

@@ -6,11 +6,11 @@ from functools import cache, lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from lodger.engine.clock import from_us
+from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Measured, RuleSpec, ScheduleRules
 from lodger.engine.sim.oracle import Oracle, Regular, Several, Wall
-from lodger.engine.verbs.noun import specs
+from lodger.engine.service.nouns.noun import specs
 
 SECOND = 1_000_000
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lodger.engine.clock import from_us
+from lodger.engine.core.clock import from_us
 from lodger.engine.sim.mirror import Action, Transaction
 
 #: Most changes of one transaction that are told.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.errors import Unavailable
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.sim.loop import Process
 
 if TYPE_CHECKING:

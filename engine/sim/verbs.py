@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.clock import from_us
-from lodger.engine.errors import InputError
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError
 from lodger.engine.sim.laws import Broken
 from lodger.engine.sim.loop import PROCESS
 from lodger.engine.sim.mirror import OVER

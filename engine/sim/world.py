@@ -12,14 +12,14 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, event
 
-from lodger.engine.errors import InputError, Unavailable
-from lodger.engine.identity import Identities
-from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.rulebook import Rulebook, encode_rules
-from lodger.engine.ledger.sources import Sources
+from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.ids import Identities
+from lodger.engine.store.context import Books
+from lodger.engine.store.connection.database import Database
+from lodger.engine.store.revision_cache import Rulebook, encode_rules
+from lodger.engine.store.content_cache import Sources
 from lodger.engine.node.node import Node
-from lodger.engine.settings import Settings
+from lodger.engine.core.settings import Settings
 from lodger.engine.sim import audit, rules, vigil
 from lodger.engine.sim.clock import WorldClock
 from lodger.engine.sim.executor import Workers

@@ -4,15 +4,15 @@ import asyncio
 import threading
 from datetime import UTC, datetime
 
-from lodger.engine.clock import from_us, to_us
-from lodger.engine.verbs.noun import aware
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.service.nouns.noun import aware
 
 #: Where the time of a stage begins unless it is told otherwise: a Monday, in winter.
 BEGIN = datetime(2027, 1, 4, 8, 0, tzinfo=UTC)
 
 
 class FakeClock:
-    """Satisfies :class:`lodger.engine.clock.Clock`; safe to move from any thread.
+    """Satisfies :class:`lodger.engine.core.clock.Clock`; safe to move from any thread.
 
     Raises:
         InputError: instant_naive.

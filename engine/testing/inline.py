@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import sqlalchemy as sa
 
-from lodger.engine.clock import SystemClock
-from lodger.engine.ledger import clocks
-from lodger.engine.ledger.schema.scheduling import turns
-from lodger.engine.node.executor import Claim, Finished
-from lodger.engine.node.feeder import Feeder
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.store.schema.scheduling import turns
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.node.scheduling.feeder import Feeder
 from lodger.engine.node.node import Node
-from lodger.engine.node.rescuer import Heartbeat, Rescuer
-from lodger.engine.shapes import shaped
+from lodger.engine.node.running.rescuer import Heartbeat, Rescuer
+from lodger.engine.core.serialization import shaped
 from lodger.engine.testing.clock import FakeClock
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -100,7 +100,7 @@ class InlineNode(Node):
     async def _tick(self) -> None:
         while True:
             now = self._fake.now_us()
-            ticked = await self.pen.write(partial(clocks.tick, self.books, now_us=now))
+            ticked = await self.pen.write(partial(tick.tick, self.books, now_us=now))
             self.told_ticks(ticked)
             if not ticked:
                 return
@@ -128,7 +128,7 @@ class InlineNode(Node):
 def _next(connection: sa.Connection, now_us: int, until_us: int) -> int | None:
     """Give the next instant after now, up to the last of interest, at which a clock comes due or something may start."""
     startable = sa.select(sa.func.min(turns.c.startable_at)).where(turns.c.startable_at > now_us)
-    found = [each for each in clocks.upcoming(connection, until_us) if each > now_us]
+    found = [each for each in tick.upcoming(connection, until_us) if each > now_us]
     start = connection.scalar(startable)
     if start is not None and start <= until_us:
         found.append(start)

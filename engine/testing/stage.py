@@ -14,16 +14,16 @@ from typing import Any, NoReturn, Self, TypeVar
 
 import sqlalchemy as sa
 
-from lodger.engine.clock import to_us
-from lodger.engine.events import Event
-from lodger.engine.ledger.records import Action, Schedule
-from lodger.engine.ledger.schema.data import outbox
+from lodger.engine.core.clock import to_us
+from lodger.engine.core.events import Event
+from lodger.engine.store.records import Action, Schedule
+from lodger.engine.store.schema.data import outbox
 from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.settings import Settings
+from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 from lodger.engine.testing.clock import BEGIN, FakeClock
 from lodger.engine.testing.inline import InlineNode, Pretend
-from lodger.engine.verbs.noun import aware
+from lodger.engine.service.nouns.noun import aware
 
 T = TypeVar("T")
 #: Longer than any test's time: nobody else is there who could take the lease.
@@ -67,7 +67,7 @@ class Stage:
         database: a path or URL of a ledger; a fresh one that goes with the stage when left out.
         pretend: Python functions in place of scripts, by the scripts' names; each is given the params and gives the result. No
             walls are needed then.
-        settings: those of :class:`lodger.engine.settings.Settings`, by name.
+        settings: those of :class:`lodger.engine.core.settings.Settings`, by name.
 
     Raises:
         Unavailable: this host cannot raise the walls.
@@ -181,7 +181,7 @@ class Stage:
 
     def documents(self, tenant_id: str, collection: str) -> list[dict[str, Any]]:
         """Give the documents of a tenant's collection, each with its ``id``, ordered by it."""
-        from lodger.engine.ledger.schema.data import documents
+        from lodger.engine.store.schema.data import documents
 
         mine = (documents.c.tenant_id == tenant_id, documents.c.collection == collection)
         with self.engine.books.database.read() as connection:

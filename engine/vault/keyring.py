@@ -7,7 +7,7 @@ import re
 import secrets
 from pathlib import Path
 
-from lodger.engine.errors import InputError, Unavailable
+from lodger.engine.core.errors import InputError, Unavailable
 
 KEY_BYTES = 32
 _LINE = re.compile(r"([0-9a-z]{4,32})[ \t]+([A-Za-z0-9+/=]{44})", re.ASCII)

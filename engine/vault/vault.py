@@ -8,7 +8,7 @@ import base64
 import os
 from typing import Any, NamedTuple
 
-from lodger.engine.errors import Unavailable
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.vault.keyring import Keyring
 
 _NONCE = 12

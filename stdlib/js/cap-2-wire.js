@@ -1,4 +1,4 @@
-// Values between script and host: what JSON lacks is an object with one key that begins with $ (lodger.engine.data.wire).
+// Values between script and host: what JSON lacks is an object with one key that begins with $ (lodger.engine.core.strict_json).
 const { exec, push, defineProperty } = $.primordials;
 const { frames } = $;
 const isArray = Array.isArray;

@@ -9,7 +9,7 @@ from tests.api.house import ONE
 from tests.escape.commands import HELLO
 from tests.store.intervals import EPOCH
 
-from lodger.engine.ledger.records import Schedule
+from lodger.engine.store.records import Schedule
 from lodger.engine.sync import Engine
 
 TWO = "export default () => 2"

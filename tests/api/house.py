@@ -12,10 +12,10 @@ from typing import Any
 import httpx2
 from tests.store.intervals import VirtualClock, compile_intervals
 
-from lodger.engine.api.app import Api
-from lodger.engine.api.known import Known
-from lodger.engine.api.server import Server
-from lodger.engine.settings import Settings
+from lodger.engine.server.app import Api
+from lodger.engine.server.known import Known
+from lodger.engine.server.server import Server
+from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 
 SETTINGS: dict[str, Any] = {

@@ -19,8 +19,8 @@ import pytest
 import trustme
 from tests.api.house import House, body_of, house, received
 
-from lodger.engine.api import head as heads
-from lodger.engine.api import wire
+from lodger.engine.server import head as heads
+from lodger.engine.server import wire
 
 HEAD = b"Host: a\r\nConnection: close\r\n"
 

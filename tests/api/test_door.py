@@ -14,12 +14,12 @@ import pytest
 import trustme
 from tests.api.house import SETTINGS, received, serving
 
-from lodger.engine.api import door, wire
-from lodger.engine.api.kernel import Kernel
-from lodger.engine.api.known import Known, digest
-from lodger.engine.api.porter import A_TURN, Porter
-from lodger.engine.api.server import Server
-from lodger.engine.settings import Settings
+from lodger.engine.server import door, wire
+from lodger.engine.server.kernel import Kernel
+from lodger.engine.server.known import Known, digest
+from lodger.engine.server.porter import A_TURN, Porter
+from lodger.engine.server.server import Server
+from lodger.engine.core.settings import Settings
 
 CROWD = 300
 

@@ -14,14 +14,16 @@ from sqlalchemy import Connection, update
 from tests.api.house import House, house
 from tests.store.bench import node_id
 
-from lodger.engine.api import live, lookout
+from lodger.engine.server import live, lookout
 from lodger.engine.client import AsyncClient, Client
-from lodger.engine.errors import NotFound
-from lodger.engine.ledger import actions, claims, clocks, commits, following, leases, running_lines
-from lodger.engine.ledger.claims import Lease
-from lodger.engine.ledger.records import Action
-from lodger.engine.ledger.schema.scheduling import actions as table
-from lodger.engine.node.executor import Finished
+from lodger.engine.core.errors import NotFound
+from lodger.engine.store.actions import actions, action_stream
+from lodger.engine.store.lifecycle import claims, tick, leases, running_lines
+from lodger.engine.effects import outcome_commit
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.records import Action
+from lodger.engine.store.schema.scheduling import actions as table
+from lodger.engine.core.execution import Finished
 from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -58,7 +60,7 @@ def worked(lodge: House, *, fails: bool = False, logs: tuple[LogLine, ...] = ())
     with books.database.write() as connection:
         lease: Lease = leases.register(books, connection, node_id(f"n{lodge.clock.us}"), "n", lodge.clock.us)
     with books.database.write() as connection:
-        clocks.tick(books, connection, lodge.clock.us)
+        tick.tick(books, connection, lodge.clock.us)
     with books.database.write() as connection:
         taken = claims.claim(books, connection, lease, 50, lodge.clock.us)
     lodge.engine.changed()
@@ -68,7 +70,7 @@ def worked(lodge: House, *, fails: bool = False, logs: tuple[LogLine, ...] = ())
         else Finished(Outcome.OK, "1", logs=logs)
     )
     with books.database.write() as connection:
-        commits.commit(books, connection, lease, [(claim, ended) for claim in taken], lodge.clock.us)
+        outcome_commit.commit(books, connection, lease, [(claim, ended) for claim in taken], lodge.clock.us)
     lodge.engine.changed()
 
 
@@ -181,7 +183,7 @@ def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
 def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "LOOK_S", 0.05)
     asked, moved, looks = [], threading.Condition(), Counter[str]()
-    pulses, look = following.pulses, running_lines.Hearing.look
+    pulses, look = action_stream.pulses, running_lines.Hearing.look
 
     def asking(connection: Connection, keys: Any) -> Any:
         with moved:
@@ -261,10 +263,10 @@ def test_many_streams_of_a_tenant_share_one_look(lodge: House) -> None:
 
 
 def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "MOST", 7)
+    monkeypatch.setattr(action_stream, "MOST", 7)
     with house(url) as lodge:
         lodge.furnish()
-        each = following.Following("acme")
+        each = action_stream.Following("acme")
         with lodge.engine.books.database.read() as connection:
             each.begin(connection, lodge.clock.us)
         made = []

@@ -13,10 +13,12 @@ import httpx2
 import pytest
 from tests.api.house import House, house
 
-from lodger.engine.api import app
-from lodger.engine.ledger import schedules, scripts, tokens
-from lodger.engine.ledger.records import Checked
-from lodger.engine.verbs.rehearsals import Rehearsals
+from lodger.engine.server import app
+from lodger.engine.store.schedules import schedules
+from lodger.engine.store.scripts import scripts
+from lodger.engine.store.tenants import tokens
+from lodger.engine.store.records import Checked
+from lodger.engine.service.nouns.rehearsals import Rehearsals
 
 
 class Door:

@@ -10,9 +10,10 @@ from sqlalchemy import update
 from tests.api.house import ONE, House, house
 from tests.escape.commands import HELLO
 
-from lodger.engine.ledger import answers, pages
-from lodger.engine.ledger.schema.scheduling import actions
-from lodger.engine.routes.table import ROUTES
+from lodger.engine.store.platform import idempotency
+from lodger.engine.store import pages
+from lodger.engine.store.schema.scheduling import actions
+from lodger.engine.service.operations.table import ROUTES
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.limits import LIMITS
 
@@ -25,7 +26,7 @@ def key(name: str, **more: str) -> dict[str, str]:
 
 def test_every_answer_is_what_its_verb_gives(lodge: House) -> None:
     """The shape of an answer is that of the record, whole."""
-    from lodger.engine.shapes import shaped
+    from lodger.engine.core.serialization import shaped
 
     made = lodge.ask("PUT", "/tenants/acme/scripts/two", {"source": {"main.js": ONE, "x.js": "1"}, "why": "new"}).json()
     assert made == shaped(lodge.engine.scripts.get("acme", "two"))
@@ -303,7 +304,7 @@ def test_the_same_request_is_carried_out_once(lodge: House) -> None:
     assert lodge.ask("POST", path, body, headers=key("a"), role="editor", tenant="acme").json() != first.json()
     lodge.clock.advance(24 * 3600 + 1)
     with lodge.engine.books.database.write() as connection:
-        assert answers.forget(connection, lodge.clock.us) == 2
+        assert idempotency.forget(connection, lodge.clock.us) == 2
     assert lodge.ask("POST", path, body, headers=key("a")).json() != first.json()
 
 

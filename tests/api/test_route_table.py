@@ -8,11 +8,11 @@ from fastapi.routing import APIRoute
 from tests.api.house import House
 from tests.store.test_audit import every_verb
 
-from lodger.engine.api.gate import OPEN
-from lodger.engine.clock import from_us
-from lodger.engine.roles import Role
-from lodger.engine.routes.route import ROOT
-from lodger.engine.routes.table import NOT_HERE, ROUTES
+from lodger.engine.server.gate import OPEN
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.access.roles import Role
+from lodger.engine.service.operations.route import ROOT
+from lodger.engine.service.operations.table import NOT_HERE, ROUTES
 
 NAMES = {
     "tenant_id": "acme", "name": "job", "schedule": "s", "action_id": "019b76da-a800-7003-ab74-17aa3c0f0e2d",

@@ -8,8 +8,8 @@ import httpx2
 import pytest
 from tests.api.house import House, house
 
-from lodger.engine.api.buckets import KEPT, Buckets
-from lodger.engine.ledger import sessions
+from lodger.engine.server.buckets import KEPT, Buckets
+from lodger.engine.store.tenants import sessions
 
 
 def login(lodge: House, token: str, **headers: str) -> httpx2.Response:
@@ -82,7 +82,7 @@ def test_a_session_that_somebody_planted_is_none(lodge: House) -> None:
 
 @pytest.mark.parametrize("how", ["revoked", "expired", "idle", "old", "tenant"])
 def test_a_session_ends_with_its_token_and_with_time(lodge: House, how: str) -> None:
-    from lodger.engine.clock import from_us
+    from lodger.engine.core.clock import from_us
 
     ends = from_us(lodge.clock.us + 3600 * 1_000_000) if how == "expired" else None
     made = lodge.engine.tokens.create("x", "editor", tenant_id="acme", expires_at=ends)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.chaos import leash
 
-from lodger.engine.clock import SystemClock
+from lodger.engine.core.clock import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
 

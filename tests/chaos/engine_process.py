@@ -14,10 +14,10 @@ from contextlib import AsyncExitStack
 from sqlalchemy import Connection, text
 
 from lodger.engine import Engine
-from lodger.engine.errors import Unavailable
-from lodger.engine.events import Event
-from lodger.engine.node.executor import Claim, Finished
-from lodger.engine.settings import Settings
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.events import Event
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.settings import Settings
 from lodger.sandbox.outcome import Outcome
 
 SETTINGS = Settings(

@@ -18,7 +18,7 @@ from tests.chaos.cluster import Node, cpu_ticks, pause, slay
 from tests.databases.relay import Relay
 from tests.databases.server import own
 
-from lodger.engine.clock import SystemClock
+from lodger.engine.core.clock import SystemClock
 from lodger.engine.sync import Engine
 
 #: It is still at work when it is killed, whatever else the machine does.

@@ -17,7 +17,7 @@ from tests.databases.fixtures import absent
 from tests.databases.fixtures import server_url as url
 from tests.databases.relay import Relay
 
-from lodger.engine.ledger.hints import CHANNEL
+from lodger.engine.store.connection.notify import CHANNEL
 from lodger.engine.sync import Engine
 
 __all__ = ["url"]

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import text
 from tests.chaos import engine_process, leash
 
-from lodger.engine.clock import SystemClock
-from lodger.engine.ledger.schema.scheduling import actions
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
 

@@ -9,7 +9,7 @@ from tests.chaos import engine_process, test_processes
 from tests.chaos.test_processes import Start, audit, counts, fill, states, until
 from tests.databases.fixtures import absent
 
-from lodger.engine.errors import Unavailable
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.sync import Engine
 
 start = test_processes.start

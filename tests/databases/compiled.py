@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy.util import LRUCache
 
-from lodger.engine.ledger import postgres
-from lodger.engine.ledger.database import Database
+from lodger.engine.store.connection import postgresql
+from lodger.engine.store.connection.database import Database
 
 #: More than Lodger has statements; what tests make up goes again.
 MOST = 2000
@@ -31,15 +31,15 @@ class _Compiled(LRUCache[Any, Any]):
 def kept_statements() -> Iterator[None]:
     """For the block, ledgers share what they compile."""
     shared = _Compiled(MOST)
-    files, servers = Database._opened, postgres.opened
+    files, servers = Database._opened, postgresql.opened
 
     def sharing(engine: Engine) -> Engine:
         engine._compiled_cache = shared
         return engine
 
     Database._opened = lambda database: sharing(files(database))  # type: ignore[method-assign]  # that is the idea
-    postgres.opened = lambda *given, **more: sharing(servers(*given, **more))
+    postgresql.opened = lambda *given, **more: sharing(servers(*given, **more))
     try:
         yield
     finally:
-        Database._opened, postgres.opened = files, servers  # type: ignore[method-assign]  # as they were
+        Database._opened, postgresql.opened = files, servers  # type: ignore[method-assign]  # as they were

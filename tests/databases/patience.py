@@ -7,9 +7,9 @@ On a machine with thirty other processes that hit tests in the middle of a quest
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lodger.engine.ledger import postgres
+from lodger.engine.store.connection import postgresql
 
-_SAID = f"idle_in_transaction_session_timeout = {postgres.LOCK_TIMEOUT_MS}"
+_SAID = f"idle_in_transaction_session_timeout = {postgresql.LOCK_TIMEOUT_MS}"
 #: As long as a test may take.
 PATIENCE_MS = 300_000
 
@@ -17,10 +17,10 @@ PATIENCE_MS = 300_000
 @contextmanager
 def patient_server() -> Iterator[None]:
     """For the block, transactions of this process may pause for long."""
-    said = postgres._SESSION
+    said = postgresql._SESSION
     assert _SAID in said
-    postgres._SESSION = said.replace(_SAID, f"idle_in_transaction_session_timeout = {PATIENCE_MS}")
+    postgresql._SESSION = said.replace(_SAID, f"idle_in_transaction_session_timeout = {PATIENCE_MS}")
     try:
         yield
     finally:
-        postgres._SESSION = said
+        postgresql._SESSION = said

@@ -23,7 +23,7 @@ from pathlib import Path
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-from lodger.engine.ledger.database import Database
+from lodger.engine.store.connection.database import Database
 
 SETTINGS = {
     "listen_addresses": "", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "120",

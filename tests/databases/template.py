@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from lodger.engine.ledger.database import Database
+from lodger.engine.store.connection.database import Database
 
 #: What it is called in its folder.
 TEMPLATE = "template.db"

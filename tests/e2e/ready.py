@@ -30,13 +30,13 @@ from typing import Self
 from tests.databases.template import TEMPLATE, copied_ledgers
 from tests.e2e.command import ROOT, Said, bare
 
-from lodger.engine.ledger.database import Database
+from lodger.engine.store.connection.database import Database
 
 CLI = "lodger.engine.cli"
 #: What ledger commands import one way or another.
 IMPORTED = (
-    "lodger.engine.cli.entry", "lodger.engine.cli.of_verb", "lodger.engine.routes.table", "lodger.engine.sync",
-    "lodger.engine.ledger.migrations.upgrade", "sqlalchemy.dialects.sqlite",
+    "lodger.engine.cli.entry", "lodger.engine.cli.of_verb", "lodger.engine.service.operations.table", "lodger.engine.sync",
+    "lodger.engine.store.migrations.upgrade", "sqlalchemy.dialects.sqlite",
 )  # fmt: skip
 
 

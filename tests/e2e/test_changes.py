@@ -13,13 +13,13 @@ from tests.node.harness import Signals
 from tests.store.abroad import Player, call, tenant
 
 from lodger.engine import Engine
-from lodger.engine.data import feed
-from lodger.engine.data.reads import ThreadReads
-from lodger.engine.ledger.schema.feeds import cursors
-from lodger.engine.node.attempt import Attempt
-from lodger.engine.node.sandbox_executor import SandboxExecutor
+from lodger.engine.data.changes import feed
+from lodger.engine.data.sets.reads import ThreadReads
+from lodger.engine.store.schema.feeds import cursors
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.recurrence.errors import RuleInvalid
-from lodger.engine.settings import Settings
+from lodger.engine.core.settings import Settings
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes import artefact
 
@@ -279,7 +279,7 @@ def test_what_a_rule_on_changes_cannot_be(url: str) -> None:
             shown = await engine.schedules.preview(["on changes of parcels"])
             assert (shown.slots, shown.ends) == ((), False)
             await engine.schedules.edit("one", "both", rules="0 9 * * *")
-            from lodger.engine.ledger import followers
+            from lodger.engine.store.queue import followers
 
             with engine.books.database.read() as connection:
                 assert followers.following(connection) == []
@@ -290,8 +290,8 @@ def test_what_a_rule_on_changes_cannot_be(url: str) -> None:
 def test_a_horizon_that_is_held_back_is_told(url: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "sqlite":
         pytest.skip("SQLite has one writer: nothing is held back")
-    monkeypatch.setattr("lodger.engine.node.feeder.HORIZON_S", 0.0)
-    monkeypatch.setattr("lodger.engine.node.feeder.HELD_S", 0.0)
+    monkeypatch.setattr("lodger.engine.node.scheduling.feeder.HORIZON_S", 0.0)
+    monkeypatch.setattr("lodger.engine.node.scheduling.feeder.HELD_S", 0.0)
 
     async def work(engine: Engine, signals: Signals, _reader: Reader) -> None:
         await follow(engine)

@@ -12,9 +12,9 @@ from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peer
 from tests.unit.data.shop import Shop
 
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.node.executor import Finished
-from lodger.engine.node.sandbox_executor import SandboxExecutor
-from lodger.engine.policy.grants import parse
+from lodger.engine.core.execution import Finished
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
+from lodger.engine.core.access.grants import parse
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.e2e.command import inside
 from tests.e2e.ready import lodger
 
-from lodger.engine.policy.grants import GRANTS
+from lodger.engine.core.access.grants import GRANTS
 
 
 def test_the_table_is_the_one_that_is_enforced() -> None:

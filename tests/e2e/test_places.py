@@ -17,7 +17,7 @@ from tests.e2e.command import ROOT, Said, inside
 from tests.e2e.ready import lodger
 
 from lodger.engine.cli import entry
-from lodger.engine.routes.table import NOT_HERE, NOUNS, ROUTES
+from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
 
 #: Verbs of the engine that are commands by hand, or none, each with where they are instead.
 ELSEWHERE = {

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from tests.databases.fixtures import kind, url
 from tests.e2e.ready import lodger
 
-from lodger.engine.data import guard
-from lodger.engine.data.foreign import receipts
+from lodger.engine.data.sets import guard
+from lodger.engine.data.sets.foreign import receipts
 from lodger.engine.sync import Engine
 
 __all__ = ["kind", "url"]

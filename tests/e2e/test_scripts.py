@@ -10,8 +10,8 @@ import pytest
 from tests.unit.data.shop import ALL, NOW_US, Frozen, Shop, customers, instant, order, orders
 
 from lodger.engine.effects import commit
-from lodger.engine.node.executor import Claim, Finished
-from lodger.engine.node.sandbox_executor import SandboxExecutor
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes import artefact

@@ -12,7 +12,7 @@ from tests.egress.name_server import NameServer
 
 from lodger.engine.egress.request import Answer, Request
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.settings import Settings
+from lodger.engine.core.settings import Settings
 
 #: Answers one connection; the request's head and body are given.
 Handler = Callable[["Asked", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -13,7 +13,7 @@ from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peer
 from lodger.engine.egress.errors import Cut, NoAnswer, Refused, TooLarge, TooLate
 from lodger.engine.egress.request import Redirect, Request
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.policy.origin import Origin
+from lodger.engine.core.access.origins import Origin
 
 
 @pytest.fixture

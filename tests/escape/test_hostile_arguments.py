@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from lodger.engine.data import wire
-from lodger.engine.data.refusal import CallRefused
+from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import CallRefused
 from lodger.engine.escape.world import TenantHost, world
-from lodger.engine.ledger.schema.metadata import metadata
+from lodger.engine.store.schema.metadata import metadata
 from lodger.sandbox import prescan
 from lodger.sandbox.limits import Limits
 from lodger.stdlib.calls import CALLS, HostCall
@@ -97,7 +97,7 @@ def _texts(call: HostCall) -> Iterator[tuple[str, str]]:
     right = {name: _PLAIN[argument.type] for name, argument in call.arguments.items()}
     for argument in call.arguments:
         for name, value in VALUES.items():
-            yield f"{argument}: {name}", wire.dump({**right, argument: value})
+            yield f"{argument}: {name}", strict_json.dump({**right, argument: value})
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -124,7 +124,7 @@ def test_every_call_of_the_table(name: str) -> None:
 def test_readers_of_a_workers_json_are_linear(about: str) -> None:
     text = RAW[about]
     before = time.process_time()
-    for read in (wire.parse, lambda given: prescan.parse(given.encode(), max_bytes=1 << 20, max_depth=64)):
+    for read in (strict_json.parse, lambda given: prescan.parse(given.encode(), max_bytes=1 << 20, max_depth=64)):
         try:
             read(text)
         except (CallRefused, prescan.JsonRefused):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 from tests.escape.commands import HELLO, Commands
 
-from lodger.engine.data import wire
-from lodger.engine.data.refusal import CallRefused
+from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import CallRefused
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
 from lodger.sandbox.attempt import Attempt
 from lodger.sandbox.escape.arena import ScriptArena, settings_for
@@ -243,7 +243,7 @@ def test_a_number_that_no_double_holds(name: str, tried: All) -> None:
     assert tried["raw result", name].report.outcome is Outcome.BAD_REQUEST
     (text,) = tried["raw", name].seen
     with pytest.raises(CallRefused):
-        wire.parse(text)
+        strict_json.parse(text)
 
 
 @pytest.mark.parametrize("way", ["arriving", "waiting", "input"])

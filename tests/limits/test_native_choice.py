@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.command import lodger
 from tests.limits.machine import Machine
 
-from lodger.engine import verbs
-from lodger.engine.settings import Settings
+from lodger.engine.service import nouns
+from lodger.engine.core.settings import Settings
 from lodger.sandbox import Bundle, Limits, Outcome
 from lodger.sandbox.errors import LimitInvalid
 from lodger.sandbox.walls import seccomp
@@ -21,7 +21,7 @@ NATIVE = "quickjs-native"
 
 def test_no_verb_of_a_tenant_takes_a_runtime() -> None:
     seen = 0
-    for module in pkgutil.iter_modules(verbs.__path__, f"{verbs.__name__}."):
+    for module in pkgutil.iter_modules(nouns.__path__, f"{nouns.__name__}."):
         for _, group in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             for _, verb in inspect.getmembers(group, inspect.isfunction):
                 assert "runtime" not in inspect.signature(verb).parameters, verb

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.node.harness import Script, working
 
-from lodger.engine.ledger import adoption
+from lodger.engine.store.schedules import adoption
 
 COPY = """
 INSERT INTO lodger_schedule_revisions

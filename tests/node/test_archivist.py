@@ -7,9 +7,9 @@ import pytest
 from tests.node.harness import SETTINGS, Script, Signals, working
 
 from lodger.engine import Engine
-from lodger.engine.ledger import storage
-from lodger.engine.node import archivist
-from lodger.engine.node.executor import Finished
+from lodger.engine.store.usage import storage_usage
+from lodger.engine.node.upkeep import archivist
+from lodger.engine.core.execution import Finished
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 
@@ -25,7 +25,7 @@ def test_what_does_not_fit_goes_between_rounds(tmp_path: Path, looking: bool, mo
 
     async def total(engine: Engine) -> int:
         with engine.books.database.read() as connection:
-            return storage.of_tenant(connection, "acme").total
+            return storage_usage.of_tenant(connection, "acme").total
 
     async def go() -> int:
         async with working(tmp_path, script, settings) as (engine, _node, signals):

@@ -7,8 +7,8 @@ import pytest
 from tests.node.harness import SETTINGS, Signals
 
 from lodger.engine import Engine
-from lodger.engine.node.executor import Claim
-from lodger.engine.node.sandbox_executor import SandboxExecutor
+from lodger.engine.core.execution import Claim
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.node.harness import OK, SETTINGS, Script, working
 
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.core.execution import Claim, Finished
 
 
 class Held(Script):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tests.node.harness import OK, SETTINGS, Script, working
 
-from lodger.engine.ledger.many import insert_many
-from lodger.engine.ledger.schema.scheduling import actions
-from lodger.engine.ledger.turns import refresh
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.schema.scheduling import actions
+from lodger.engine.store.queue.ready_queue import refresh
+from lodger.engine.core.execution import Claim, Finished
 
 SLOTS = 4
 #: Far more than run while the others' slots come due.

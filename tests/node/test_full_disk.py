@@ -12,8 +12,8 @@ from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
-from lodger.engine.errors import Unavailable
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.node import Node
 from lodger.sandbox.outcome import Outcome
 

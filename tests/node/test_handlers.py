@@ -11,10 +11,10 @@ import pytest
 from tests.node.harness import SETTINGS, Script, Signals, working
 
 from lodger.engine import Engine
-from lodger.engine.errors import Conflict, InputError, NotFound
-from lodger.engine.handlers import Call
-from lodger.engine.identity import PLATFORM
-from lodger.engine.node import host_executor
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.handlers import Call
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.node.executors import host_executor
 from lodger.engine.node.node import Node
 from lodger.sandbox.outcome import Outcome
 

@@ -9,7 +9,7 @@ from tests.store.abroad import Player, call
 from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
-from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.outcome import Outcome
 
 __all__ = ["kind", "url"]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.node.harness import Script, working
 
-from lodger.engine.ledger.claims import Lease
-from lodger.engine.node.executor import Claim
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.core.execution import Claim
 from lodger.engine.node.node import Node
 from lodger.engine.policy.placement import Room
 

@@ -8,9 +8,9 @@ from sqlalchemy import text
 from tests.node.harness import Script, working
 
 from lodger.engine import Engine
-from lodger.engine.ledger import watching
-from lodger.engine.node import monitor
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.store.actions import monitoring
+from lodger.engine.node.upkeep import monitor
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.policy.pace import pace
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
@@ -23,7 +23,7 @@ def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _usually(monkeypatch: pytest.MonkeyPatch, ms: float) -> None:
-    monkeypatch.setattr(watching, "paces", lambda _connection, tracks: {track: pace([ms] * 9) for track in tracks})
+    monkeypatch.setattr(monitoring, "paces", lambda _connection, tracks: {track: pace([ms] * 9) for track in tracks})
 
 
 def test_a_run_that_ended_late_is_told_once_with_what_is_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.node.harness import Script, working
 
-from lodger.engine.errors import Unavailable
+from lodger.engine.core.errors import Unavailable
 
 
 def test_a_full_disk_is_no_traceback_and_a_bug_is_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

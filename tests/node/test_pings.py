@@ -14,8 +14,8 @@ from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peer
 from tests.node.harness import Script, Signals
 
 from lodger.engine import Engine
-from lodger.engine.errors import InputError
-from lodger.engine.ledger.records import Action
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.records import Action
 from lodger.engine.sync import Engine as SyncEngine
 
 #: JSON that Python reads where its stack is short, and nowhere else.

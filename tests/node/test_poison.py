@@ -9,7 +9,7 @@ from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.core.execution import Claim, Finished
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 

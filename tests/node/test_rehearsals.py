@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.escape.commands import HELLO
 
-from lodger.engine.errors import InputError
-from lodger.engine.settings import Settings
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
 

@@ -9,8 +9,8 @@ from sqlalchemy import func, select
 from tests.node.harness import SETTINGS, Signals
 
 from lodger.engine import Engine
-from lodger.engine.ledger.records import Action
-from lodger.engine.ledger.schema.platform import running_lines
+from lodger.engine.store.records import Action
+from lodger.engine.store.schema.platform import running_lines
 from lodger.engine.sync import Engine as Sync
 from lodger.sandbox.job import LogLine
 

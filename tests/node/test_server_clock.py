@@ -9,7 +9,7 @@ from tests.databases.fixtures import kind, url
 from tests.node.harness import SETTINGS, Script
 from tests.store.intervals import compile_intervals
 
-from lodger.engine.clock import SystemClock, from_us
+from lodger.engine.core.clock import SystemClock, from_us
 from lodger.engine.node.node import Node
 from lodger.engine.node.server_clock import ServerClock
 from lodger.engine.policy.placement import unbounded

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Column, Integer, MetaData, String, Table, insert, select
 from tests.databases.fixtures import kind, url
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.testing import FakeClock, Stage
 
 __all__ = ["kind", "url"]

@@ -7,16 +7,17 @@ import pytest
 from sqlalchemy import update
 from tests.node.harness import SETTINGS, Script, working
 
-from lodger.engine.ledger.claims import Lease
-from lodger.engine.ledger.schema.scheduling import schedule_clock
-from lodger.engine.node import dispatcher, forerunner
-from lodger.engine.node.executor import Claim
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.schema.scheduling import schedule_clock
+from lodger.engine.node.running import dispatcher
+from lodger.engine.node.scheduling import prefetcher
+from lodger.engine.core.execution import Claim
 from lodger.engine.policy.placement import Room
 from lodger.engine.sync import Engine
 
 
 def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forerunner, "AHEAD_S", 200_000.0)
+    monkeypatch.setattr(prefetcher, "AHEAD_S", 200_000.0)
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):
@@ -26,7 +27,7 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
             book, keys = engine.inner.books.rulebook, [("acme", each.id, each.revision, 0) for each in made]
             book._kept.clear()
             assert len(book.unread(keys)) == 60, "nothing but a tick would read them, and none comes before midnight"
-            ahead = forerunner.Forerunner(node)
+            ahead = prefetcher.Forerunner(node)
             await ahead.start()
 
             async def read() -> bool:

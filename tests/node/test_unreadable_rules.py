@@ -8,7 +8,7 @@ import pytest
 from tests.node.harness import SETTINGS, Script, Signals
 
 from lodger.engine import Engine
-from lodger.engine.errors import Unavailable
+from lodger.engine.core.errors import Unavailable
 
 
 def _lose_the_zone(place: Path) -> None:

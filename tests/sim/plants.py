@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, event
 
-from lodger.engine.ledger.database import Database
+from lodger.engine.store.connection.database import Database
 from lodger.engine.sim.plan import Shape
 
 #: A statement as the database gets it, and its parameters; what comes back is executed in its place.

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from lodger.engine.clock import from_us, to_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.sim import rules
 from lodger.engine.sim.oracle import Regular, Several, Wall, count, names

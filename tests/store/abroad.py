@@ -10,17 +10,17 @@ import sqlalchemy as sa
 from tests.store.bench import Bench
 from tests.unit.data.shop import count_on, customers, orders, platform
 
-from lodger.engine.data.foreign import receipts
-from lodger.engine.data.guard import looked
-from lodger.engine.data.reads import ThreadReads
-from lodger.engine.effects import abroad, codec
-from lodger.engine.ledger import seals
-from lodger.engine.ledger.commits import Committed
-from lodger.engine.ledger.schema.data import documents, holds, kv, outbox, sealed
-from lodger.engine.ledger.seals import Finish, Sealed
-from lodger.engine.node.attempt import Attempt
-from lodger.engine.node.executor import Claim, Finished
-from lodger.engine.node.sandbox_executor import effects_applier, finished
+from lodger.engine.data.sets.foreign import receipts
+from lodger.engine.data.sets.guard import looked
+from lodger.engine.data.sets.reads import ThreadReads
+from lodger.engine.effects import foreign_commit, codec
+from lodger.engine.effects import sealed_commits
+from lodger.engine.effects.outcome_commit import Committed
+from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
+from lodger.engine.effects.sealed_commits import Finish, Sealed
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.node.executors.sandbox_executor import effects_applier, finished
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import Report
 from lodger.sandbox.outcome import Outcome
@@ -83,7 +83,7 @@ async def busy(attempt: Attempt) -> None:
 
 
 class Player:
-    """Plays a script by calls. Satisfies :class:`lodger.engine.node.executor.Executor`."""
+    """Plays a script by calls. Satisfies :class:`lodger.engine.core.execution.Executor`."""
 
     def __init__(self, engine: Engine, play: Play) -> None:
         self.engine = engine
@@ -140,19 +140,19 @@ class Abroad:
         committed = self.bench.commit(claim, finished=done, apply_effects=effects_applier(self.engine.books.clock))
         return committed, committed.sealed[0] if committed.sealed else None
 
-    def apply(self, one: Sealed) -> abroad.Receipt:
+    def apply(self, one: Sealed) -> foreign_commit.Receipt:
         docket = codec.decode(one.docket, self.engine.datasets)
-        return abroad.apply(self.database, docket, one.attempt, now_us=self.bench.clock.us)
+        return foreign_commit.apply(self.database, docket, one.attempt, now_us=self.bench.clock.us)
 
-    def settle(self, one: Sealed, receipt: abroad.Receipt) -> Finish | None:
+    def settle(self, one: Sealed, receipt: foreign_commit.Receipt) -> Finish | None:
         with self.engine.books.database.write() as connection:
-            return seals.settled(self.engine.books, connection, self.engine.datasets, one, receipt, self.bench.clock.us)
+            return sealed_commits.settled(self.engine.books, connection, self.engine.datasets, one, receipt, self.bench.clock.us)
 
     def left(self) -> list[Sealed]:
         """Take up what others have left."""
         self.bench.clock.advance(100)
         with self.engine.books.database.write() as connection:
-            return seals.take(self.engine.books, connection, self.bench.clock.us, 10)
+            return sealed_commits.take(self.engine.books, connection, self.bench.clock.us, 10)
 
     def there(self) -> dict[str, list[Any]]:
         """Give what the platform's database holds of the tenant."""

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from sqlalchemy import text
 from tests.store.intervals import VirtualClock
 
-from lodger.engine.clock import from_us
-from lodger.engine.ledger import claims, clocks, commits, leases, stepped
-from lodger.engine.ledger.claims import Lease
-from lodger.engine.ledger.clocks import Ticked
-from lodger.engine.ledger.commits import ApplyEffects, Committed
-from lodger.engine.ledger.leases import Rescued
-from lodger.engine.ledger.records import Action, Schedule
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.core.clock import from_us
+from lodger.engine.store.lifecycle import claims, tick as clocks, leases, clock_rollback
+from lodger.engine.effects import outcome_commit
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.lifecycle.tick import Ticked
+from lodger.engine.effects.outcome_commit import ApplyEffects, Committed
+from lodger.engine.store.lifecycle.leases import Rescued
+from lodger.engine.store.records import Action, Schedule
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -67,13 +68,13 @@ class Bench:
     ) -> Committed:
         batch = [(each, finished) for each in claimed]
         with self.engine.books.database.write() as connection:
-            return commits.commit(self.engine.books, connection, self.lease(node), batch, self.clock.us, apply_effects)
+            return outcome_commit.commit(self.engine.books, connection, self.lease(node), batch, self.clock.us, apply_effects)
 
     def mend(self) -> bool:
         """Mend what a clock that was set back has left; whether there was anything."""
         with self.engine.books.database.write() as connection:
-            found = stepped.back(self.engine.books, connection, self.clock.now_us)
-            stepped.mend(self.engine.books, connection, self.clock.now_us)
+            found = clock_rollback.back(self.engine.books, connection, self.clock.now_us)
+            clock_rollback.mend(self.engine.books, connection, self.clock.now_us)
         return found
 
     def rescue(self) -> Rescued:

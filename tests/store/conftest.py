@@ -7,7 +7,7 @@ from tests.databases.fixtures import empty_url, kind, name, relay, server, url
 from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
 
-from lodger.engine.settings import Settings
+from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 
 __all__ = ["bench", "empty_url", "kind", "name", "relay", "server", "url"]

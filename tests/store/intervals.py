@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from lodger.engine.clock import from_us, to_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rule import Density, ScheduleRules
 

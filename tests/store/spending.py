@@ -8,14 +8,14 @@ from typing import Any
 from tests.store.bench import Bench
 
 from lodger.engine.capabilities.fetching import Fetching
-from lodger.engine.data.guard import looked
-from lodger.engine.data.reads import ThreadReads
+from lodger.engine.data.sets.guard import looked
+from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.egress.request import Answer, Request
-from lodger.engine.ledger.commits import Committed
-from lodger.engine.node.attempt import Attempt
-from lodger.engine.node.executor import Claim, Finished
-from lodger.engine.node.sandbox_executor import effects_applier, finished
-from lodger.engine.node.till import Till
+from lodger.engine.effects.outcome_commit import Committed
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.node.executors.sandbox_executor import effects_applier, finished
+from lodger.engine.node.executors.budget_reservations import Till
 from lodger.sandbox.job import Report, ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -78,13 +78,13 @@ class Spender:
 
     def end(self, *ends: tuple[Claim, Finished], node: str = "n1") -> Committed:
         """Commit what has ended, in one batch."""
-        from lodger.engine.ledger import commits
+        from lodger.engine.effects import outcome_commit
 
         bench = self.bench
         with bench.engine.books.database.write() as connection:
             lease = bench.lease(node)
             apply = effects_applier(bench.engine.books.clock)
-            return commits.commit(bench.engine.books, connection, lease, list(ends), bench.clock.us, apply)
+            return outcome_commit.commit(bench.engine.books, connection, lease, list(ends), bench.clock.us, apply)
 
     def through(self, claim: Claim, play: Play, outcome: Outcome = Outcome.OK) -> Committed:
         """Play one script and commit it."""

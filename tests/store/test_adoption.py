@@ -9,9 +9,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.orm import Session
 from tests.store.bench import Bench
 
-from lodger.engine.acting import acting
-from lodger.engine.clock import from_us
-from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.core.access.audit_context import acting
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
 
 COLUMNS = ("missed", "overlap", "retry", "conduct", "steps", "limits", "params", "grants", "requires", "script_id", "anchor_us",
            "created_us", "sentence", "rules", "why")  # fmt: skip

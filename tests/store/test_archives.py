@@ -9,10 +9,10 @@ from sqlalchemy import insert
 from tests.store.archives import contents, elsewhere, furnish, move, sizes
 from tests.store.bench import Bench
 
-from lodger.engine.errors import Conflict, InputError, NotFound
-from lodger.engine.identity import PLATFORM
-from lodger.engine.ledger.archive import TABLES
-from lodger.engine.ledger.schema.data import kv, sealed
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.service.archive.export import TABLES
+from lodger.engine.store.schema.data import kv, sealed
 
 __all__ = ["elsewhere"]
 
@@ -122,9 +122,9 @@ def test_what_nobody_could_take_is_not_given(bench: Bench, monkeypatch: pytest.M
     bench.tenant()
     bench.engine.tenants.suspend("acme")
     whole = len(gzip.decompress(bench.engine.tenants.export("acme")).rpartition(b'{"sha256"')[0])
-    monkeypatch.setattr("lodger.engine.ledger.archive.MOST_BYTES", whole)
+    monkeypatch.setattr("lodger.engine.service.archive.export.MOST_BYTES", whole)
     bench.engine.tenants.export("acme")
-    monkeypatch.setattr("lodger.engine.ledger.archive.MOST_BYTES", whole - 1)
+    monkeypatch.setattr("lodger.engine.service.archive.export.MOST_BYTES", whole - 1)
     with pytest.raises(Conflict) as refused:
         bench.engine.tenants.export("acme")
     assert refused.value.code == "tenant_too_large"
@@ -147,7 +147,7 @@ def test_while_a_tenant_is_packed_all_others_are_written(
             found.append(False)
         return json.dumps(value).encode() + b"\n"
 
-    monkeypatch.setattr("lodger.engine.ledger.archive._line", line)
+    monkeypatch.setattr("lodger.engine.service.archive.export._line", line)
     bench.engine.tenants.export("acme")
     assert len(found) > len(TABLES)
     assert not any(found)

@@ -5,10 +5,10 @@ from datetime import datetime
 import pytest
 from tests.store.bench import THROWN, Bench
 
-from lodger.engine.clock import from_us
-from lodger.engine.errors import Conflict, InputError, NotFound
-from lodger.engine.ledger.backfills import Backfilled
-from lodger.engine.ledger.records import Schedule
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.store.actions.backfills import Backfilled
+from lodger.engine.store.records import Schedule
 
 BEGIN = 1_767_225_600_000_000
 

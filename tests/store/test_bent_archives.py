@@ -13,12 +13,12 @@ from tests.store.archives import MAIL, bent, cell, contents, elsewhere, furnish
 from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
 
-from lodger.engine.errors import Conflict, InputError, NotFound
-from lodger.engine.ledger import customs
-from lodger.engine.ledger.arrival import _Arrival, _pages
-from lodger.engine.ledger.books import Books
-from lodger.engine.ledger.schema.scheduling import actions
-from lodger.engine.settings import Settings
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.service.archive import validation
+from lodger.engine.service.archive.restore import _Arrival, _pages
+from lodger.engine.store.context import Books
+from lodger.engine.store.schema.scheduling import actions
+from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 
 __all__ = ["elsewhere"]
@@ -252,9 +252,9 @@ def test_rows_take_no_more_memory_than_a_few_of_them(bench: Bench) -> None:
     try:
         with pytest.raises(InputError):
             bench.engine.tenants.restore("acme", gzip.compress(line))
-        text = "[" + "{}," * customs.CELL_VALUES + "1]"
+        text = "[" + "{}," * validation.CELL_VALUES + "1]"
         with pytest.raises(InputError):
-            customs._json(actions, "params", text)
+            validation._json(actions, "params", text)
         assert tracemalloc.get_traced_memory()[1] < 5 * len(text)
     finally:
         tracemalloc.stop()

@@ -3,9 +3,9 @@
 import pytest
 from tests.store.bench import OK, THROWN, Bench
 
-from lodger.engine.errors import InputError
-from lodger.engine.ledger import expiry
-from lodger.engine.node.executor import Finished
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.queue import expiry
+from lodger.engine.core.execution import Finished
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 

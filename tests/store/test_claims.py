@@ -4,10 +4,10 @@ import pytest
 from sqlalchemy import Connection, text
 from tests.store.bench import OK, THROWN, Bench
 
-from lodger.engine.clock import from_us
+from lodger.engine.core.clock import from_us
 from lodger.engine.effects.errors import ConflictFound, EffectRefused
-from lodger.engine.errors import Unavailable
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.execution import Claim, Finished
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from tests.store.bench import Bench
 
-from lodger.engine.errors import Conflict, InputError
+from lodger.engine.core.errors import Conflict, InputError
 
 
 def test_an_action_is_due_after_its_slot_and_before_the_next(bench: Bench) -> None:

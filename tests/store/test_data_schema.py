@@ -6,10 +6,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect
 
-from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.migrations.revision import VERSION_TABLE
-from lodger.engine.ledger.migrations.upgrade import downgrade, upgrade
-from lodger.engine.ledger.schema import metadata
+from lodger.engine.store.connection.database import Database
+from lodger.engine.store.migrations.revision import VERSION_TABLE
+from lodger.engine.store.migrations.upgrade import downgrade, upgrade
+from lodger.engine.store.schema import metadata
 
 OURS = {"lodger_kv", "lodger_documents", "lodger_outbox"}
 

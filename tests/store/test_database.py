@@ -11,10 +11,10 @@ from tempfile import gettempdir
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from lodger.engine.errors import InputError, Unavailable
-from lodger.engine.ledger import database as module
-from lodger.engine.ledger.database import Database, shown
-from lodger.engine.ledger.inspection import inspected
+from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.store.connection import database as module
+from lodger.engine.store.connection.database import Database, shown
+from lodger.engine.store.connection.inspection import inspected
 
 
 def refused(path: str) -> Unavailable:
@@ -50,7 +50,7 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
             parent.chmod(0o755)
     code = (
         "import os, sys\n"
-        "import lodger.engine.ledger.database as d, lodger.engine.errors as e\n"
+        "import lodger.engine.store.connection.database as d, lodger.engine.core.errors as e\n"
         # Everything is imported while the packages can be read, wherever they lie.
         "d.Database(sys.argv.pop(1)).close()\n"
         "if os.getuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"

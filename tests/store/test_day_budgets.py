@@ -9,13 +9,14 @@ import pytest
 from tests.store.bench import Bench
 from tests.store.spending import Spender, fetch, mail, say
 
-from lodger.engine.clock import from_us
-from lodger.engine.errors import InputError, NotFound
-from lodger.engine.ledger import lots, remains, usage
-from lodger.engine.ledger.ceilings import Ceilings
-from lodger.engine.ledger.lots import Wish
-from lodger.engine.node.attempt import Attempt
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.store.usage import budget_reservations, usage
+from lodger.engine.store.lifecycle import cancelled_usage
+from lodger.engine.effects.ceilings import Ceilings
+from lodger.engine.store.usage.budget_reservations import Wish
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.core.execution import Claim, Finished
 from lodger.sandbox.outcome import Outcome
 
 DAY = 86_400
@@ -139,7 +140,7 @@ def test_no_request_leaves_beyond_the_day_whoever_makes_it(
     spender: Spender, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not guarded:
-        monkeypatch.setattr(lots, "held", lambda *_args: {})
+        monkeypatch.setattr(budget_reservations, "held", lambda *_args: {})
     spender.tenant(fetches_per_day=7)
     claims = spender.asked(4)
     refused: list[Any] = []
@@ -179,7 +180,7 @@ def test_shares_drawn_by_many_threads_and_two_nodes_are_never_more_than_there_is
         for _ in range(10):
             wishes = [Wish("acme", claim.action_id, claim.attempt, day, name, 2, 5) for name in had]
             with books.database.write() as connection:
-                for name, share in zip(had, lots.draw(books, connection, wishes), strict=True):
+                for name, share in zip(had, budget_reservations.draw(books, connection, wishes), strict=True):
                     had[name] += share
         return had
 
@@ -210,22 +211,22 @@ def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> N
     assert held() == 15, "its node has not said yet what it used"
     with bench.engine.books.database.write() as connection:
         left = [(cancelled, ends[cancelled.action_id])]
-        assert remains.write(bench.engine.books, connection, bench.lease(), left, bench.clock.us)
+        assert cancelled_usage.write(bench.engine.books, connection, bench.lease(), left, bench.clock.us)
     assert held() == 10
     with bench.engine.books.database.write() as connection:
         remains_of = [(lost, ends[lost.action_id])]
-        assert remains.write(bench.engine.books, connection, bench.lease(), remains_of, bench.clock.us) == []
+        assert cancelled_usage.write(bench.engine.books, connection, bench.lease(), remains_of, bench.clock.us) == []
     bench.clock.advance(1000)
     bench.rescue()
     assert held() == 0
     assert spender.used()["fetches"] == 2
     wish = Wish("acme", lost.action_id, lost.attempt, bench.clock.us // usage.DAY_US, "fetches", 1, 5)
     with bench.engine.books.database.write() as connection:
-        assert lots.draw(bench.engine.books, connection, [wish]) == [0], "it is this attempt's no more"
+        assert budget_reservations.draw(bench.engine.books, connection, [wish]) == [0], "it is this attempt's no more"
 
 
 def commits_fault(ended: Finished) -> Finished:
-    from lodger.engine.ledger.commits import our_fault
+    from lodger.engine.effects.outcome_commit import our_fault
 
     return our_fault(ended, ValueError("x"))
 

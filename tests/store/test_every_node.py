@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from tests.store.bench import THROWN, Bench
 
-from lodger.engine.clock import from_us
-from lodger.engine.errors import InputError
-from lodger.engine.identity import PLATFORM
-from lodger.engine.ledger import places
-from lodger.engine.ledger.records import Action, Schedule
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.store.queue import placements
+from lodger.engine.store.records import Action, Schedule
 
 
 def _everywhere(bench: Bench, rules: str = "every 60", **terms: object) -> Schedule:
@@ -128,10 +128,10 @@ def test_what_waits_for_a_node_that_never_comes_back_is_given_up_with_its_reason
 
     def give_up() -> int:
         with bench.engine.books.database.write() as connection:
-            gone = places.deserted(bench.engine.books, connection, bench.clock.us)
-            return len(places.give_up(connection, gone, bench.clock.us))
+            gone = placements.deserted(bench.engine.books, connection, bench.clock.us)
+            return len(placements.give_up(connection, gone, bench.clock.us))
 
-    bench.clock.advance(places.PATIENCE_US // 1_000_000)
+    bench.clock.advance(placements.PATIENCE_US // 1_000_000)
     assert give_up() == 0, "a restart may take so long"
     bench.clock.advance(30)
     bench.renew("b")
@@ -148,8 +148,8 @@ def test_what_somebody_bound_to_a_node_by_label_is_not_given_up(bench: Bench) ->
     bench.tick()
     bench.clock.advance(10_000)
     with bench.engine.books.database.write() as connection:
-        gone = places.deserted(bench.engine.books, connection, bench.clock.us)
-        assert places.give_up(connection, gone, bench.clock.us) == []
+        gone = placements.deserted(bench.engine.books, connection, bench.clock.us)
+        assert placements.give_up(connection, gone, bench.clock.us) == []
     assert bench.states(schedule) == ["ready"]
 
 

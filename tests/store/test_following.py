@@ -8,8 +8,8 @@ import pytest
 from tests.e2e.command import lodger
 
 from lodger.engine import Engine as AsyncEngine
-from lodger.engine.errors import NotFound
-from lodger.engine.ledger.records import Action
+from lodger.engine.core.errors import NotFound
+from lodger.engine.store.records import Action
 from lodger.engine.sync import Engine
 from lodger.engine.testing import Stage
 from lodger.sandbox.job import LogLine

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import event, text
 from tests.store.bench import Bench
 
-from lodger.engine.node.executor import Claim
+from lodger.engine.core.execution import Claim
 
 #: A round more or less in a B-tree that is deeper.
 MORE = 1.3

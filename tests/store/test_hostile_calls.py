@@ -8,7 +8,7 @@ import pytest
 from tests.store.bench import Bench
 from tests.store.spending import Spender
 
-from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.outcome import Outcome
 
 TEXTS = (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.sync import Engine
 
 

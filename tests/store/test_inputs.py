@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.store.bench import Bench
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.sync import Engine
 
 MOST = 1000

@@ -3,9 +3,10 @@
 import pytest
 from tests.store.bench import Bench, node_id
 
-from lodger.engine.errors import InputError
-from lodger.engine.ledger import claims, leases, places, turns
-from lodger.engine.ledger.claims import Lease
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.lifecycle import claims, leases
+from lodger.engine.store.queue import placements, ready_queue
+from lodger.engine.store.lifecycle.claims import Lease
 
 
 def _node(bench: Bench, name: str, *labels: str) -> Lease:
@@ -42,9 +43,9 @@ def test_a_node_is_woken_only_for_what_it_may_run(bench: Bench) -> None:
     bench.clock.advance(60)
     bench.tick()
     with bench.engine.books.database.read() as connection:
-        assert turns.next_startable(connection, bench.clock.us) is None
-        assert turns.next_startable(connection, bench.clock.us, {"highmem"}) == bench.clock.us
-        assert turns.next_startable(connection, bench.clock.us - 1, {"highmem"}) is None
+        assert ready_queue.next_startable(connection, bench.clock.us) is None
+        assert ready_queue.next_startable(connection, bench.clock.us, {"highmem"}) == bench.clock.us
+        assert ready_queue.next_startable(connection, bench.clock.us - 1, {"highmem"}) is None
 
 
 def test_thousands_that_wait_for_another_node_are_in_nobodys_way(bench: Bench) -> None:
@@ -122,7 +123,7 @@ def test_requests_and_repeats_require_what_their_schedule_does(bench: Bench) -> 
 
 
 def _at(bench: Bench, seconds: int):  # type: ignore[no-untyped-def]  # a datetime
-    from lodger.engine.clock import from_us
+    from lodger.engine.core.clock import from_us
 
     return from_us(bench.clock.us + seconds * 1_000_000)
 
@@ -147,7 +148,7 @@ def test_what_a_node_carries_may_change_while_it_works(bench: Bench) -> None:
         bench.nodes["n1"] = leases.relabel(connection, lease, ["gpu"])
     bench.renew()
     with bench.engine.books.database.read() as connection:
-        (living,) = places.living(bench.engine.books, connection, bench.clock.us)
+        (living,) = placements.living(bench.engine.books, connection, bench.clock.us)
     assert living.labels == {"gpu", "node:n1"}
     assert _taken(bench, "n1") == [schedule.id]
 
@@ -158,6 +159,6 @@ def test_without_the_check_of_labels_any_node_takes_it(bench: Bench, monkeypatch
     schedule = bench.schedule(labels="highmem")
     bench.clock.advance(60)
     bench.tick()
-    monkeypatch.setattr(turns, "carries", lambda _labels, _requires: True)
+    monkeypatch.setattr(ready_queue, "carries", lambda _labels, _requires: True)
     assert _taken(bench, "n1") == [schedule.id]
     assert claims.Lease("x", 1).labels == frozenset()

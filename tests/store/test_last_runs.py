@@ -4,10 +4,10 @@ import json
 
 from tests.store.bench import THROWN, Bench
 
-from lodger.engine.clock import from_us
-from lodger.engine.data import wire
-from lodger.engine.data.datasets import Datasets
-from lodger.engine.node.context import context_json
+from lodger.engine.core.clock import from_us
+from lodger.engine.core import strict_json
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.node.executors.context import context_json
 from lodger.sandbox.outcome import Outcome
 
 
@@ -64,5 +64,5 @@ def test_a_script_is_told_about_the_last_run_that_succeeded(bench: Bench) -> Non
         bench.commit(claim, node=node)
         bench.clock.advance(-1)
     assert [each and each["node"] for each in told] == [None, "n1", "n2"]
-    started = wire.tag_instant(from_us(bench.clock.us - 60_000_000 + 1_000_000))
+    started = strict_json.tag_instant(from_us(bench.clock.us - 60_000_000 + 1_000_000))
     assert told[2]["startedAt"] == started

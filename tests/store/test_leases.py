@@ -3,8 +3,8 @@
 import pytest
 from tests.store.bench import Bench
 
-from lodger.engine.errors import Conflict, InputError, NotFound
-from lodger.engine.ledger import leases
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.store.lifecycle import leases
 from lodger.sandbox.outcome import Outcome
 
 

@@ -9,8 +9,8 @@ from tests.store.bench import Bench
 from tests.store.intervals import EPOCH
 
 from lodger.engine import Engine as AsyncEngine
-from lodger.engine.clock import from_us
-from lodger.engine.errors import InputError
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError
 
 
 def in_a_minute(bench: Bench) -> datetime:

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import BigInteger, Column, Double, LargeBinary, MetaData, Table, Text, select
 from tests.store.bench import Bench
 
-from lodger.engine.errors import InputError
-from lodger.engine.ledger.many import TOGETHER, Over, UpdateMany, add_many, columns, insert_many
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.bulk import TOGETHER, Over, UpdateMany, add_many, columns, insert_many
 
 TABLE = Table(
     "many_rows_probe",

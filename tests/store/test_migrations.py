@@ -10,11 +10,11 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.schema import CreateSchema
 
-from lodger.engine.errors import Unavailable
-from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.migrations.revision import VERSION_TABLE, current, head, known
-from lodger.engine.ledger.migrations.upgrade import downgrade, tree, upgrade
-from lodger.engine.ledger.schema import metadata
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.connection.database import Database
+from lodger.engine.store.migrations.revision import VERSION_TABLE, current, head, known
+from lodger.engine.store.migrations.upgrade import downgrade, tree, upgrade
+from lodger.engine.store.schema import metadata
 
 
 def test_autogenerate_finds_nothing(url: str) -> None:

@@ -7,10 +7,10 @@ import pytest
 from tests.store.bench import Bench
 from tests.store.intervals import EPOCH
 
-from lodger.engine.acting import acting
-from lodger.engine.errors import InputError, NotFound
-from lodger.engine.identity import PLATFORM
-from lodger.engine.ledger.webhooks import Webhook
+from lodger.engine.core.access.audit_context import acting
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.store.tenants.webhooks import Webhook
 
 ONE, TWO = "export default () => 1", "export default () => 2"
 

@@ -2,8 +2,8 @@
 
 from tests.store.bench import Bench
 
-from lodger.engine.ledger import claims
-from lodger.engine.node.executor import Claim
+from lodger.engine.store.lifecycle import claims
+from lodger.engine.core.execution import Claim
 from lodger.engine.policy.placement import Room
 from lodger.sandbox.limits import MIB
 

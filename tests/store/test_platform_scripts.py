@@ -3,9 +3,9 @@
 import pytest
 from tests.store.bench import Bench
 
-from lodger.engine.errors import Conflict, InputError, NotFound
-from lodger.engine.identity import PLATFORM
-from lodger.engine.node.kinds import Kinds
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.node.executors.kinds import Kinds
 
 FIELDS = {"days": {"type": "integer", "min": 1, "default": 7}, "to": {"type": "text", "required": True}}
 

@@ -23,7 +23,7 @@ from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine import Engine
-from lodger.engine.ledger.database import Database
+from lodger.engine.store.connection.database import Database
 from lodger.engine.sync import Engine as SyncEngine
 
 #: Fewer sessions than there are clients, so that they have to share them.

@@ -9,12 +9,12 @@ from tests.databases.fixtures import server_url as url
 from tests.databases.server import Server
 from tests.store.bench import node_id
 
-from lodger.engine.errors import Unavailable
-from lodger.engine.ledger import leases, stepped
-from lodger.engine.ledger import postgres as module
-from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.inspection import inspected
-from lodger.engine.ledger.migrations.revision import current, head, known
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.lifecycle import leases, clock_rollback
+from lodger.engine.store.connection import postgresql as module
+from lodger.engine.store.connection.database import Database
+from lodger.engine.store.connection.inspection import inspected
+from lodger.engine.store.migrations.revision import current, head, known
 from lodger.engine.sync import Engine
 
 __all__ = ["url"]
@@ -122,12 +122,12 @@ def test_a_server_whose_clock_was_set_back_is_asked_in_the_moment_of_writing(url
     with Engine.open(url) as engine, engine.books.database.write() as connection:
         now = engine.books.clock.now_us
         leases.register(engine.books, connection, node_id("n1"), "n1", now())
-        assert not stepped.back(engine.books, connection, now)
+        assert not clock_rollback.back(engine.books, connection, now)
         hour = "lease_until_us + 3600000000, seen_us = seen_us + 3600000000"
         connection.exec_driver_sql(f"UPDATE lodger_nodes SET lease_until_us = {hour}")
-        assert stepped.back(engine.books, connection, now)
-        stepped.mend(engine.books, connection, now)
-        assert not stepped.back(engine.books, connection, now)
+        assert clock_rollback.back(engine.books, connection, now)
+        clock_rollback.mend(engine.books, connection, now)
+        assert not clock_rollback.back(engine.books, connection, now)
         left = connection.exec_driver_sql("SELECT lease_until_us - seen_us, seen_us FROM lodger_nodes").one()
         assert abs(left[0] - engine.books.settings.lease_us) < 60_000_000
         assert abs(left[1] - now()) < 60_000_000

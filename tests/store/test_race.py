@@ -7,8 +7,10 @@ import pytest
 from sqlalchemy import text
 from tests.store.bench import OK, Bench
 
-from lodger.engine.clock import SystemClock
-from lodger.engine.ledger import clocks, commits, turns
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.effects import outcome_commit
+from lodger.engine.store.queue import ready_queue
 
 
 @pytest.fixture(autouse=True)
@@ -42,10 +44,10 @@ def tick_beside_commit(bench: Bench) -> list[str]:
 
     def commit() -> None:
         with books.database.write() as connection:
-            commits.commit(books, connection, lease, [(running, OK)], bench.clock.us)
+            outcome_commit.commit(books, connection, lease, [(running, OK)], bench.clock.us)
 
     with books.database.write() as connection:
-        assert len(clocks.tick(books, connection, bench.clock.us)) == 1
+        assert len(tick.tick(books, connection, bench.clock.us)) == 1
         other = threading.Thread(target=commit)
         other.start()
         until(lambda: waits(bench) or not other.is_alive())
@@ -59,7 +61,7 @@ def test_what_a_tick_queues_behind_a_run_that_just_ends_is_let_go(bench: Bench) 
 
 
 def test_without_the_lock_it_is_held_for_ever(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "lock", lambda *_: None)
+    monkeypatch.setattr(ready_queue, "lock", lambda *_: None)
     assert tick_beside_commit(bench) == ["done", "ready"]
     assert bench.claim() == []
 
@@ -71,7 +73,7 @@ def test_a_tick_and_a_claim_pass_by_a_tenant_that_another_transaction_holds(benc
     bench.clock.advance(60)
     books = bench.engine.books
     with books.database.write() as connection:
-        turns.lock(connection, ["acme"])
+        ready_queue.lock(connection, ["acme"])
         assert [each.tenant_id for each in bench.tick()] == ["zeta"]
         assert [each.tenant_id for each in bench.claim()] == ["zeta"]
     assert [each.tenant_id for each in bench.tick()] == ["acme"]

@@ -6,7 +6,7 @@ from tests.chaos.reckoning import Reckoning, _bills
 from tests.store.bench import Bench
 from tests.store.spending import Spender, say
 
-from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.outcome import Outcome
 
 TAMPERINGS = {

@@ -3,9 +3,9 @@
 import pytest
 from tests.store.bench import Bench
 
-from lodger.engine.clock import from_us
-from lodger.engine.errors import InputError
-from lodger.engine.ledger import retention
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.lifecycle import retention
 
 DAY = 86_400
 

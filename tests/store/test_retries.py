@@ -3,8 +3,8 @@
 import pytest
 from tests.store.bench import OK, THROWN, Bench
 
-from lodger.engine.errors import Conflict, NotFound
-from lodger.engine.node.executor import Finished
+from lodger.engine.core.errors import Conflict, NotFound
+from lodger.engine.core.execution import Finished
 from lodger.sandbox.outcome import Outcome
 
 

@@ -8,7 +8,7 @@ from tests.databases.server import Server
 from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
 
-from lodger.engine.settings import Settings
+from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 
 #: What a script's own questions are asked of.

@@ -7,9 +7,10 @@ import pytest
 from sqlalchemy import event
 from tests.store.bench import Bench
 
-from lodger.engine.ledger import following, running_lines
-from lodger.engine.ledger.running_lines import KEPT_US, Batch, Hearing
-from lodger.engine.node.executor import Claim, Finished
+from lodger.engine.store.actions import action_stream
+from lodger.engine.store.lifecycle import running_lines
+from lodger.engine.store.lifecycle.running_lines import KEPT_US, Batch, Hearing
+from lodger.engine.core.execution import Claim, Finished
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 
@@ -170,7 +171,7 @@ def test_a_pulse_changes_with_all_that_there_is_to_tell(hall: Hall) -> None:
 
     def told() -> dict[tuple[str, str], tuple[str, int, int, int]]:
         with hall.bench.engine.books.database.read() as connection:
-            return following.pulses(connection, keys)
+            return action_stream.pulses(connection, keys)
 
     first = told()
     assert set(first) == {("acme", hall.id), ("acme", other)}

@@ -7,9 +7,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 from tests.databases.fixtures import kind, url
 
-from lodger.engine.effects import overthrow
-from lodger.engine.effects.savepoint import savepoint
-from lodger.engine.ledger.database import Database
+from lodger.engine.effects import lost_transaction
+from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.store.connection.database import Database
 
 __all__ = ["kind", "url"]
 
@@ -68,5 +68,5 @@ def test_what_ended_the_whole_transaction_is_found(database: Database) -> None:
     with database.engine.connect() as connection:
         with pytest.raises(DBAPIError) as caught:
             twice(connection)
-        assert overthrow.over(connection)
-        assert "mine" in str(overthrow.behind(caught.value))
+        assert lost_transaction.over(connection)
+        assert "mine" in str(lost_transaction.behind(caught.value))

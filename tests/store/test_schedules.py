@@ -3,8 +3,8 @@
 import pytest
 from tests.store.bench import Bench
 
-from lodger.engine.clock import from_us
-from lodger.engine.errors import Conflict, InputError, NotFound
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
 
 
 def test_an_edit_accounts_the_old_rule_and_then_moves_the_clock(bench: Bench) -> None:

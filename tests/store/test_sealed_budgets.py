@@ -7,9 +7,10 @@ from tests.databases.fixtures import place
 from tests.store.abroad import Abroad, call
 from tests.store.bench import Bench
 
-from lodger.engine.effects.abroad import Receipt
-from lodger.engine.ledger import ceilings, lots, storage, usage
-from lodger.engine.node.attempt import Attempt
+from lodger.engine.effects.foreign_commit import Receipt
+from lodger.engine.effects import ceilings
+from lodger.engine.store.usage import budget_reservations, storage_usage, usage
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -50,7 +51,7 @@ def test_what_is_sealed_leaves_no_more_than_the_rest(
     far: Abroad, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not guarded:
-        monkeypatch.setattr(lots, "hold", lambda *_args: None)
+        monkeypatch.setattr(budget_reservations, "hold", lambda *_args: None)
     first, second, third = far.ask(), far.ask(), far.ask()
     _committed, one = far.seal(mails(2))
     assert one is not None
@@ -118,7 +119,7 @@ def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pyte
     assert "budget storage_bytes is 100000 per tenant" in error.message
     far.settle(one, far.apply(one))
     with far.engine.books.database.read() as connection:
-        assert storage.kept(connection, ["one"]) == {"one": len("a") + 60_002}
+        assert storage_usage.kept(connection, ["one"]) == {"one": len("a") + 60_002}
 
 
 def test_the_day_of_a_seal_is_what_the_ledger_keeps(far: Abroad) -> None:

@@ -10,9 +10,9 @@ from tests.store.abroad import AFTER, ALL, BEFORE, NOTHING, Abroad, call
 from tests.store.bench import Bench
 from tests.unit.data.shop import customers, orders
 
-from lodger.engine.effects import abroad as applying
-from lodger.engine.errors import Conflict
-from lodger.engine.node.attempt import Attempt
+from lodger.engine.effects import foreign_commit as applying
+from lodger.engine.core.errors import Conflict
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.outcome import Outcome
 
 __all__ = ["place"]
@@ -68,9 +68,9 @@ def test_two_nodes_do_not_take_up_the_same_attempt(far: Abroad) -> None:
     far.seal()
     assert len(far.left()) == 1
     with far.engine.books.database.write() as connection:
-        from lodger.engine.ledger import seals
+        from lodger.engine.effects import sealed_commits
 
-        assert seals.take(far.engine.books, connection, far.bench.clock.us, 10) == []
+        assert sealed_commits.take(far.engine.books, connection, far.bench.clock.us, 10) == []
 
 
 def test_two_nodes_that_apply_at_once_apply_once(far: Abroad) -> None:
@@ -160,7 +160,7 @@ def test_what_would_be_refused_here_is_never_sealed(far: Abroad) -> None:
     claim, done = far.run(both)
     with far.engine.books.database.write() as connection:
         connection.execute(sa.text("INSERT INTO lodger_kv VALUES ('one', '', 'n', '\"text\"', NULL, 0)"))
-    from lodger.engine.node.sandbox_executor import effects_applier
+    from lodger.engine.node.executors.sandbox_executor import effects_applier
 
     committed = far.bench.commit(claim, finished=done, apply_effects=effects_applier(far.bench.clock))
     assert committed.sealed == ()
@@ -170,7 +170,7 @@ def test_what_would_be_refused_here_is_never_sealed(far: Abroad) -> None:
 
 
 def test_what_a_sealed_attempt_writes_here_is_held_until_it_has(far: Abroad) -> None:
-    from lodger.engine.node.sandbox_executor import effects_applier
+    from lodger.engine.node.executors.sandbox_executor import effects_applier
 
     far.ask()
     _, one = far.seal()
@@ -272,7 +272,7 @@ def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: Abroad, k
 
 
 def test_a_set_that_is_not_exposed_here_is_left_to_others(far: Abroad) -> None:
-    from lodger.engine.data.datasets import Datasets
+    from lodger.engine.data.sets.datasets import Datasets
     from lodger.engine.effects import codec
 
     far.ask()
@@ -288,7 +288,7 @@ class Cut(Exception):
 
 def test_a_fault_between_any_two_statements_of_any_of_the_three_leaves_all_or_nothing(far: Abroad) -> None:
     """Every statement of seal, apply and settle is cut once; then the attempt is finished and everything is there once."""
-    from lodger.engine.node.sandbox_executor import effects_applier
+    from lodger.engine.node.executors.sandbox_executor import effects_applier
 
     engines = [far.engine.books.database.engine, far.database.engine]
     left = [-1]

@@ -9,9 +9,9 @@ from sqlalchemy import text
 from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
 
-from lodger.engine.errors import InputError, NotFound, Unavailable
-from lodger.engine.ledger import secrets
-from lodger.engine.settings import Settings
+from lodger.engine.core.errors import InputError, NotFound, Unavailable
+from lodger.engine.store.tenants import secrets
+from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 

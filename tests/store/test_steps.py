@@ -5,9 +5,9 @@ import json
 import pytest
 from tests.store.bench import THROWN, Bench
 
-from lodger.engine.errors import InputError, NotFound
-from lodger.engine.ledger.records import Schedule
-from lodger.engine.node.executor import Finished
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.store.records import Schedule
+from lodger.engine.core.execution import Finished
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 

@@ -10,11 +10,13 @@ from sqlalchemy import Connection, delete, insert, text, update
 from tests.store.bench import Bench
 from tests.store.spending import Spender, mail, say
 
-from lodger.engine.ledger import ceilings, retention, storage
-from lodger.engine.ledger.migrations.upgrade import downgrade, upgrade
-from lodger.engine.ledger.schema.data import documents, kv
-from lodger.engine.ledger.storage import Stored
-from lodger.engine.node.attempt import Attempt
+from lodger.engine.effects import ceilings
+from lodger.engine.store.lifecycle import retention
+from lodger.engine.store.usage import storage_usage
+from lodger.engine.store.migrations.upgrade import downgrade, upgrade
+from lodger.engine.store.schema.data import documents, kv
+from lodger.engine.store.usage.storage_usage import Stored
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.job import LogLine, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -36,7 +38,7 @@ def spender(bench: Bench) -> Spender:
 
 def stored(bench: Bench, tenant: str = "acme") -> Stored:
     with bench.engine.books.database.read() as connection:
-        return storage.of_tenant(connection, tenant)
+        return storage_usage.of_tenant(connection, tenant)
 
 
 def weighed(bench: Bench, tenant: str = "acme") -> Stored:
@@ -204,13 +206,13 @@ def test_no_more_is_weighed_than_may_go(spender: Spender, monkeypatch: pytest.Mo
         (claim,) = spender.asked()
         spender.end((claim, spender.run(claim, setting(str(number), 100))))
     weighed_of: list[int] = []
-    whole = storage.of_actions
+    whole = storage_usage.of_actions
 
     def counted(connection: Connection, tenant: str, ids: Sequence[str], **more: bool) -> Counter[str]:
         weighed_of.append(len(ids))
         return whole(connection, tenant, ids, **more)
 
-    monkeypatch.setattr(storage, "of_actions", counted)
+    monkeypatch.setattr(storage_usage, "of_actions", counted)
     bench.engine.tenants.edit("acme", limits={"storage_bytes": stored(bench).total - 1})
     assert forget(bench) == 1
     assert weighed_of == [2, 1], "those that may go, and then the one that goes"

@@ -5,8 +5,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 from tests.store.bench import THROWN, Bench
 
-from lodger.engine.clock import from_us
-from lodger.engine.ledger import retiming
+from lodger.engine.core.clock import from_us
+from lodger.engine.store.lifecycle import retiming
 from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
 
 MONTH = 31 * 86_400

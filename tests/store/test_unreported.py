@@ -7,8 +7,8 @@ from sqlalchemy import text
 from tests.store.bench import Bench
 from tests.store.test_adoption import copied, rules_of
 
-from lodger.engine.errors import Conflict
-from lodger.engine.ledger import adoption
+from lodger.engine.core.errors import Conflict
+from lodger.engine.store.schedules import adoption
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import text
 from tests.store.bench import Bench
 
-from lodger.engine.acting import acting
-from lodger.engine.errors import Conflict, InputError, NotFound
-from lodger.engine.ledger.differences import MOST_PAIRS, unified
+from lodger.engine.core.access.audit_context import acting
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.store.scripts.differences import MOST_PAIRS, unified
 
 ONE, TWO = "export default () => 1\n", "export default () => 2\n"
 

@@ -8,10 +8,11 @@ from sqlalchemy import text
 from tests.e2e.command import inside
 from tests.store.bench import Bench
 
-from lodger.engine.clock import SystemClock
-from lodger.engine.ledger import blocking, node_rows
-from lodger.engine.meters import METERS, Meters
-from lodger.engine.node.executor import Finished
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.store.connection import blocking
+from lodger.engine.store.platform import node_rows
+from lodger.engine.core.metrics import METERS, Meters
+from lodger.engine.core.execution import Finished
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 

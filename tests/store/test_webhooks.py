@@ -16,11 +16,11 @@ from lodger.engine.effects.effect import Emit
 from lodger.engine.effects.journal import Journal
 from lodger.engine.egress.signature import NotVerified, verify
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.errors import InputError, NotFound
-from lodger.engine.ledger import outbox as outboxes
-from lodger.engine.ledger.schema.data import outbox
-from lodger.engine.ledger.webhooks import NewWebhook, wants
-from lodger.engine.node.hooks import Hooks
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.store.queue import outbox as outboxes
+from lodger.engine.store.schema.data import outbox
+from lodger.engine.store.tenants.webhooks import NewWebhook, wants
+from lodger.engine.node.outbox.webhooks import Hooks
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 
@@ -283,7 +283,7 @@ def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
     """The secret is bound to its webhook: whoever swaps rows in the database makes messages that cannot be signed."""
 
     async def work(post: Post) -> None:
-        from lodger.engine.ledger.schema.data import webhooks
+        from lodger.engine.store.schema.data import webhooks
 
         post.made("one")
         post.made("two")

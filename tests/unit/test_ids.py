@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from lodger.engine.identity import Identities, is_id, made_at_us
+from lodger.engine.core.ids import Identities, is_id, made_at_us
 
 
 class Entropy:

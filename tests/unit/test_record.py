@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 import pytest
 from pydantic import TypeAdapter
 
-from lodger.engine.record import changed, record
+from lodger.engine.core.record import changed, record
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
 
 

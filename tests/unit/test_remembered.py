@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.ledger.remembered import KEPT, Remembered
+from lodger.engine.store.remembered import KEPT, Remembered
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
 from lodger.engine.recurrence.union import Union

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lodger.engine.span import span
+from lodger.engine.cli.humanize import span
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.errors import InputError
-from lodger.engine.typed_params import accepted, dumped_fields, read_fields
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.params import accepted, dumped_fields, read_fields
 
 DECLARED = {
     "days": {"type": "integer", "min": 1, "max": 30, "default": 7, "help": "how far back"},

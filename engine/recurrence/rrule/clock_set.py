@@ -5,7 +5,7 @@ A day can hold 86 400 times; the product answers next, previous, count and k-th 
 
 from bisect import bisect_left, bisect_right
 
-from lodger.engine.protocol import Protocol
+from lodger.engine.core.protocol import Protocol
 from lodger.engine.recurrence import timeset
 
 

@@ -1,6 +1,6 @@
 """The allowed days of selected periods, asked by seeking: year masks first, arithmetic over whole calendars after that."""
 
-from lodger.engine.protocol import Protocol
+from lodger.engine.core.protocol import Protocol
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.dial import highest, lowest
 from lodger.engine.recurrence.rrule.phase import Phase, year_from, year_to

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from lodger.engine.record import record
+from lodger.engine.core.record import record
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.faults import fault
 

@@ -1,6 +1,6 @@
 """The strict parser of a recurrence set: DTSTART, RRULE, RDATE, EXDATE, EXRULE lines, or one bare rule."""
 
-from lodger.engine.record import changed, record
+from lodger.engine.core.record import changed, record
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.head import head
 from lodger.engine.recurrence.rrule.faults import DATES, RULES, TEXT_BYTES, fault

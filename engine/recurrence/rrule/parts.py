@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from lodger.engine.record import changed, record
+from lodger.engine.core.record import changed, record
 from lodger.engine.recurrence import civil
 
 

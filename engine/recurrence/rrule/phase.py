@@ -7,7 +7,7 @@ never meets an allowed day costs a walk.
 
 from math import gcd
 
-from lodger.engine.protocol import Protocol
+from lodger.engine.core.protocol import Protocol
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.dial import highest, lowest, stride
 from lodger.engine.recurrence.rrule.year_masks import span, week_one

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from lodger.engine.protocol import Protocol
+from lodger.engine.core.protocol import Protocol
 from lodger.engine.recurrence import civil
 from lodger.engine.recurrence.rrule.faults import fault
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet

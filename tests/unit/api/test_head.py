@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.api.head import HEADER_BYTES, HEADER_LINES, Head, shown, too_long
-from lodger.engine.api.known import KEPT, Known, digest
+from lodger.engine.server.head import HEADER_BYTES, HEADER_LINES, Head, shown, too_long
+from lodger.engine.server.known import KEPT, Known, digest
 
 ASKED = b"GET /api/v1/me HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer lodger_x\r\nCookie: lodger=1\r\n\r\n"
 

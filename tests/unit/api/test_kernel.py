@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lodger.engine.api.kernel import Kernel
+from lodger.engine.server.kernel import Kernel
 
 
 @pytest.fixture(params=[("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)], ids=["IPv4", "IPv6"])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lodger.engine.api import lookout
-from lodger.engine.api.lookout import Lookout
-from lodger.engine.errors import Unavailable
+from lodger.engine.server import lookout
+from lodger.engine.server.lookout import Lookout
+from lodger.engine.core.errors import Unavailable
 
 KEY = ("acme", "a")
 STILL, MOVED = ("ready", 0, 0, 0), ("running", 1, 0, 0)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from lodger.engine.api import porter
-from lodger.engine.api.porter import A_TURN, CREDIT, Porter
-from lodger.engine.api.turns import STRANGER
+from lodger.engine.server import porter
+from lodger.engine.server.porter import A_TURN, CREDIT, Porter
+from lodger.engine.server.turns import STRANGER
 
 
 class Entry:

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 from starlette.requests import Request
 
-from lodger.engine.api import room, turns
-from lodger.engine.api.bodies import Bodies
-from lodger.engine.api.room import FREE, Room
+from lodger.engine.server import room, turns
+from lodger.engine.server.bodies import Bodies
+from lodger.engine.server.room import FREE, Room
 
 
 def test_one_body_comes_in_beside_a_crowds_twenty(monkeypatch: pytest.MonkeyPatch) -> None:

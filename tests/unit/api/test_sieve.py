@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lodger.engine.api.sieve import VALUES, Sieve, looked
+from lodger.engine.server.sieve import VALUES, Sieve, looked
 from lodger.sandbox.prescan import JsonRefused
 
 MOST = 1_000_000
@@ -91,7 +91,7 @@ def test_one_that_stands_still_is_given_up(sieve: Sieve, body: bytes, monkeypatc
     assert sieve.looked(b"{}", MOST)
     frozen = process(sieve)
     os.kill(frozen, signal.SIGSTOP)
-    monkeypatch.setattr("lodger.engine.api.sieve.PATIENCE_S", 0.05)
+    monkeypatch.setattr("lodger.engine.server.sieve.PATIENCE_S", 0.05)
     assert sieve.looked(body, MOST)
     with pytest.raises(ProcessLookupError):
         os.kill(frozen, 0)

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import pytest
 
-from lodger.engine.api.stamps import Stamps
-from lodger.engine.errors import Unavailable
+from lodger.engine.server.stamps import Stamps
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.sync import Engine
 
 

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from lodger.engine.api import turns
-from lodger.engine.api.turns import CREDIT_S, STRANGER, Turns
+from lodger.engine.server import turns
+from lodger.engine.server.turns import CREDIT_S, STRANGER, Turns
 
 
 class Hall:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from tests.unit.data.shop import NOW_US, Shop, orders
 
 from lodger.engine.effects import commit
-from lodger.engine.node.attempt import Attempt
+from lodger.engine.node.executors.attempt import Attempt
 
 
 def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:

@@ -8,12 +8,12 @@ from sqlalchemy.orm import Session as OrmSession
 from tests.unit.capabilities.feeding import Parcel, ask, made, parcels, read, reading, settle, write
 from tests.unit.data.shop import NOW_US, Shop, order, orders
 
-from lodger.engine.clock import SystemClock
-from lodger.engine.data import feed, reporting, triggers
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.data.changes import feed, reporting, triggers
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import lags
-from lodger.engine.errors import InputError
-from lodger.engine.ledger.schema.feeds import changes as changes_table
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.schema.feeds import changes as changes_table
 
 
 def test_what_goes_through_lodger_is_read_once_and_by_its_tenant(shop: Shop) -> None:

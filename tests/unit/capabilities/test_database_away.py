@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Connection
 from tests.unit.data.shop import NOW_US, Shop
 
-from lodger.engine.errors import Unavailable
-from lodger.engine.node.attempt import Attempt
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.job import HostGone
 
 T = TypeVar("T")

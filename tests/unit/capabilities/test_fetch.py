@@ -11,11 +11,11 @@ from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peer
 from tests.unit.data.shop import Shop
 
 from lodger.engine.capabilities.fetching import Fetching
-from lodger.engine.data import wire
+from lodger.engine.core import strict_json
 from lodger.engine.egress.request import Answer
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.node.attempt import Attempt
-from lodger.engine.policy.grants import parse
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.core.access.grants import parse
 from lodger.sandbox.job import Reply, ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -97,7 +97,7 @@ def test_a_body_crosses_whole_in_pieces_that_fit(desk: Desk, body: bytes) -> Non
     told = ask(attempt, "http.fetch", **asked(desk.peer.url()))
     whole = b""
     while True:
-        assert len(wire.dump(told).encode()) < 1024 * 1024
+        assert len(strict_json.dump(told).encode()) < 1024 * 1024
         whole += told["text"].encode() if "text" in told else base64.b64decode(told["bytes"])
         if told["next"] >= len(body):
             break

@@ -12,10 +12,10 @@ from tests.unit.data.shop import Shop
 
 from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.ledger.secrets import Opened
-from lodger.engine.node.attempt import Attempt
-from lodger.engine.policy.grants import parse
-from lodger.engine.policy.origin import parse_origin
+from lodger.engine.store.tenants.secrets import Opened
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.core.access.grants import parse
+from lodger.engine.core.access.origins import parse_origin
 
 VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
 ACTION = "018f0000-0000-7000-8000-000000000001"

@@ -8,7 +8,7 @@ from sqlalchemy.exc import OperationalError
 
 from lodger.engine.cli.answer import visible
 from lodger.engine.cli.failure import Usage, described, tell, under
-from lodger.engine.errors import InputError, Unavailable
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.sandbox.errors import WallUnavailable
 
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 from tests.unit.data.shop import Shop
 
-from lodger.engine.data.dataset import TableDataset
+from lodger.engine.data.sets.dataset import TableDataset
 
 
 class Size(enum.Enum):

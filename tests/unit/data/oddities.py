@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 from tests.unit.data.shop import Shop
 
-from lodger.engine.data import feed
+from lodger.engine.data.changes import feed
 
 ORG, TENANT = sa.String(40), "0189aaaa-0000-7000-8000-00000000000a"
 

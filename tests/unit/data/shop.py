@@ -10,14 +10,15 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
-from lodger.engine.data import guard, prepare
-from lodger.engine.data.datasets import Datasets
-from lodger.engine.ledger.database import Database
-from lodger.engine.ledger.schema.data import TABLES
-from lodger.engine.ledger.schema.metadata import metadata
-from lodger.engine.node.attempt import Attempt
-from lodger.engine.node.executor import Claim
-from lodger.engine.policy.grants import parse
+from lodger.engine.data.sets import guard
+from lodger.engine.data.changes import prepare
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.store.connection.database import Database
+from lodger.engine.store.schema.data import TABLES
+from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.core.execution import Claim
+from lodger.engine.core.access.grants import parse
 
 T = TypeVar("T")
 NOW_US = 1_795_000_000_000_000

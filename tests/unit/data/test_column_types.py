@@ -8,7 +8,7 @@ from tests.unit.capabilities.feeding import ask, settle
 from tests.unit.data.gallery import hung
 from tests.unit.data.shop import Shop
 
-from lodger.engine.data.dataset import TableDataset
+from lodger.engine.data.sets.dataset import TableDataset
 
 TENANT = "9007199254740993"
 #: Of each column two values, the smaller first.

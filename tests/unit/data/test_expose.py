@@ -6,12 +6,12 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from lodger.engine.data.dataset import KeySource
-from lodger.engine.data.datasets import Datasets
-from lodger.engine.data.expose import expose
-from lodger.engine.data.refusal import CallRefused
-from lodger.engine.data.scope import Scope
-from lodger.engine.errors import Conflict, InputError
+from lodger.engine.data.sets.dataset import KeySource
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.sets.expose import expose
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.sets.scope import Scope
+from lodger.engine.core.errors import Conflict, InputError
 
 
 def table(*columns: Any, name: str = "t") -> sa.Table:

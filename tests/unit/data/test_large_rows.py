@@ -10,11 +10,11 @@ from tests.unit.capabilities.feeding import ask, settle
 from tests.unit.data.shop import Shop
 
 from lodger.engine.capabilities.fetching import Fetching
-from lodger.engine.data import bounded
-from lodger.engine.data.filters import And, read_order
-from lodger.engine.data.guard import guarded
-from lodger.engine.data.reader import Reader
-from lodger.engine.data.scope import Scope
+from lodger.engine.data.reading import bounded
+from lodger.engine.data.filtering.parsing import And, read_order
+from lodger.engine.data.sets.guard import guarded
+from lodger.engine.data.reading.reader import Reader
+from lodger.engine.data.sets.scope import Scope
 
 MANY, LARGE = 12, 700_000
 books = sa.Table(
@@ -85,7 +85,7 @@ def test_what_is_chosen_or_comes_along_is_refused_when_it_is_too_much(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lodger.engine.capabilities.db_bulk.MOST_CHOSEN_BYTES", 2 * LARGE)
-    monkeypatch.setattr("lodger.engine.data.related.MOST_BYTES", 2 * LARGE)
+    monkeypatch.setattr("lodger.engine.data.reading.related.MOST_BYTES", 2 * LARGE)
     attempt = shop.attempt()
     assert ask(attempt, "db.updateMany", set="books", filter={}, changes={"place": 0}, all=True)[0] == "too_large"
     assert not attempt.journal

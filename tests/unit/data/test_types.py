@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from tests.unit.data.shop import Shop
 
 from lodger.engine.cli.init import JSCONFIG
-from lodger.engine.data.datasets import Datasets
-from lodger.engine.data.kinds import Kind
-from lodger.engine.data.typescript import GIVEN, SAID, declarations
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.values.kinds import Kind
+from lodger.engine.data.sets.typescript import GIVEN, SAID, declarations
 from lodger.stdlib.calls import CALLS
 from lodger.stdlib.reference import reference
 

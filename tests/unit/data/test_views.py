@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from tests.unit.data.shop import NOW_US, Shop, customers, order, orders
 
-from lodger.engine.data import guard
-from lodger.engine.data.scope import Scope
+from lodger.engine.data.sets import guard
+from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import commit
 from lodger.engine.effects.errors import EffectRefused
-from lodger.engine.ledger.schema.data import documents, kv
+from lodger.engine.store.schema.data import documents, kv
 
 #: SQLite has neither roles nor views that check.
 pytestmark = pytest.mark.parametrize("kind", ["postgresql"], indirect=True)

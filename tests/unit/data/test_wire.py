@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodger.engine.data import kinds, wire
-from lodger.engine.data.cursor import read_cursor, write_cursor
-from lodger.engine.data.evaluator import terms_of
-from lodger.engine.data.fields import PathField, classed
-from lodger.engine.data.filters import Order
-from lodger.engine.data.kinds import Kind
-from lodger.engine.data.refusal import CallRefused
+from lodger.engine.data.values import kinds
+from lodger.engine.core import strict_json
+from lodger.engine.data.filtering.cursor import read_cursor, write_cursor
+from lodger.engine.data.filtering.evaluator import terms_of
+from lodger.engine.data.values.fields import PathField, classed
+from lodger.engine.data.filtering.parsing import Order
+from lodger.engine.data.values.kinds import Kind
+from lodger.engine.core.refusal import CallRefused
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 SCALARS = (
@@ -28,7 +29,7 @@ SCALARS = (
     | TEXT
 )
 PLAIN_KEYS = TEXT.filter(lambda key: not key.startswith("$"))
-TAGGED = st.datetimes(timezones=st.just(dt.UTC)).map(wire.tag_instant) | st.binary(max_size=5).map(wire.tag_bytes)
+TAGGED = st.datetimes(timezones=st.just(dt.UTC)).map(strict_json.tag_instant) | st.binary(max_size=5).map(strict_json.tag_bytes)
 VALUES = st.recursive(
     SCALARS | TAGGED,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN_KEYS, inner, max_size=3),
@@ -39,21 +40,21 @@ VALUES = st.recursive(
 @settings(max_examples=150, deadline=None)
 @given(VALUES)
 def test_a_stored_value_is_what_was_said(value: Any) -> None:
-    assert wire.normal(wire.parse(wire.dump(value))) == value
-    assert wire.normal(wire.normal(value)) == wire.normal(value)
+    assert strict_json.normal(strict_json.parse(strict_json.dump(value))) == value
+    assert strict_json.normal(strict_json.normal(value)) == strict_json.normal(value)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.datetimes(timezones=st.just(dt.UTC)), st.integers(-14 * 60, 14 * 60))
 def test_instants_are_exact_and_sort_as_text(instant: dt.datetime, east: int) -> None:
-    assert wire.read_instant(wire.tag_instant(instant)) == instant
+    assert strict_json.read_instant(strict_json.tag_instant(instant)) == instant
     try:
         elsewhere = instant.astimezone(dt.timezone(dt.timedelta(minutes=east))).isoformat()
     except OverflowError:
         return
-    assert wire.read_instant(elsewhere) == instant
+    assert strict_json.read_instant(elsewhere) == instant
     other = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-    assert (wire.instant_text(instant) < wire.instant_text(other)) == (instant < other)
+    assert (strict_json.instant_text(instant) < strict_json.instant_text(other)) == (instant < other)
 
 
 KINDS: dict[Kind, st.SearchStrategy[Any]] = {
@@ -75,7 +76,7 @@ def test_every_kind_crosses_exactly(kind: Kind) -> None:
     @settings(max_examples=40, deadline=None)
     @given(KINDS[kind])
     def crosses(value: Any) -> None:
-        shown = wire.parse(wire.dump(kinds.show(kind, value)))
+        shown = strict_json.parse(strict_json.dump(kinds.show(kind, value)))
         assert kinds.read(kind, shown, "x") == value
 
     crosses()
@@ -113,15 +114,15 @@ def test_decimals_of_javascript_numbers_are_what_they_look_like() -> None:
 @given(SCALARS | TAGGED)
 def test_a_cursor_says_where_it_was(value: Any) -> None:
     order = (Order(PathField("a", ("a",)), descending=True),)
-    place = terms_of(order, {"a": wire.normal(value)})
-    assert read_cursor(write_cursor("s", order, place), "s", order) == place == (classed(wire.normal(value)),)
+    place = terms_of(order, {"a": strict_json.normal(value)})
+    assert read_cursor(write_cursor("s", order, place), "s", order) == place == (classed(strict_json.normal(value)),)
 
 
 def test_parsing_is_bounded_before_it_recurses() -> None:
     for text in ("[" * 10**6, '{"a":' * 10**5, "[" + "1," * 200_000 + "1]", '["' + "[" * 70 + '"]' + "]"):
         with pytest.raises(CallRefused):
-            wire.parse(text)
-    assert wire.parse(json.dumps(["[" * 70])) == ["[" * 70], "brackets inside text are text"
+            strict_json.parse(text)
+    assert strict_json.parse(json.dumps(["[" * 70])) == ["[" * 70], "brackets inside text are text"
 
 
 @pytest.mark.parametrize(
@@ -142,20 +143,20 @@ def test_parsing_is_bounded_before_it_recurses() -> None:
 def test_a_megabyte_of_anything_is_answered_soon(bomb: str) -> None:
     started = time.process_time()
     with suppress(CallRefused):
-        wire.parse(bomb)
+        strict_json.parse(bomb)
     assert time.process_time() - started < 2, "a megabyte takes 3 to 50 ms of the loop that serves all tenants"
 
 
 def test_what_is_many_is_values_and_containers_and_not_what_stands_in_texts() -> None:
     for text in ('{"a": "' + '[{,\\"' * 50 + '"}', "[" + ",".join("1" * 11) + "]", "[" + ",".join(["[]"] * 9) + "]"):
-        assert wire.parse(text, nodes=10) == json.loads(text)
+        assert strict_json.parse(text, nodes=10) == json.loads(text)
     for text in (
         "[" + ",".join("1" * 12) + "]",
         "[" + "[[1]]," * 5 + "1]",
         "{" + "".join(f'"{n}":1,' for n in range(11)) + '"a":1}',
     ):
         with pytest.raises(CallRefused, match="more than 10 values"):
-            wire.parse(text, nodes=10)
+            strict_json.parse(text, nodes=10)
 
 
 @pytest.mark.parametrize(
@@ -163,12 +164,12 @@ def test_what_is_many_is_values_and_containers_and_not_what_stands_in_texts() ->
 )
 def test_a_number_beyond_a_double_is_refused(number: str) -> None:
     with pytest.raises(CallRefused, match="too large"):
-        wire.parse(f'{{"n": {number}}}')
+        strict_json.parse(f'{{"n": {number}}}')
 
 
 @given(st.integers(-(10**45), 10**45) | st.floats(allow_nan=False, allow_infinity=False))
 def test_any_number_is_read_and_one_of_more_than_forty_digits_as_a_double(number: float) -> None:
     text = json.dumps(number)
-    read = wire.parse(text)
+    read = strict_json.parse(text)
     assert read == (float(number) if len(text) > 40 else number)
     assert isinstance(read, float if isinstance(number, float) or len(text) > 40 else int)

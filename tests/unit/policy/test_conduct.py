@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.policy.allowance import ALLOWANCES, CPU, RUNS, Allowance, Used, exhausted, runs_left
 from lodger.engine.policy.conduct import Conduct, Priority, parse_conduct, parse_priority
 from lodger.engine.policy.defaults import POLICIES

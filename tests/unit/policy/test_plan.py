@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.intervals import Every
 
-from lodger.engine.clock import to_us
-from lodger.engine.errors import InputError
+from lodger.engine.core.clock import to_us
+from lodger.engine.core.errors import InputError
 from lodger.engine.policy.missed import Missed, MissedKind, parse_missed
 from lodger.engine.policy.overlap import Overlap, parse_overlap
 from lodger.engine.policy.plan import Gap, Run, Skip, Standing, Step, Terms, plan, stretch

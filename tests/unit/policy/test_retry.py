@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.errors import InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.policy.retry import HOPELESS, Retry, Tries, again, parse_retry
 from lodger.sandbox.outcome import Blame, Outcome
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodger.engine.node.context import offsets
+from lodger.engine.node.executors.context import offsets
 from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL, instant_of
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.posix_tz import parse_posix

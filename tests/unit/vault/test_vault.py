@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.errors import InputError, Unavailable
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.vault.keyring import Keyring, refuse_existing
 from lodger.engine.vault.redaction import Redactor
 from lodger.engine.vault.vault import Sealed, Vault

@@ -1,0 +1,66 @@
+"""Who does what in the demo: scripts, rules and policies of both shops. Data, no behaviour."""
+
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from lodger.engine.cli.demo_story.data import SHOPS
+
+#: For how long the demo's engine was off before its first second.
+OFF_DAYS = 100
+#: How long after the start the one-off comes.
+ONCE_AFTER_S = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One schedule of the demo.
+
+    Attributes:
+        rule: an RRULE; None for the one-off, which comes :data:`ONCE_AFTER_S` after the start.
+        missed: what becomes of slots that came while the engine was off.
+        shows: what a viewer should see in it.
+        limits: the script's own, lower than the shop's.
+    """
+
+    shop: str
+    name: str
+    script: str
+    rule: str | None
+    missed: str
+    shows: str
+    tz: str = "UTC"
+    params: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
+
+    def source(self) -> str:
+        """Give the script's text."""
+        return (files("lodger.engine.cli.demo_story") / "scripts" / f"{self.script}.js").read_text(encoding="utf-8")
+
+
+_BOOKS, _BIKES = SHOPS
+#: An order of the first shop; the second one's script asks for it.
+VICTIM_ORDER = 1
+
+CAST = (
+    Part(_BOOKS.id, "cart-reminders", "cart_reminders", "FREQ=SECONDLY;INTERVAL=5", "skip",
+         "runs live; what was missed is skipped: one row for a hundred days"),
+    Part(_BOOKS.id, "monthly-sales", "monthly_sales", "FREQ=MONTHLY;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "all",
+         "every missed month is run, oldest first", tz=_BOOKS.tz),
+    Part(_BOOKS.id, "weekly-figure", "weekly_figure", "FREQ=WEEKLY;BYDAY=MO;BYHOUR=8;BYMINUTE=0;BYSECOND=0", "latest",
+         "the latest missed week is run; a figure below the threshold mails the manager", tz=_BOOKS.tz,
+         params={"threshold": 100_000, "manager": _BOOKS.manager}),
+    Part(_BOOKS.id, "broken-report", "broken_report", "FREQ=DAILY;BYHOUR=7;BYMINUTE=0;BYSECOND=0", "latest",
+         "throws: the error shows the script's line", tz=_BOOKS.tz),
+    Part(_BOOKS.id, "winter-sale", "winter_sale", None, "latest", "a one-off at a date", params={"percent": 20}),
+    Part(_BIKES.id, "confirm-orders", "confirm_orders", "FREQ=SECONDLY;INTERVAL=2", "skip", "runs live"),
+    Part(_BIKES.id, "monthly-sales", "monthly_sales", "FREQ=MONTHLY;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "all",
+         "the same script, another shop, other rows", tz=_BIKES.tz),
+    Part(_BIKES.id, "unanswered-tickets", "unanswered_tickets",
+         "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0", "within:4d",
+         "missed slots of the last days are run, older ones skipped", tz=_BIKES.tz, params={"manager": _BIKES.manager}),
+    Part(_BIKES.id, "endless", "endless", "FREQ=DAILY;BYHOUR=3;BYMINUTE=30;BYSECOND=0", "latest",
+         "loops for ever: the CPU limit ends it", limits={"cpu_ms": 300}),
+    Part(_BIKES.id, "nosy", "nosy", "FREQ=HOURLY;BYMINUTE=15;BYSECOND=0", "latest",
+         "asks for the other shop's rows and gets none", params={"victim": _BOOKS.id, "victimOrder": VICTIM_ORDER}),
+)  # fmt: skip

@@ -1,0 +1,146 @@
+"""One run of the demo: ledger, node, walls, mailbox and viewer, from set-up to summary."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+from lodger.engine.core.clock import Clock, from_us
+from lodger.engine.cli.demo_story.cast import CAST, OFF_DAYS
+from lodger.engine.cli.demo_story.feed import Feed
+from lodger.engine.cli.demo_story.mailbox import Mailbox
+from lodger.engine.cli.demo_story.setup import Stage, set_up
+from lodger.engine.cli.demo_story.story import Story
+from lodger.engine.cli.demo_story.summary import Summary, summarise
+from lodger.engine.cli.demo_story.tables import carts, customers, orders, products, tickets
+from lodger.engine.service.async_engine import Engine
+from lodger.engine.node.outbox.mailer import Mailer, MailServer
+from lodger.engine.core.settings import Settings
+from lodger.engine.core.settings_table import load
+from lodger.sandbox.runtimes.artefact import ensure
+
+#: How often the viewer is drawn anew and the schedules are read.
+DRAW_S = 0.25
+#: How often the outbox is emptied.
+MAIL_S = 0.5
+#: The demo's live slots come every few seconds: an older one was missed.
+MISSED_AFTER_S = 2.0
+#: What ends a run in order; SIGHUP is the terminal's window being closed.
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SENDER = "shops@lodger.example"
+DATABASE = "ledger.db"
+
+
+class Viewer(Protocol):
+    """What shows the story."""
+
+    def refresh(self) -> None:
+        """Draw what is there now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the caller wants of a run.
+
+    Attributes:
+        folder: where the ledger is, or is made.
+        for_s: seconds until it ends by itself; None runs until it is interrupted.
+    """
+
+    folder: Path
+    for_s: float | None
+
+
+def expose(engine: Engine) -> None:
+    """Say what the shops' scripts see as ``db.NAME``, and what of it they may write."""
+    engine.expose(customers, tenant_column="shop")
+    engine.expose(products, tenant_column="shop", write=["sale_cents"], insert=False, delete=False)
+    engine.expose(orders, tenant_column="shop", write=["state"], insert=False, delete=False)
+    engine.expose(carts, tenant_column="shop", write=["state"], insert=False, delete=False)
+    engine.expose(tickets, tenant_column="shop", write=["state", "answered"], insert=False, delete=False)
+
+
+async def play(
+    plan: Plan,
+    clock: Clock,
+    say: Callable[[str], None],
+    viewer: Callable[[Story, Callable[[], datetime]], contextlib.AbstractContextManager[Viewer]],
+) -> Summary:
+    """Run the demo.
+
+    Args:
+        say: a sentence about what is being prepared.
+        viewer: makes what shows the story; entered when the engine starts, left before the summary.
+    """
+
+    def now() -> datetime:
+        return from_us(clock.now_us())
+
+    settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S, min_interval_s=1)
+    await asyncio.to_thread(ensure, settings.cache_dir, progress=say)
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(Engine.open(settings.database, clock=clock, settings=settings))
+        story = Story(begun=now())
+        mailbox = await stack.enter_async_context(Mailbox(story.tell))
+        stage = await asyncio.to_thread(set_up, engine.inner)
+        say(_prepared(stage, plan))
+        story.begun = now()
+        story.ends = None if plan.for_s is None else story.begun + timedelta(seconds=plan.for_s)
+        with viewer(story, now) as drawn:
+            async with _at_work(engine, story, mailbox, settings) as feed:
+                await _watch(feed, drawn, clock, plan.for_s)
+        return await asyncio.to_thread(summarise, engine.inner, story.begun, now(), settings.missed_after_s)
+
+
+def _prepared(stage: Stage, plan: Plan) -> str:
+    if not stage.fresh:
+        return f"Going on with the ledger in {plan.folder}."
+    rows = ", ".join(f"{count} {name}" for name, count in stage.rows.items())
+    return f"Two shops with {rows}. The engine was off for {OFF_DAYS} days and comes back now."
+
+
+@asynccontextmanager
+async def _at_work(engine: Engine, story: Story, mailbox: Mailbox, settings: Settings) -> AsyncIterator[Feed]:
+    books = engine.books
+    expose(engine)
+    mailer = Mailer(books.database, MailServer(mailbox.host, mailbox.port, sender=SENDER), books.clock, poll_s=MAIL_S)
+    sources = {(part.shop, part.script): part.source() for part in CAST}
+    feed = Feed(engine, story, sources, settings.missed_after_s)
+    try:
+        await feed.look()
+        await mailer.start()
+        async with engine.node(name="demo", couriers=False):
+            yield feed
+        # What the last runs put into the outbox goes out before the curtain falls.
+        while await mailer.round():
+            pass
+    finally:
+        await mailer.stop()
+        feed.stop()
+
+
+async def _watch(feed: Feed, drawn: Viewer, clock: Clock, for_s: float | None) -> None:
+    """Draw until the time is over or somebody interrupts."""
+    interrupted = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _ENDS:
+        loop.add_signal_handler(number, interrupted.set)
+    begun = clock.elapsed_s()
+    try:
+        while not interrupted.is_set() and (for_s is None or clock.elapsed_s() - begun < for_s):
+            await feed.look()
+            drawn.refresh()
+            left = DRAW_S if for_s is None else min(DRAW_S, for_s - (clock.elapsed_s() - begun))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(interrupted.wait(), max(0.0, left))
+        await feed.look()
+        drawn.refresh()
+    finally:
+        for number in _ENDS:
+            loop.remove_signal_handler(number)

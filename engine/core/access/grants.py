@@ -1,0 +1,200 @@
+"""What a run may ask for: one table of grants. Enforcement, documentation and the command line are made from it.
+
+A grant is a word and what it is about: ``kv``, ``sets:write:orders``, ``fetch:api.example.com``. A tenant holds some; a version
+of a script and a schedule may each name those that they need, and a run has what all of them hold.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.access.origins import Origin, parse_origin
+
+
+@dataclass(frozen=True, slots=True)
+class GrantSpec:
+    """One form of grant. ``default``: tenants hold it unless the operator or the platform says otherwise."""
+
+    form: str
+    default: bool
+    help: str
+
+
+GRANTS: tuple[GrantSpec, ...] = (
+    GrantSpec("collections", True, "read, write and remove documents of every collection"),
+    GrantSpec("collections:read", False, "read documents of every collection"),
+    GrantSpec("collections:read:NAME", False, "read documents of one collection"),
+    GrantSpec("collections:write:NAME", False, "read, write and remove documents of one collection"),
+    GrantSpec("sets:read", True, "read what the platform has exposed"),
+    GrantSpec("sets:read:NAME", False, "read one exposed set"),
+    GrantSpec("sets:write", False, "also write, within what expose(write=…) names"),
+    GrantSpec("sets:write:NAME", False, "the same for one exposed set"),
+    GrantSpec("kv", True, "read and write keyed values"),
+    GrantSpec("kv:read", False, "read keyed values"),
+    GrantSpec("mail", True, "send mail to the tenant's own people"),
+    GrantSpec("mail:ADDRESS", False, "send mail to that address; mail:*@example.com to a whole domain, mail:* to anyone"),
+    GrantSpec("events", True, "emit events to the webhooks that the platform has set up for the tenant"),
+    GrantSpec("fetch:HOST", False, "https requests to that host; fetch:*.example.com to every host below it, "
+              "fetch:* to any public host, fetch:http://host:8080 with another scheme or port"),
+    GrantSpec("secret:NAME", False, "put that secret into headers of requests to the secret's hosts; no script sees it"),
+    GrantSpec("secret:NAME:plain", False, "also read that secret's value"),
+)  # fmt: skip
+
+#: What tenants hold by default, as the setting ``grants`` is written.
+DEFAULT = " ".join(spec.form for spec in GRANTS if spec.default)
+MOST = 500
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
+_ADDRESS = re.compile(r"(\*|(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*)", re.ASCII)
+_ROWS = ("collections", "sets")
+
+
+class Grant(NamedTuple):
+    """One grant: ``verb`` is read, write, use or plain; ``name`` is empty for all."""
+
+    kind: str
+    verb: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """What a run holds: what every one of these layers (tenant, script, schedule) holds."""
+
+    layers: tuple[frozenset[Grant], ...]
+
+    def narrowed(self, wished: "Grants | None") -> "Grants":
+        """Give what both hold."""
+        return self if wished is None else Grants(self.layers + wished.layers)
+
+    def _all(self, *any_of: Grant) -> bool:
+        return all(any(grant in layer for grant in any_of) for layer in self.layers)
+
+    def of_rows(self, name: str, *, exposed: bool, write: bool) -> bool:
+        """Whether a set may be read, or also written."""
+        kind = "sets" if exposed else "collections"
+        verbs = ("write",) if write else ("read", "write")
+        return self._all(*(Grant(kind, verb, which) for verb in verbs for which in ("", name)))
+
+    def of_kv(self, *, write: bool) -> bool:
+        """Whether keyed values may be read, or also written."""
+        return self._all(Grant("kv", "write"), *(() if write else (Grant("kv", "read"),)))
+
+    @property
+    def of_events(self) -> bool:
+        """Whether events may be emitted."""
+        return self._all(Grant("events"))
+
+    def of_mail(self, address: str, *, own: bool) -> bool:
+        """Whether mail may go to an address; ``own``: it is one of the tenant's own people."""
+        wanted = address.lower()
+        patterns = ("*", wanted, "*@" + wanted.rpartition("@")[2])
+        return self._all(*(Grant("mail", "", each) for each in (*patterns, *(("",) if own else ()))))
+
+    def of_fetch(self, origin: Origin) -> bool:
+        """Whether a request may go there."""
+        return all(
+            any(grant.kind == "fetch" and parse_origin(grant.name).covers(origin) for grant in layer)
+            for layer in self.layers
+        )
+
+    def of_secret(self, name: str, *, plain: bool = False) -> bool:
+        """Whether a secret may be used, or its value read."""
+        return self._all(Grant("secret", "plain", name), *(() if plain else (Grant("secret", "use", name),)))
+
+    def any_of(self, kind: str) -> bool:
+        """Whether every layer holds something of that kind."""
+        return all(any(grant.kind == kind for grant in layer) for layer in self.layers)
+
+    def shown(self) -> tuple[str, ...]:
+        """Give the grants of the first layer (the tenant's) as they are written, in the table's order."""
+        return tuple(sorted((written(grant) for grant in self.layers[0]), key=_rank))
+
+
+def parse(texts: Iterable[str]) -> Grants:
+    """Read grants as they are written.
+
+    Raises:
+        InputError: grant_unknown, grants_too_many.
+    """
+    found = frozenset(_read(text) for text in texts)
+    if len(found) > MOST:
+        raise InputError(
+            "grants_too_many", f"{len(found)} grants are too many", why=f"at most {MOST}", fix="use fetch:*"
+        )
+    return Grants((found,))
+
+
+def written(grant: Grant) -> str:
+    """Write a grant in its one spelling; what is written is what :func:`parse` reads."""
+    kind, verb, name = grant
+    if kind in _ROWS:
+        if name:
+            return f"{kind}:{verb}:{name}"
+        return "collections" if (kind, verb) == ("collections", "write") else f"{kind}:{verb}"
+    if kind == "kv":
+        return "kv" if verb == "write" else "kv:read"
+    if kind == "secret":
+        return f"secret:{name}:plain" if verb == "plain" else f"secret:{name}"
+    return f"{kind}:{name}" if name else kind
+
+
+def meaning(text: str) -> str:
+    """Give the table's words on a grant as it is written."""
+    kind, *rest = text.split(":", 2 if text.startswith(_ROWS) else 1)
+    if kind == "secret":
+        form = "secret:NAME:plain" if text.endswith(":plain") else "secret:NAME"
+    elif kind in _ROWS and len(rest) == 2:
+        form = f"{kind}:{rest[0]}:NAME"
+    else:
+        form = {"mail": "mail:ADDRESS", "fetch": "fetch:HOST"}.get(kind, text) if rest else text
+    return next(spec.help for spec in GRANTS if spec.form == form)
+
+
+def _rank(text: str) -> tuple[int, str]:
+    kinds = [spec.form.partition(":")[0] for spec in GRANTS]
+    return kinds.index(text.partition(":")[0]), text
+
+
+def _read(text: str) -> Grant:
+    kind, _, rest = text.partition(":") if isinstance(text, str) else ("", "", "")
+    found: Grant | None = None
+    if not isinstance(text, str) or text.endswith(":"):
+        pass
+    elif kind in _ROWS:
+        found = _rows(kind, rest)
+    elif kind == "kv" and rest in ("", "read", "write"):
+        found = Grant("kv", rest or "write")
+    elif kind == "events" and not rest:
+        found = Grant("events")
+    elif kind == "mail" and (not rest or _ADDRESS.fullmatch(rest.lower())):
+        found = Grant("mail", "", rest.lower())
+    elif kind == "fetch" and rest:
+        found = Grant("fetch", "", str(parse_origin(rest)))
+    elif kind == "secret":
+        found = _secret(rest)
+    if found is None:
+        raise InputError(
+            "grant_unknown",
+            f"{text!r} is no grant",
+            why="a grant is one of: " + ", ".join(spec.form for spec in GRANTS),
+            fix="lodger grant table says what each lets a script do",
+        )
+    return found
+
+
+def _rows(kind: str, rest: str) -> Grant | None:
+    verb, _, name = rest.partition(":")
+    verb = verb or "write"
+    if verb not in ("read", "write") or (name and not _NAME.fullmatch(name)):
+        return None
+    return Grant(kind, verb, name)
+
+
+def _secret(rest: str) -> Grant | None:
+    name, colon, verb = rest.partition(":")
+    if not _NAME.fullmatch(name) or (colon and verb != "plain"):
+        return None
+    return Grant("secret", verb or "use", name)

@@ -1,0 +1,47 @@
+"""Labels: what a schedule or tenant requires of a node, and what a node carries."""
+
+import re
+from collections.abc import Collection, Iterable
+
+from lodger.engine.core.errors import InputError
+
+#: Most labels of one schedule, tenant or node.
+MOST = 20
+_LABEL = re.compile(r"[a-z0-9][a-z0-9._/-]{0,62}", re.ASCII)
+#: Labels that every node carries by itself: its name, and each handler that is registered in its process.
+NODE, HOST = "node:", "host:"
+
+
+def parse_labels(wish: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Read labels: a text with commas or spaces between them, or several. Sorted, each once.
+
+    ``node:NAME`` binds to the node of that name.
+
+    Raises:
+        InputError: label_invalid.
+    """
+    given = re.split(r"[,\s]+", wish) if isinstance(wish, str) else list(wish or ())
+    labels = {label for label in given if label != ""}
+    for label in labels:
+        bare = label.removeprefix(NODE) if isinstance(label, str) else label
+        named = isinstance(label, str) and bare is not label and 0 < len(bare) <= 200 and not re.search(r"[\s,]", bare)
+        if not named and not (isinstance(label, str) and _LABEL.fullmatch(label)):
+            raise InputError(
+                "label_invalid",
+                f"{label!r} is no label",
+                why="a label has 1 to 63 of a-z 0-9 . _ / - and begins with a letter or digit; node:NAME names a node",
+                fix="such as highmem or region/eu",
+            )
+    if len(labels) > MOST:
+        raise InputError("label_invalid", f"{len(labels)} labels are too many", why=f"at most {MOST}", fix="give fewer")
+    return tuple(sorted(labels))
+
+
+def written(labels: Iterable[str]) -> str:
+    """Give labels as the ledger keeps them: sorted, each once, a space between two."""
+    return " ".join(sorted(set(labels)))
+
+
+def carries(node: Collection[str], requires: str) -> bool:
+    """Whether a node with these labels may run what requires those (as :func:`written` gives them)."""
+    return all(label in node for label in requires.split(" ")) if requires else True

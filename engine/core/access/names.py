@@ -1,0 +1,62 @@
+"""What may be called how: ids of tenants, names of scripts and schedules, and the reasons people give."""
+
+from lodger.engine.core.errors import InputError
+
+NAME_LENGTH = 200
+REASON_LENGTH = 1000
+
+
+def check(name: str, code: str, what: str, fix: str) -> None:
+    """Check what people and addresses will call something.
+
+    Raises:
+        InputError: ``code``.
+    """
+    good = 1 <= len(name) <= NAME_LENGTH and name.isprintable() and name == name.strip()
+    # A name is one segment of an address and perhaps of a path: it may not climb out of it, on this side or behind a proxy.
+    if not good or name in {".", ".."} or "/" in name or "\\" in name:
+        raise InputError(
+            code,
+            f"{name!r} cannot name {what}",
+            why=f"a name has 1 to {NAME_LENGTH} printable characters, no space around it, no / or \\, and is not . or ..",
+            fix=fix,
+        )
+
+
+def reason(why: str | None) -> str | None:
+    """Check the reason that is given for a version.
+
+    Raises:
+        InputError: why_invalid.
+    """
+    if why is None:
+        return None
+    if len(why) > REASON_LENGTH or any(not char.isprintable() and char != "\n" for char in why):
+        raise InputError(
+            "why_invalid",
+            "this reason cannot be kept",
+            why=f"a reason has at most {REASON_LENGTH} printable characters",
+            fix="say it shorter",
+        )
+    return why.strip() or None
+
+
+def ordinal(number: int) -> int:
+    """Give the number of a version or revision as a database can compare it: what none can have becomes 0, which none has."""
+    return number if 0 < number < 2**31 and not isinstance(number, bool) else 0
+
+
+def label(name: str) -> str:
+    """Check what people call something, which nothing is addressed by.
+
+    Raises:
+        InputError: name_invalid.
+    """
+    if len(name) > NAME_LENGTH or not name.isprintable():
+        raise InputError(
+            "name_invalid",
+            f"{name[:50]!r} cannot be shown as a name",
+            why=f"a name has at most {NAME_LENGTH} printable characters",
+            fix="say it shorter, on one line",
+        )
+    return name

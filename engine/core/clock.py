@@ -1,0 +1,56 @@
+"""The one way to know the time and to wait: everything else in the engine is given a Clock.
+
+Instants are aware UTC datetimes; the ledger keeps integer microseconds since 1970 (:func:`to_us`).
+Durations are measured by CLOCK_BOOTTIME, which goes on while a machine is suspended.
+"""
+
+import time
+from datetime import UTC, datetime, timedelta
+
+from lodger.engine.core.protocol import Protocol
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_us(instant: datetime) -> int:
+    """Microseconds since 1970 of an aware instant; exact for every year from 1 to 9999."""
+    if instant.tzinfo is None:
+        raise TypeError("a naive datetime is not an instant")
+    return (instant - EPOCH) // _MICROSECOND
+
+
+def from_us(us: int) -> datetime:
+    """Give the aware UTC instant of microseconds since 1970."""
+    return EPOCH + timedelta(microseconds=us)
+
+
+class Clock(Protocol):
+    """Wall time, elapsed time and waiting."""
+
+    def now_us(self) -> int:
+        """Microseconds since 1970, UTC."""
+
+    def elapsed_s(self) -> float:
+        """Seconds on a clock that never steps and counts suspended time."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long on this clock."""
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now_us(self) -> int:
+        """Microseconds since 1970, UTC."""
+        return time.time_ns() // 1000
+
+    def elapsed_s(self) -> float:
+        """Seconds of CLOCK_BOOTTIME."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long."""
+        import asyncio  # who asks for the time alone does not pay for it
+
+        await asyncio.sleep(max(0.0, seconds))

@@ -1,0 +1,120 @@
+"""Python functions of the platform's that the engine calls like scripts: ``@engine.handler("rebuild-index")``."""
+
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from lodger.engine.core.errors import Conflict, InputError
+from lodger.engine.core.access.labels import HOST, parse_labels
+from lodger.engine.core.params import Field, read_fields
+
+#: Longest time that a handler may ask for, seconds.
+DEADLINE_MOST_S = 86_400.0
+DEADLINE_S = 300.0
+
+
+class Cancelled(Exception):
+    """Raised by :meth:`Call.check` once the run is not wanted any more; let it pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a handler is told.
+
+    Attributes:
+        params: as they were bound, with the defaults of the handler's fields.
+        slot: None for a request.
+        attempt: which try this is, from 1.
+        action_id: the same for every try: use it as an idempotency key, because what a handler does is done at least once.
+        node: name of the node that runs it.
+        cancelled: set once the run is cancelled or its deadline has passed; nobody waits for the handler after that.
+        log: writes a line to the action's log.
+    """
+
+    tenant_id: str
+    action_id: str
+    schedule_id: str | None
+    slot: datetime | None
+    due_at: datetime
+    attempt: int
+    params: Any
+    node: str
+    log: Callable[[str], None]
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def check(self) -> None:
+        """Raise :class:`Cancelled` when the run is not wanted any more; a long synchronous handler asks now and then."""
+        if self.cancelled.is_set():
+            raise Cancelled
+
+
+Function = Callable[[Call], Any] | Callable[[Call], Awaitable[Any]]
+F = TypeVar("F", bound=Function)
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A registered function. ``offered``: every tenant may bind it; else the platform alone."""
+
+    name: str
+    function: Function
+    fields: tuple[Field, ...] | None
+    offered: bool
+    deadline_s: float
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether it is awaited on the node's event loop, instead of called in a thread."""
+        return inspect.iscoroutinefunction(self.function)
+
+
+class Handlers:
+    """The handlers of this process, by name."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Handler] = {}
+
+    def make(
+        self, name: str, function: Function, params: Mapping[str, Any] | None, deadline_s: float, *, offered: bool
+    ) -> Handler:
+        """Check a registration; nothing is registered yet.
+
+        Raises:
+            InputError: handler_invalid, fields_invalid.
+            Conflict: handler_taken.
+        """
+        parse_labels([name])
+        if name.startswith("node:") or len(HOST + name) > 63:
+            raise InputError("handler_invalid", f"{name!r} cannot name a handler", fix="such as rebuild-index")
+        if not callable(function):
+            raise InputError("handler_invalid", f"{function!r} is no function", fix="put the decorator before a def")
+        if isinstance(deadline_s, bool) or not 0 < deadline_s <= DEADLINE_MOST_S:
+            raise InputError(
+                "handler_invalid",
+                f"deadline_s cannot be {deadline_s!r}",
+                why=f"it is a number of seconds up to {DEADLINE_MOST_S:g}",
+                fix="give the longest time that it may take",
+            )
+        known = self._known.get(name)
+        if known is not None and known.function is not function:
+            raise Conflict("handler_taken", f"there is a handler {name!r} already", fix="choose another name")
+        return Handler(name, function, read_fields(params), offered, float(deadline_s))
+
+    def add(self, handler: Handler) -> None:
+        """Register."""
+        self._known = {**self._known, handler.name: handler}
+
+    def get(self, name: str) -> Handler | None:
+        """Give the handler of this name."""
+        return self._known.get(name)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """What a node of this process carries by them."""
+        return frozenset(HOST + name for name in self._known)
+
+
+__all__ = ["Call", "Cancelled", "Handler", "Handlers"]

@@ -1,0 +1,180 @@
+"""Typed params: what a script that the platform owns, or a handler, wants to be told; declared once, checked wherever it is bound.
+
+``{"days": {"type": "integer", "min": 1, "max": 30, "default": 7, "help": "how far back"}}``. A form can be made from it.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from lodger.engine.core.errors import InputError
+
+TYPES = ("text", "integer", "number", "boolean", "instant", "choice", "list")
+MOST_FIELDS = 50
+MOST_TEXT = 10_000
+MOST_HELP = 500
+#: What every binding can carry without loss: JavaScript's whole numbers.
+_WHOLE = 2**53 - 1
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One param.
+
+    Attributes:
+        type: one of TYPES; ``list`` holds texts.
+        required: it must be given; what is not required and not given has its default, or is absent.
+        min, max: of a number its value, of a text its letters, of a list its items.
+        choices: of a ``choice``.
+    """
+
+    name: str
+    type: str
+    required: bool = False
+    default: Any = None
+    min: float | None = None
+    max: float | None = None
+    choices: tuple[str, ...] = ()
+    help: str = ""
+
+
+def read_fields(declared: Mapping[str, Any] | None) -> tuple[Field, ...] | None:
+    """Read a declaration: an object by name, each an object with the attributes of :class:`Field`; None for any JSON value.
+
+    Raises:
+        InputError: fields_invalid.
+    """
+    if declared is None:
+        return None
+    if not isinstance(declared, Mapping) or len(declared) > MOST_FIELDS:
+        raise _undeclared(f"params are declared as an object of at most {MOST_FIELDS} fields", "")
+    return tuple(_field(name, body) for name, body in declared.items())
+
+
+def _field(name: object, body: object) -> Field:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise _undeclared(f"{name!r} cannot name a param", "a name is a letter and up to 59 of letters, digits and _")
+    if not isinstance(body, Mapping) or set(body) - {"type", "required", "default", "min", "max", "choices", "help"}:
+        raise _undeclared(
+            f"param {name}: {body!r} declares nothing", "it has type, required, default, min, max, choices, help"
+        )
+    field = Field(name, **{**body, "type": body.get("type", "text"), "choices": tuple(body.get("choices") or ())})
+    if field.type not in TYPES:
+        raise _undeclared(f"param {name}: there is no type {field.type!r}", "one of: " + ", ".join(TYPES))
+    if (field.type == "choice") != bool(field.choices) or not all(isinstance(each, str) for each in field.choices):
+        raise _undeclared(f"param {name}: choices go with type choice", "a choice has one text or more to choose from")
+    for edge in (field.min, field.max):
+        if edge is not None and (
+            isinstance(edge, bool) or not isinstance(edge, int | float) or not math.isfinite(edge)
+        ):
+            raise _undeclared(f"param {name}: {edge!r} is no bound", "min and max are numbers")
+    if not isinstance(field.required, bool) or not isinstance(field.help, str) or len(field.help) > MOST_HELP:
+        raise _undeclared(f"param {name}: required is true or false, help a text of at most {MOST_HELP} letters", "")
+    if field.default is not None:
+        try:
+            _value(field, field.default)
+        except InputError as refused:
+            raise _undeclared(f"param {name}: its own default does not satisfy it", refused.what) from None
+    return field
+
+
+def _undeclared(what: str, why: str) -> InputError:
+    return InputError(
+        "fields_invalid", what, why=why, fix='such as {"days": {"type": "integer", "min": 1, "default": 7}}'
+    )
+
+
+def dumped_fields(fields: tuple[Field, ...] | None) -> dict[str, Any] | None:
+    """Give fields as they can be declared again, without what is not said."""
+    if fields is None:
+        return None
+    return {
+        field.name: {
+            key: value for key, value in asdict(field).items() if key != "name" and value not in (None, (), "", False)
+        }
+        for field in fields
+    }
+
+
+def accepted(fields: tuple[Field, ...] | None, params: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+    """Give params with their defaults, when they satisfy the fields; without fields anything does.
+
+    Raises:
+        InputError: params_invalid, with the ``param`` that is wrong.
+    """
+    if fields is None:
+        return params
+    given = {} if params is None else params
+    if not isinstance(given, Mapping):
+        raise _refused("", "the params are not an object", "they are given by name")
+    known = {field.name for field in fields}
+    unknown = sorted(str(name) for name in given if name not in known)
+    if unknown:
+        raise _refused(
+            unknown[0], f"there is no param {unknown[0]!r}", "one of: " + (", ".join(sorted(known)) or "none")
+        )
+    found: dict[str, Any] = {}
+    for field in fields:
+        value = given.get(field.name)
+        if value is None:
+            if field.required and field.default is None:
+                raise _refused(field.name, f"param {field.name} is missing", field.help or f"it is a {field.type}")
+            if field.default is not None:
+                found[field.name] = field.default
+        else:
+            found[field.name] = _value(field, value)
+    return found
+
+
+def _value(field: Field, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
+    name = field.name
+    size: float | None = None
+    if field.type == "boolean":
+        _demand(isinstance(value, bool), name, value, "true or false")
+    elif field.type in {"integer", "number"}:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        _demand(number and abs(value) <= _WHOLE, name, value, "a number")
+        _demand(field.type == "number" or value == int(value), name, value, "a whole number")
+        size = value = int(value) if field.type == "integer" else value
+    elif field.type == "choice":
+        _demand(value in field.choices, name, value, "one of: " + ", ".join(field.choices))
+    elif field.type == "instant":
+        _demand(isinstance(value, str) and _is_instant(value), name, value, "an instant such as 2027-01-31T09:00:00Z")
+    elif field.type == "list":
+        texts = isinstance(value, list | tuple) and all(
+            isinstance(each, str) and len(each) <= MOST_TEXT for each in value
+        )
+        _demand(texts and len(value) <= MOST_TEXT, name, value, "a list of texts")
+        size = len(value)
+    else:
+        _demand(
+            isinstance(value, str) and len(value) <= MOST_TEXT, name, value, f"a text of at most {MOST_TEXT} letters"
+        )
+        size = len(value)
+    if size is not None:
+        _demand(field.min is None or size >= field.min, name, value, f"at least {field.min}")
+        _demand(field.max is None or size <= field.max, name, value, f"at most {field.max}")
+    return value
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _demand(satisfied: bool, name: str, value: object, rule: str) -> None:
+    if not satisfied:
+        shown = repr(value)
+        raise _refused(
+            name, f"param {name} cannot be {shown if len(shown) <= 100 else shown[:99] + '…'}", f"it is {rule}"
+        )
+
+
+def _refused(name: str, what: str, why: str) -> InputError:
+    return InputError("params_invalid", what, why=why, fix="give what the script's fields say", param=name)

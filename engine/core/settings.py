@@ -1,0 +1,341 @@
+"""Every setting of the engine: field, unit in its name, default, help. Environment variables begin with ``LODGER_``."""
+
+import os
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from lodger.engine.core.access.grants import DEFAULT
+
+
+class Settings(BaseSettings):
+    """Settings of one engine process; the documentation and ``lodger config show`` are made from this table."""
+
+    model_config = SettingsConfigDict(env_prefix="LODGER_", frozen=True, extra="forbid")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Ask who makes them, then the environment: no file, which would be looked through field by field all the same."""
+        return init_settings, env_settings
+
+    slots: int = Field(
+        default_factory=lambda: 4 * (os.cpu_count() or 1),
+        ge=1,
+        le=100_000,
+        description="attempts that a node runs at once",
+    )
+    labels: str = Field(
+        default="",
+        description="what this node carries beside its name, with commas between: schedules and tenants may require it",
+    )
+    memory_budget_bytes: int | None = Field(
+        default=None,
+        ge=64 * 1024 * 1024,
+        description="memory that a node reserves for its attempts, each by its limit; none: three quarters of the machine's",
+    )
+    lease_s: float = Field(
+        default=6.0,
+        gt=0,
+        le=600,
+        description="a node that was silent for so long has lost its actions to the others",
+    )
+    renew_s: float | None = Field(
+        default=None, gt=0, le=200, description="how often a node renews its lease; none: a fifth of lease_s"
+    )
+    surrender_s: float | None = Field(
+        default=None,
+        ge=0,
+        le=200,
+        description="a node that cannot renew kills its workers so long before the lease "
+        "ends; none: a third of lease_s, at most 2",
+    )
+    peek_s: float = Field(default=1.0, gt=0, le=60, description="how far ahead a node reads what comes due")
+    poll_s: float = Field(
+        default=0.25,
+        gt=0,
+        le=60,
+        description="how often a node looks for what other processes changed: edits, cancellations",
+    )
+    listen_url: str = Field(
+        default="",
+        description="address of the PostgreSQL database itself where LODGER_DATABASE is a pooler's, through which no node hears "
+        "what others changed; off: nodes only look, every poll_s",
+    )
+    database_patience_s: float = Field(
+        default=60.0,
+        gt=0,
+        le=3600,
+        description="a PostgreSQL connection on which an answer is owed and nothing comes for so long is given up; a node that "
+        "has lost its lease waits no longer than a lease",
+    )
+    start_patience_s: float = Field(
+        default=30.0,
+        ge=0,
+        le=3600,
+        description="how long `lodger up` tries to reach a database server that is not there yet, before it ends and says so",
+    )
+    missed_after_s: float = Field(
+        default=10.0, ge=0, le=86_400, description="a slot is missed when its tick comes so long after it"
+    )
+    catch_up_max: int = Field(
+        default=1000,
+        ge=1,
+        le=100_000,
+        description="most slots of a schedule that one tick turns into rows of their own",
+    )
+    tick_batch: int = Field(default=500, ge=1, le=10_000, description="most clocks taken in one transaction")
+    commit_batch: int = Field(default=500, ge=1, le=10_000, description="most attempts committed in one transaction")
+    grace_s: float = Field(
+        default=30.0,
+        ge=0,
+        le=3600,
+        description="an attempt that is silent so long after its wall limit is taken from its node",
+    )
+    drain_s: float = Field(
+        default=5.0,
+        ge=0,
+        le=600,
+        description="how long running attempts may end when a node stops; the rest is handed back",
+    )
+    concurrent_runs: int = Field(
+        default=2, ge=1, le=100_000, description="attempts of one tenant at once, when its limits do not say"
+    )
+    scripts_per_tenant: int = Field(
+        default=1000, ge=0, le=10_000_000, description="scripts of one tenant, when its limits do not say"
+    )
+    versions_per_script: int = Field(
+        default=10_000, ge=1, le=10_000_000, description="versions of one script, when the tenant's limits do not say"
+    )
+    schedules_per_tenant: int = Field(
+        default=100, ge=0, le=10_000_000, description="schedules of one tenant, when its limits do not say"
+    )
+    min_interval_s: int = Field(
+        default=60,
+        ge=1,
+        le=86_400 * 366,
+        description="least distance of two slots of one schedule, when the tenant's limits do not say",
+    )
+    runs_per_day: int | None = Field(
+        default=None,
+        ge=0,
+        description="attempts of one tenant in a UTC day, when its limits do not say; none: any number",
+    )
+    cpu_s_per_day: int | None = Field(
+        default=None,
+        ge=0,
+        description="CPU seconds of one tenant in a UTC day, when its limits do not say; none: any number",
+    )
+    mails_per_day: int | None = Field(
+        default=1000,
+        ge=0,
+        description="recipients of one tenant's mails in a UTC day, when its limits do not say; none: any number",
+    )
+    calls_per_day: int | None = Field(
+        default=None, ge=0, description="calls to the host of one tenant's runs in a UTC day; none: any number"
+    )
+    queries_per_day: int | None = Field(
+        default=None, ge=0, description="questions to the database of one tenant's runs in a UTC day; none: any number"
+    )
+    rows_read_per_day: int | None = Field(
+        default=None, ge=0, description="rows given to one tenant's runs in a UTC day; none: any number"
+    )
+    rows_written_per_day: int | None = Field(
+        default=None, ge=0, description="rows and keys that one tenant's runs write in a UTC day; none: any number"
+    )
+    bytes_written_per_day: int | None = Field(
+        default=None, ge=0, description="letters of writing calls of one tenant's runs in a UTC day; none: any number"
+    )
+    events_per_day: int | None = Field(
+        default=10_000, ge=0, description="events that one tenant's runs emit in a UTC day; none: any number"
+    )
+    fetches_per_day: int | None = Field(
+        default=10_000, ge=0, description="requests of one tenant's runs in a UTC day; none: any number"
+    )
+    fetch_bytes_per_day: int | None = Field(
+        default=None, ge=0, description="bytes of bodies of one tenant's requests in a UTC day; none: any number"
+    )
+    storage_bytes: int = Field(
+        default=1 << 30,
+        ge=0,
+        description="bytes that one tenant's documents, keyed values, results, errors, logs and messages take, when its limits do not say",
+    )
+    retention_days: int = Field(
+        default=30,
+        ge=1,
+        le=36_500,
+        description="how long actions that are over are kept, when the tenant's limits do not say",
+    )
+    retention_runs: int = Field(
+        default=1000,
+        ge=1,
+        le=100_000_000,
+        description="how many actions that are over are kept of each schedule, when the tenant's limits do not say",
+    )
+    grants: str = Field(
+        default=DEFAULT,
+        description="what scripts of a tenant may do whose grants nobody has changed; `lodger grant table` lists the words",
+    )
+    changes_days: int = Field(
+        default=7, ge=1, le=36_500, description="how long changes of exposed sets are kept for scripts that follow them"
+    )
+    sqlite_synchronous: str = Field(
+        default="FULL",
+        pattern="^(FULL|NORMAL)$",
+        description="FULL: a commit survives a power cut; NORMAL: a killed process",
+    )
+
+    runtime: str = Field(
+        default="quickjs",
+        pattern="^(quickjs|quickjs-native)$",
+        description="what executes scripts on this node; quickjs-native has no WebAssembly around the engine: only for a node "
+        "whose scripts are all trusted",
+    )
+    profile: str = Field(
+        default="untrusted",
+        pattern="^(untrusted|trusted)$",
+        description="untrusted refuses to run below walls_minimum; trusted runs with the walls that the host has",
+    )
+    walls_minimum: int = Field(
+        default=4,
+        ge=0,
+        le=6,
+        description="how many of no_new_privs, seccomp, rlimits, landlock, namespaces and cgroup must stand for profile "
+        "untrusted; the first three and cpu_timer always must",
+    )
+    cgroup: Path | None = Field(
+        default=None,
+        description="folder of cgroup v2 in which a node makes the group of its workers, with memory_budget_bytes for all; "
+        "none: the one that systemd delegates (Delegate=yes), if any",
+    )
+    check_scripts: bool = Field(
+        default=True,
+        description="a source is parsed, in a locked worker, before it is stored, and one that cannot run is refused",
+    )
+    database: str = Field(
+        default="lodger.db",
+        description="where the command line finds the ledger: a SQLite file's path or a database URL",
+    )
+    cache_dir: Path | None = Field(
+        default=None,
+        description="where the compiled guest and compiled modules are kept; none: lodger in the user's cache folder",
+    )
+    module_cache_bytes: int = Field(
+        default=1024 * 1024 * 1024,
+        ge=0,
+        description="most bytes of tenants' compiled WebAssembly modules on disk; one tenant may hold an eighth of it",
+    )
+
+    egress_ports: str = Field(
+        default="80 443 8080 8443",
+        description="ports that requests of scripts and webhooks may go to, whatever is granted",
+    )
+    egress_networks: str = Field(
+        default="",
+        description="networks that requests may reach though they are private, like 10.1.2.0/24; with spaces between",
+    )
+    egress_dns: str = Field(
+        default="",
+        description="DNS servers for the names of hosts, like 10.0.0.2 or 10.0.0.2:5353; none: those of /etc/resolv.conf",
+    )
+    egress_ca: Path | None = Field(
+        default=None, description="file of certificates (PEM) that are trusted beside the system's"
+    )
+    egress_per_s: float = Field(
+        default=10.0,
+        gt=0,
+        le=10_000,
+        description="requests of one tenant to one host in a second; twice as many at once",
+    )
+    egress_host_per_s: float = Field(
+        default=50.0,
+        gt=0,
+        le=10_000,
+        description="requests of all tenants to one host in a second; twice as many at once",
+    )
+    secret_keys: Path | None = Field(
+        default=None,
+        description="file of the keys that secrets are encrypted with, the same on every node; `lodger secret keygen` makes it",
+    )
+    api_host: str = Field(default="127.0.0.1", description="address that `lodger up` answers HTTP on")
+    api_port: int = Field(default=8750, ge=0, le=65_535, description="port of the HTTP API; 0: any that is free")
+    tls_cert: Path | None = Field(
+        default=None, description="certificate chain, PEM: with it the API speaks TLS; none: plain HTTP"
+    )
+    tls_key: Path | None = Field(default=None, description="private key of the certificate, PEM")
+    trusted_proxies: str = Field(
+        default="",
+        description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, with commas; empty: nobody's",
+    )
+    api_threads: int = Field(
+        default=16, ge=1, le=256, description="requests that the API carries out at once; on SQLite four at most"
+    )
+    api_requests_per_minute: int = Field(
+        default=1200, ge=1, le=10_000_000, description="requests of one token in a minute; more are answered with 429"
+    )
+    api_failures_per_minute: int = Field(
+        default=20, ge=1, le=10_000, description="wrong tokens from one address in a minute, before it has to wait"
+    )
+    api_connections: int = Field(
+        default=2000,
+        ge=1,
+        le=100_000,
+        description="connections that the API holds at once, three quarters of them of one address that is no trusted proxy",
+    )
+    api_body_bytes: int = Field(
+        default=4 * 1024 * 1024, ge=1024, le=1024**3, description="longest JSON body that the API reads"
+    )
+    api_upload_bytes: int = Field(
+        default=256 * 1024 * 1024, ge=1024, le=1024**4, description="longest archive or module that the API reads"
+    )
+    api_body_s: float = Field(
+        default=30.0, gt=0, le=3600, description="how long a request may take to arrive before it is given up"
+    )
+    api_streams: int = Field(
+        default=200,
+        ge=0,
+        le=100_000,
+        description="live streams that the API holds at once, a tenth of them for one token",
+    )
+
+    mail_host: str | None = Field(
+        default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"
+    )
+    mail_port: int = Field(default=25, ge=1, le=65_535, description="port of the SMTP server")
+    mail_tls: str = Field(
+        default="none",
+        pattern="^(none|starttls|implicit)$",
+        description="none: for a server on this machine; starttls: refused without it; implicit: TLS from the first byte",
+    )
+    mail_user: str | None = Field(default=None, description="name for the SMTP server; none: no authentication")
+    mail_password_file: Path | None = Field(default=None, description="file with the password for the SMTP server")
+    mail_sender: str = Field(default="lodger@localhost", description="From of every mail; a script cannot choose it")
+
+    @property
+    def lease_us(self) -> int:
+        """The lease in microseconds."""
+        return int(self.lease_s * 1_000_000)
+
+    @property
+    def memory_reserved_bytes(self) -> int:
+        """The memory budget in bytes."""
+        if self.memory_budget_bytes is not None:
+            return self.memory_budget_bytes
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 * 3
+
+    @property
+    def renewal_s(self) -> float:
+        """Seconds between two renewals."""
+        return self.renew_s or self.lease_s / 5
+
+    @property
+    def surrendering_s(self) -> float:
+        """Seconds before the end of the lease at which a node gives up."""
+        return self.surrender_s if self.surrender_s is not None else min(2.0, self.lease_s / 3)

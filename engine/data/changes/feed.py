@@ -1,0 +1,271 @@
+"""The feed of changes of one database: writing them down, reading them in order, and how far they can be read.
+
+Synchronous, on the caller's connection. A position is (transaction, number): see :mod:`lodger.engine.store.schema.feeds`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, literal_column, select, text, true, tuple_
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.data.values import kinds
+from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
+from lodger.engine.data.values.kinds import Kind
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.values.stored import SQLITE
+from lodger.engine.store.insert_ignore import dialect_insert
+from lodger.engine.store.schema import feeds
+
+INSERT, UPDATE, DELETE = "insert", "update", "delete"
+KINDS = (INSERT, UPDATE, DELETE)
+_c, _f = feeds.changes.c, feeds.forgotten.c
+
+
+class Position(NamedTuple):
+    """A place in a feed; everything up to and including it has been read."""
+
+    xid: int
+    seq: int
+
+
+#: Before everything.
+START = Position(-1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change, as it is written down. ``key`` is the row's as text."""
+
+    key: str
+    kind: str
+    at_us: int
+
+
+def source_of(rows: Dataset) -> str:
+    """Give the name under which changes of a set are kept: the table's, because several sets may show one table."""
+    return f"collection:{rows.name}" if isinstance(rows, Collection) else f"table:{rows.origin.fullname}"
+
+
+def owner_of(rows: Dataset, tenant_id: str) -> str:
+    """Give the tenant as the feed of a set writes it.
+
+    Raises:
+        CallRefused: ``denied``: the tenant has no part in the set.
+    """
+    value = rows.tenant_value(tenant_id)
+    if value is None:
+        raise CallRefused("denied", f"this tenant has no part in {rows.name}")
+    return str(value)
+
+
+def key_text(rows: Dataset, key: Any) -> str:
+    """Give a canonical key as the feed writes it."""
+    return key.isoformat() if rows.key.kind is Kind.DATE else str(key)
+
+
+def key_shown(rows: Dataset, key: str) -> Any:
+    """Give a key of a feed as scripts see keys of its set."""
+    return kinds.show(rows.key.kind, int(key)) if rows.key.kind in (Kind.INT, Kind.BIGINT) else key
+
+
+#: What became of a row in one run, by what was so far: inserted and removed again is nothing to anybody.
+NOTHING = "nothing"
+_NET = {
+    (INSERT, UPDATE): INSERT,
+    (INSERT, DELETE): NOTHING,
+    (UPDATE, DELETE): DELETE,
+    (DELETE, INSERT): UPDATE,
+}
+
+
+def net(before: str | None, kind: str) -> str:
+    """Give what a change makes of a row that had been changed so before, None for not at all."""
+    return kind if before is None else _NET.get((before, kind), kind)
+
+
+def kept(rows: Dataset) -> bool:
+    """Whether changes of a set are written down at all."""
+    return not isinstance(rows, TableDataset) or rows.feed != "off"
+
+
+def record(
+    connection: Connection,
+    source: str,
+    owner: str,
+    keyed: Iterable[tuple[str, str]],
+    at_us: int,
+    made_by: str | None = None,
+) -> None:
+    """Write down changes, (key, kind) each, in the caller's transaction: they are read when it is committed."""
+    fixed = {"source": source, "owner": owner, "at_us": at_us, "made_by": made_by}
+    rows = [{"key": key, "kind": kind} | fixed for key, kind in keyed]
+    if rows:
+        connection.execute(insert(feeds.changes), rows)
+
+
+_XMIN: ColumnElement[int] = literal_column("(SELECT (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint)")
+_XMAX = text("SELECT (pg_snapshot_xmax(pg_current_snapshot())::text)::bigint")
+
+
+def _final(connection: Connection) -> ColumnElement[bool]:
+    """Give the condition that no transaction that is still under way can add a change before this one."""
+    return true() if connection.dialect.name == SQLITE else _c.xid < _XMIN
+
+
+class Batch(NamedTuple):
+    """What was read: the changes, the position behind all that was looked at, and whether further ones wait."""
+
+    changes: list[Change]
+    position: Position
+    more: bool
+
+
+#: Changes that are looked at together, and how often one question goes on when they were the consumer's own.
+PAGE, PAGES = 200, 20
+
+
+def read(
+    connection: Connection, source: str, owner: str, after: Position, limit: int, *, consumer: str | None = None
+) -> Batch:
+    """Give the next changes behind a position, oldest first; none that could still be overtaken, none of the consumer's own."""
+    found: list[Change] = []
+    for _ in range(PAGES):
+        wanted = max(limit + 1, PAGE)
+        rows = _page(connection, source, owner, after, wanted)
+        for row in rows:
+            if row.made_by is None or row.made_by != consumer:
+                if len(found) == limit:
+                    return Batch(found, after, True)
+                found.append(Change(row.key, row.kind, row.at_us))
+            after = Position(row.xid, row.seq)
+        if len(rows) < wanted:
+            return Batch(found, after, False)
+    return Batch(found, after, True)
+
+
+def _page(connection: Connection, source: str, owner: str, after: Position, limit: int) -> Sequence[Any]:
+    asked = (
+        select(_c.key, _c.kind, _c.at_us, _c.made_by, _c.xid, _c.seq)
+        .where(_c.source == source, _c.owner == owner, tuple_(_c.xid, _c.seq) > tuple_(*after))
+        .where(_final(connection))
+        .order_by(_c.xid, _c.seq)
+        .limit(limit)
+    )
+    return connection.execute(asked).all()
+
+
+def last(connection: Connection, source: str, owner: str) -> Position:
+    """Give the position of the newest change that can be read, for whoever begins now."""
+    asked = select(_c.xid, _c.seq).where(_c.source == source, _c.owner == owner, _final(connection))
+    row = connection.execute(asked.order_by(_c.xid.desc(), _c.seq.desc()).limit(1)).first()
+    return START if row is None else Position(row.xid, row.seq)
+
+
+def demand_whole(connection: Connection, source: str, owner: str, at: Position) -> None:
+    """Look whether everything behind a position is still there.
+
+    Raises:
+        CallRefused: ``changes_forgotten``: retention has taken what was not read yet; ``changes_rewound``: the database was put
+            back to an earlier state, so that its numbers begin anew.
+    """
+    row = connection.execute(select(_f.xid, _f.seq).where(_f.source == source, _f.owner == owner)).first()
+    if row is not None and Position(row.xid, row.seq) > at:
+        raise CallRefused(
+            "changes_forgotten",
+            'changes that were not read in time are not kept any more; go on with { from: "start" }',
+        )
+    if connection.dialect.name != SQLITE and at.xid >= (connection.scalar(_XMAX) or 0):
+        raise CallRefused(
+            "changes_rewound", 'the database was put back to an earlier state; go on with { from: "start" }'
+        )
+
+
+class News(NamedTuple):
+    """What has come since a look: whose feeds, and how far one has looked."""
+
+    feeds: set[tuple[str, str]]
+    position: Position
+    more: bool
+
+
+def news(connection: Connection, after: Position, limit: int = 5000) -> News:
+    """Give the feeds, (source, owner) each, that something was added to behind a position."""
+    behind = tuple_(_c.xid, _c.seq) > tuple_(*after)
+    asked = select(_c.source, _c.owner, _c.xid, _c.seq).where(behind, _final(connection))
+    rows = connection.execute(asked.order_by(_c.xid, _c.seq).limit(limit)).all()
+    position = Position(rows[-1].xid, rows[-1].seq) if rows else after
+    return News({(row.source, row.owner) for row in rows}, position, len(rows) == limit)
+
+
+def end(connection: Connection) -> Position:
+    """Give the position of the newest change of all that can be read."""
+    asked = select(_c.xid, _c.seq).where(_final(connection))
+    row = connection.execute(asked.order_by(_c.xid.desc(), _c.seq.desc()).limit(1)).first()
+    return START if row is None else Position(row.xid, row.seq)
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """How far the feed of a database can be read.
+
+    Attributes:
+        waiting: changes that are committed and cannot be read yet, because an older transaction is still under way.
+        held_us: since when the oldest of them waits, microseconds since 1970; None when none does.
+        holder: the server process of the oldest transaction, None when none holds anything back, or nobody may know.
+        since_us: when that transaction began.
+    """
+
+    waiting: int = 0
+    held_us: int | None = None
+    holder: int | None = None
+    since_us: int | None = None
+
+
+_HOLDER = text(
+    "SELECT pid, (extract(epoch FROM xact_start) * 1000000)::bigint FROM pg_stat_activity "
+    "WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid() ORDER BY age(backend_xid) DESC LIMIT 1"
+)
+
+
+def horizon(connection: Connection) -> Horizon:
+    """See what is held back; nothing ever is on SQLite."""
+    if connection.dialect.name == SQLITE:
+        return Horizon()
+    waits = select(func.count(), func.min(_c.at_us)).where(_c.xid >= _XMIN)
+    waiting, oldest = connection.execute(waits).one()
+    if not waiting:
+        return Horizon()
+    holder = connection.execute(_HOLDER).first()
+    return Horizon(waiting, oldest, None if holder is None else holder[0], None if holder is None else holder[1])
+
+
+_first = select(_c.seq, _c.source, _c.owner, _c.xid, _c.at_us).order_by(_c.xid, _c.seq).limit(bindparam("most"))
+
+
+def forget(connection: Connection, before_us: int, most: int = 1000) -> int:
+    """Delete changes that are older, of the first so many that there are, and remember for each feed how far; give their number.
+
+    The order of a feed is that of time, nearly: to ask for what is old in all of it would read all of it, each time that nothing is.
+    """
+    rows = [row for row in connection.execute(_first, {"most": most}) if row.at_us < before_us]
+    upto: dict[tuple[str, str], Position] = {}
+    for row in rows:
+        upto[row.source, row.owner] = Position(row.xid, row.seq)
+    if not rows:
+        return 0
+    _remember(connection, feeds.forgotten, upto)
+    numbers = [{"gone": row.seq} for row in rows]
+    connection.execute(delete(feeds.changes).where(_c.seq == bindparam("gone")), numbers)
+    return len(rows)
+
+
+def _remember(connection: Connection, table: Table, upto: dict[tuple[str, str], Position]) -> None:
+    statement = dialect_insert(connection, table)
+    moved = {"xid": statement.excluded.xid, "seq": statement.excluded.seq}
+    statement = statement.on_conflict_do_update(index_elements=["source", "owner"], set_=moved)
+    given: list[dict[str, Any]] = [
+        {"source": source, "owner": owner, "xid": at.xid, "seq": at.seq} for (source, owner), at in sorted(upto.items())
+    ]
+    connection.execute(statement, given)

@@ -1,0 +1,111 @@
+"""A platform's own writes, reported to the feed of changes: row by row on its own connection, or all that a session flushes."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Table, event, inspect
+
+from lodger.engine.core.clock import Clock
+from lodger.engine.data.changes import feed
+from lodger.engine.data.sets.dataset import TableDataset
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.values.stored import canonical
+from lodger.engine.core.errors import InputError
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+#: What is a single key, not several.
+_ONE = (str, bytes, int)
+
+
+def record_changed(
+    datasets: Datasets,
+    clock: Clock,
+    connection: "Connection | Session",
+    what: Any,
+    tenant_id: str,
+    keys: Any,
+    kind: str = feed.UPDATE,
+) -> None:
+    """Write changes down in the caller's transaction; see :meth:`lodger.engine.sync.Engine.record_changed`."""
+    rows = _exposed(datasets, what)
+    if kind not in feed.KINDS:
+        raise InputError("change_kind", f"{kind!r} is no kind of change", fix="one of: " + ", ".join(feed.KINDS))
+    if rows.feed == "off":
+        raise InputError("feed_off", f"changes of {rows.name} are not kept", fix='expose it without feed="off"')
+    given = keys if isinstance(keys, Iterable) and not isinstance(keys, _ONE) else [keys]
+    try:
+        owner = feed.owner_of(rows, tenant_id)
+    except CallRefused:
+        raise InputError(
+            "tenant_unknown", f"{tenant_id!r} has no part in {rows.name}", fix="give Lodger's tenant id"
+        ) from None
+    found = connection if isinstance(connection, Connection) else connection.connection()
+    feed.record(found, feed.source_of(rows), owner, [(_text(rows, key), kind) for key in given], clock.now_us())
+
+
+def _exposed(datasets: Datasets, what: Any) -> TableDataset:
+    table = what if isinstance(what, Table) else None
+    mapper = None if isinstance(what, str | Table) else inspect(what, raiseerr=False)
+    if mapper is not None:
+        # Whose class is mapped has imported it already; a table or a name does without.
+        from sqlalchemy.orm import Mapper
+
+        if isinstance(mapper, Mapper):
+            table = mapper.local_table  # type: ignore[assignment]  # of classes that can be exposed it is a table
+    for rows in datasets:
+        if rows.name == what or (table is not None and rows.origin is table):
+            return rows
+    raise InputError("set_unknown", f"{what!r} is not exposed", fix="give the name of a set, its table or its class")
+
+
+def _text(rows: TableDataset, key: Any) -> str:
+    if key is None:
+        raise InputError("key_missing", f"a row of {rows.name} has no key yet", fix="flush before you report it")
+    return feed.key_text(rows, canonical(rows.key, key))
+
+
+def record_sessions(datasets: Datasets, clock: Clock, target: Any) -> Callable[[], None]:
+    """Report what sessions flush; see :meth:`lodger.engine.sync.Engine.record_sessions`."""
+
+    def flushed(session: "Session", _context: object) -> None:
+        for each in session.new:
+            _tell(datasets, clock, session, each, feed.INSERT)
+        for each in session.dirty:
+            if session.is_modified(each):
+                _tell(datasets, clock, session, each, feed.UPDATE)
+        for each in session.deleted:
+            _tell(datasets, clock, session, each, feed.DELETE)
+
+    event.listen(target, "after_flush", flushed)
+    return lambda: event.remove(target, "after_flush", flushed)
+
+
+def _tell(datasets: Datasets, clock: Clock, session: "Session", row: object, kind: str) -> None:
+    mapper = inspect(type(row))
+    rows = next((each for each in datasets if each.origin is mapper.local_table), None)
+    if rows is None or rows.feed == "off":
+        return
+    key, owner = (mapper.get_property_by_column(column).key for column in (rows.key.column, rows.tenant_column))
+    state = inspect(row)
+    assert state is not None
+    now = tuple(_value(state, name, old=False) for name in (key, owner))
+    before = tuple(_value(state, name, old=True) for name in (key, owner))
+    told = [(now, kind)]
+    if kind == feed.UPDATE and before != now:  # to another tenant, or under another key
+        told = [(before, feed.DELETE), (now, feed.INSERT)]
+    elif kind == feed.DELETE:
+        told = [(before, feed.DELETE)]
+    connection = session.connection(bind_arguments={"mapper": mapper})
+    for (which, whose), change in told:
+        if whose is not None:
+            feed.record(connection, feed.source_of(rows), str(whose), [(_text(rows, which), change)], clock.now_us())
+
+
+def _value(state: Any, name: str, *, old: bool) -> Any:
+    history = state.attrs[name].history
+    if old and history.deleted:
+        return history.deleted[0]
+    return state.attrs[name].value

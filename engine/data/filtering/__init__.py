@@ -1,0 +1,1 @@
+"""The filter language: parsing, evaluation in Python, compilation to SQL, aggregates, cursors."""

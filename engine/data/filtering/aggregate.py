@@ -1,0 +1,243 @@
+"""Counts, sums, averages and extremes over a set: what is asked, what a part of the rows gives, how parts are put together.
+
+SQL answers for the rows that the journal has not touched, Python for those it has; :func:`merged` adds them up.
+Whole numbers and decimals are exact, floats are what floats are. Nulls are not counted; a sum of nothing is 0. What stands at a path of
+documents may be of several classes: what has no answer then is refused, never left out.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_EVEN, Decimal
+from enum import StrEnum
+from typing import Any
+
+from lodger.engine.data.values import kinds
+from lodger.engine.core import strict_json
+from lodger.engine.data.filtering.evaluator import Row, placed, value_of
+from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, TIME, ColumnField, OwnField
+from lodger.engine.data.filtering.parsing import Order, OwnLookup
+from lodger.engine.data.values.kinds import Kind
+from lodger.engine.core.refusal import CallRefused, bad_request
+from lodger.engine.data.values.stored import at_scale
+
+MOST_MEASURES = 20
+MOST_GROUP_FIELDS = 4
+MOST_GROUPS = 1000
+OUT_OF_RANGE = "a sum is larger than a number can be; sum up less"
+
+
+class Measure(StrEnum):
+    """What is worked out of one field."""
+
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An aggregate as asked: measures of fields, and the fields by which rows are grouped."""
+
+    measures: tuple[tuple[Measure, OwnField], ...] = ()
+    group: tuple[OwnField, ...] = ()
+
+
+@dataclass(slots=True)
+class Part:
+    """What some rows of one group give.
+
+    Attributes:
+        sums: (sum, how many) per measure.
+        ends: extreme per measure; of a path, extremes by the class of the values.
+        others: sums and averages of a path that holds something else than numbers.
+    """
+
+    count: int = 0
+    sums: dict[int, tuple[Any, int]] = field(default_factory=dict)
+    ends: dict[int, Any] = field(default_factory=dict)
+    others: set[int] = field(default_factory=set)
+
+
+Parts = dict[tuple[Any, ...], Part]
+
+
+def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> Wanted:
+    """Make an aggregate of ``{sum: ["total"], max: "modified"}`` and ``["state"]``.
+
+    Raises:
+        CallRefused: ``bad_request``.
+    """
+    asked: list[tuple[Measure, OwnField]] = []
+    for name, value in measures.items():
+        for column in value if isinstance(value, list) else [value]:
+            if not isinstance(column, str):
+                raise bad_request(f"'{name}' takes the name of a column, or a list of names")
+            found = lookup(column)
+            if isinstance(found, ColumnField):
+                _measurable(Measure(name), found)
+            asked.append((Measure(name), found))
+    groups = [] if group is None else group if isinstance(group, list) else [group]
+    if len(asked) > MOST_MEASURES or len(groups) > MOST_GROUP_FIELDS:
+        raise bad_request(f"at most {MOST_MEASURES} measures by {MOST_GROUP_FIELDS} fields")
+    fields: list[OwnField] = []
+    for column in groups:
+        if not isinstance(column, str):
+            raise bad_request("groupBy takes the name of a column, or a list of names")
+        found = lookup(column)
+        if isinstance(found, ColumnField) and found.kind is Kind.JSON:
+            raise bad_request(f"{found.name} holds JSON: rows cannot be grouped by it")
+        fields.append(found)
+    return Wanted(tuple(asked), tuple(fields))
+
+
+def _measurable(measure: Measure, column: ColumnField) -> None:
+    if measure in (Measure.SUM, Measure.AVG) and column.kind not in kinds.NUMERIC:
+        raise bad_request(f"{column.name} holds {column.kind}: it has no {measure}")
+    if column.kind not in kinds.ORDERED:
+        raise bad_request(f"{column.name} has no order")
+
+
+def group_key(group: Iterable[OwnField], row: Row) -> tuple[Any, ...]:
+    """Give the group that a row belongs to; lists and objects count as null."""
+    key: list[Any] = []
+    for item in group:
+        value = value_of(item, row)
+        key.append((NULL, 0) if not isinstance(item, ColumnField) and value[0] == OTHER else value)
+    return tuple(key)
+
+
+def measured(wanted: Wanted, rows: Iterable[Row]) -> Parts:
+    """Work out the parts of rows held in memory."""
+    parts: Parts = {}
+    for row in rows:
+        part = parts.setdefault(group_key(wanted.group, row), Part())
+        part.count += 1
+        for index, (measure, item) in enumerate(wanted.measures):
+            value = value_of(item, row)
+            if not isinstance(item, ColumnField):
+                rank, value = value
+                if rank == NULL:
+                    continue
+                if measure in (Measure.MIN, Measure.MAX):
+                    value = {rank: float(value) if rank == NUMBER else value}
+                elif rank == NUMBER:
+                    value = float(value)
+                else:
+                    part.others.add(index)
+                    continue
+            if value is None:
+                continue
+            if measure in (Measure.SUM, Measure.AVG):
+                total, count = part.sums.get(index, (0, 0))
+                part.sums[index] = (kinds.plus(total, value), count + 1)
+            else:
+                part.ends[index] = _end(measure, part.ends.get(index), value)
+    return parts
+
+
+def merged(wanted: Wanted, left: Parts, right: Parts) -> Parts:
+    """Put two disjoint parts of the rows together."""
+    made: Parts = dict(left)
+    for key, part in right.items():
+        other = made.get(key)
+        if other is None:
+            made[key] = part
+            continue
+        whole = Part(other.count + part.count, dict(other.sums), dict(other.ends), other.others | part.others)
+        for index, (total, count) in part.sums.items():
+            held = whole.sums.get(index, (0, 0))
+            whole.sums[index] = (kinds.plus(held[0], total), held[1] + count)
+        for index, value in part.ends.items():
+            whole.ends[index] = _end(wanted.measures[index][0], whole.ends.get(index), value)
+        made[key] = whole
+    return made
+
+
+def _end(measure: Measure, held: Any, value: Any) -> Any:
+    if held is None:
+        return value
+    if value is None:
+        return held
+    if isinstance(held, dict):
+        return {rank: _end(measure, held.get(rank), value.get(rank)) for rank in held | value}
+    return min(held, value) if measure is Measure.MIN else max(held, value)
+
+
+def shown(wanted: Wanted, parts: Parts) -> list[dict[str, Any]]:
+    """Give the answer in wire form, one object per group, ordered by the group's values; without groups exactly one."""
+    if not wanted.group and not parts:
+        parts = {(): Part()}
+    order = tuple(Order(item) for item in wanted.group)
+    keys = sorted(parts, key=_Placed.by(order))
+    return [_shown(wanted, key, parts[key]) for key in keys]
+
+
+class _Placed:
+    """A group's key with the order of nulls first, for sorted()."""
+
+    def __init__(self, order: tuple[Order, ...], key: tuple[Any, ...]) -> None:
+        self.order = order
+        self.key = key
+
+    def __lt__(self, other: "_Placed") -> bool:
+        return placed(self.order, self.key, other.key) < 0
+
+    @staticmethod
+    def by(order: tuple[Order, ...]) -> Any:
+        return lambda key: _Placed(order, key)
+
+
+def _shown(wanted: Wanted, key: tuple[Any, ...], part: Part) -> dict[str, Any]:
+    row: dict[str, Any] = {"count": part.count}
+    if wanted.group:
+        row["group"] = {item.name: _group_shown(item, value) for item, value in zip(wanted.group, key, strict=True)}
+    for index, (measure, item) in enumerate(wanted.measures):
+        kind = item.kind if isinstance(item, ColumnField) else Kind.FLOAT
+        if measure in (Measure.MIN, Measure.MAX):
+            value = part.ends.get(index)
+            if value is not None and not isinstance(item, ColumnField):
+                row.setdefault(measure.value, {})[item.name] = _group_shown(item, _one_class(measure, item, value))
+                continue
+        elif index in part.others:
+            raise CallRefused(
+                "not_numbers", f"{item.name} holds other values than numbers: it has no {measure}; filter them out"
+            )
+        else:
+            total, count = part.sums.get(index, (Decimal(0) if kind is Kind.DECIMAL else 0, 0))
+            value = total if measure is Measure.SUM else _average(kind, item, total, count)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise CallRefused("out_of_range", OUT_OF_RANGE)
+            if measure is Measure.AVG and kind in (Kind.INT, Kind.BIGINT):
+                kind = Kind.FLOAT
+        row.setdefault(measure.value, {})[item.name] = kinds.show(kind, value)
+    return row
+
+
+def _one_class(measure: Measure, item: OwnField, ends: dict[int, Any]) -> tuple[int, Any]:
+    if len(ends) > 1 or OTHER in ends:
+        held = "lists or objects" if OTHER in ends else "values of several types"
+        raise CallRefused("not_comparable", f"{item.name} holds {held}: it has no {measure}; filter by type")
+    ((rank, value),) = ends.items()
+    return rank, value
+
+
+def _average(kind: Kind, item: OwnField, total: Any, count: int) -> Any:
+    if not count:
+        return None
+    if kind is Kind.DECIMAL:
+        scale = (item.scale if isinstance(item, ColumnField) else None) or 0
+        return at_scale(kinds.EXACT.divide(total, count), scale + 6, ROUND_HALF_EVEN)
+    return total / count
+
+
+def _group_shown(item: OwnField, value: Any) -> Any:
+    if isinstance(item, ColumnField):
+        return kinds.show(item.kind, value)
+    rank, inner = value
+    if rank == NULL:
+        return None
+    if rank == BOOLEAN:
+        return bool(inner)
+    return {strict_json.INSTANT: inner} if rank == TIME else inner

@@ -1,0 +1,232 @@
+"""The filter language as SQL: the same answers as ``evaluator.py``. Identifiers come from fields, every value is bound.
+
+Each comparison is never NULL, so NOT means what it means in Python.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Double, Enum, String, and_, false, func, literal, not_, null, or_, true
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.data.values.bytewise import same_text
+from lodger.engine.data.values.fields import NULL, OTHER, STRING, TIME, ColumnField, OwnField, PathField, RelatedField
+from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Not, Op, Or, Order
+from lodger.engine.data.values.kinds import Kind
+from lodger.engine.data.values.paths import place
+from lodger.engine.data.values.stored import SQLITE, bound_type, column_of, floor_ceiling, stored
+
+Clause = ColumnElement[bool]
+
+
+class Compiler:
+    """Compiles trees and orders for one database.
+
+    Args:
+        dialect: ``sqlite`` or ``postgresql``.
+        related: compiles a condition on what a foreign key leads to.
+    """
+
+    def __init__(self, dialect: str, related: Callable[[Compare | In], Clause] | None = None) -> None:
+        self.dialect = dialect
+        self._related = related
+
+    def where(self, tree: Filter) -> Clause:
+        """Give the condition of a filter."""
+        if isinstance(tree, And):
+            return and_(true(), *(self.where(part) for part in tree.parts))
+        if isinstance(tree, Or):
+            return or_(false(), *(self.where(part) for part in tree.parts))
+        if isinstance(tree, Not):
+            return not_(self.where(tree.part))
+        field = tree.field
+        if isinstance(field, RelatedField):
+            assert self._related is not None
+            return self._related(tree)
+        if isinstance(tree, In):
+            return self._in(field, tree.values)
+        if isinstance(field, ColumnField):
+            return self._column(field, tree.op, tree.value)
+        return self._path(field, tree.op, tree.value)
+
+    def bound(self, field: ColumnField, value: Any) -> ColumnElement[Any]:
+        """Bind a canonical value."""
+        if value is None:
+            return null()
+        return literal(stored(field, value, self.dialect), bound_type(field, self.dialect))
+
+    def written(self, field: ColumnField, value: Any) -> ColumnElement[Any]:
+        """Bind a canonical value that is written into a column: PostgreSQL's enumerations take no plain text."""
+        if value is not None and isinstance(field.column.type, Enum):
+            return literal(value, field.column.type)
+        return self.bound(field, value)
+
+    def terms(self, order: Sequence[Order]) -> list[ColumnElement[Any]]:
+        """Give the expressions of ORDER BY: nulls smallest."""
+        made: list[ColumnElement[Any]] = []
+        for term in order:
+            parts = self.parts(term.field)
+            made.extend((part.desc().nulls_last() if term.descending else part.asc().nulls_first()) for part in parts)
+        return made
+
+    def parts(self, field: ColumnField | PathField) -> list[ColumnElement[Any]]:
+        """Give what a field is ordered and grouped by: the column, or a path's class and value."""
+        if isinstance(field, ColumnField):
+            return [column_of(field, self.dialect)]
+        return [self.rank(field), *self.values(field)]
+
+    def after(self, order: Sequence[Order], values: Sequence[Any]) -> Clause:
+        """Give the condition of standing after a row whose terms are these."""
+        ways: list[Clause] = []
+        equal: list[Clause] = []
+        for term, value in zip(order, values, strict=True):
+            ways.append(and_(true(), *equal, self._beyond(term, value)))
+            equal.append(self._same(term.field, value))
+        return or_(false(), *ways)
+
+    # columns
+
+    def _column(self, field: ColumnField, op: Op, value: Any) -> Clause:
+        if op is Op.EQ:
+            return self._same(field, value)
+        if op is Op.NE:
+            return not_(self._same(field, value))
+        column = column_of(field, self.dialect)
+        return and_(column.is_not(None), self._range(field, column, op, value))
+
+    def _range(self, field: ColumnField, column: ColumnElement[Any], op: Op, value: Any) -> Clause:
+        if op in (Op.CONTAINS, Op.STARTS_WITH):
+            return self._text(column, op, value)
+        if field.kind is Kind.DECIMAL and field.scale is not None:
+            # a value between two that the column can hold is compared by its neighbour: doubles would blur it
+            low, high = floor_ceiling(value, field.scale)
+            value = high if op in (Op.LT, Op.GTE) else low
+        bound = self.bound(field, value)
+        if op is Op.LT:
+            return column < bound
+        if op is Op.LTE:
+            return column <= bound
+        return column > bound if op is Op.GT else column >= bound
+
+    def _same(self, field: ColumnField | PathField, value: Any) -> Clause:
+        if isinstance(field, PathField):
+            rank, inner = value
+            if rank == NULL:
+                return place(field, self.dialect).missing()
+            if rank == OTHER:
+                alike: Clause = self.rank(field) == OTHER
+                return alike
+            return self._within(field, rank, lambda held: held == self._inner(rank, inner))
+        if value is None:
+            return field.column.is_(None)
+        if not _holds(field, value):
+            return false()
+        return and_(field.column.is_not(None), self.equals(field, value))
+
+    def equals(self, field: ColumnField, value: Any) -> Clause:
+        """Give the condition that a column holds a value that is not None."""
+        bound = self.bound(field, value)
+        if field.kind is Kind.TEXT:
+            return same_text(field.column, bound)
+        alike: Clause = column_of(field, self.dialect) == bound
+        return alike
+
+    def among(self, field: ColumnField, values: Sequence[Any]) -> Clause:
+        """Give the condition that a column holds one of these values, none of which is None."""
+        bound = [self.bound(field, value) for value in values]
+        found = column_of(field, self.dialect).in_(bound)
+        if field.kind is not Kind.TEXT or isinstance(field.column.type, Enum):
+            return found
+        return and_(field.column.in_(bound), found)
+
+    def _in(self, field: OwnField, wanted: Sequence[Any]) -> Clause:
+        if isinstance(field, PathField):
+            return self._path_in(field, wanted)
+        column = field.column
+        values = [value for value in wanted if value is not None and _holds(field, value)]
+        found: Clause = and_(column.is_not(None), self.among(field, values)) if values else false()
+        return or_(found, column.is_(None)) if None in wanted else found
+
+    def _path_in(self, field: PathField, values: Sequence[tuple[int, Any]]) -> Clause:
+        ways: list[Clause] = []
+        for rank in sorted({rank for rank, _ in values}):
+            bound = [self._inner(rank, inner) for of, inner in values if of == rank]
+            ways.append(
+                place(field, self.dialect).missing()
+                if rank == NULL
+                else self._within(field, rank, operator.methodcaller("in_", bound))
+            )
+        return or_(false(), *ways)
+
+    def _beyond(self, term: Order, value: Any) -> Clause:
+        field = term.field
+        if isinstance(field, ColumnField):
+            column = column_of(field, self.dialect)
+            if value is None:
+                return false() if term.descending else column.is_not(None)
+            op = Op.LT if term.descending else Op.GT
+            past = and_(column.is_not(None), self._range(field, column, op, value))
+            return or_(past, column.is_(None)) if term.descending else past
+        rank, inner = value
+        here = self.rank(field)
+        further: Clause = here < rank if term.descending else here > rank
+        if rank in (NULL, OTHER):
+            return further
+        compare = operator.lt if term.descending else operator.gt
+        return or_(further, self._within(field, rank, lambda held: compare(held, self._inner(rank, inner))))
+
+    # text
+
+    def _text(self, text: ColumnElement[Any], op: Op, value: str) -> Clause:
+        bound = literal(value, String())
+        if op is Op.CONTAINS:
+            return (func.instr(text, bound) if self.dialect == SQLITE else func.strpos(text, bound)) > 0
+        return func.substr(text, 1, len(value)) == bound
+
+    # documents
+
+    def _path(self, field: PathField, op: Op, value: tuple[int, Any]) -> Clause:
+        rank, inner = value
+        if op is Op.EQ:
+            return self._same(field, value)
+        if op is Op.NE:
+            return not_(self._same(field, value))
+        if op in (Op.CONTAINS, Op.STARTS_WITH):
+            return self._within(field, rank, lambda held: self._text(held, op, inner))
+        compare = {Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge}[op]
+        return self._within(field, rank, lambda held: compare(held, self._inner(rank, inner)))
+
+    def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
+        """Ask something of a value, false when it is of another class: what :meth:`rank` says, for one class."""
+        alike, held = place(field, self.dialect).held(rank)
+        return func.coalesce(and_(alike, asked(held)), false())
+
+    def _inner(self, rank: int, inner: Any) -> ColumnElement[Any]:
+        if rank in (STRING, TIME):
+            return literal(inner, String())
+        return literal(inner) if self.dialect == SQLITE else literal(float(inner), Double())
+
+    def rank(self, field: PathField) -> ColumnElement[Any]:
+        """Give the class of the value at a path: :mod:`lodger.engine.data.values.fields`."""
+        return place(field, self.dialect).rank()
+
+    def values(self, field: PathField) -> list[ColumnElement[Any]]:
+        """Give what is compared within the class, one form or several of which all but one are NULL."""
+        return place(field, self.dialect).values()
+
+    def held(self, field: PathField, rank: int) -> tuple[Clause, ColumnElement[Any]]:
+        """Whether a value of this class stands at a path, and the value."""
+        return place(field, self.dialect).held(rank)
+
+    def numbers(self, field: PathField) -> ColumnElement[Any]:
+        """Give the numbers at a path as doubles, NULL for anything else."""
+        return place(field, self.dialect).numbers()
+
+
+def _holds(field: ColumnField, value: Any) -> bool:
+    """Whether a column of this scale can hold the value at all."""
+    if field.kind is not Kind.DECIMAL or field.scale is None:
+        return True
+    low, high = floor_ceiling(value, field.scale)
+    return low == high

@@ -1,0 +1,90 @@
+"""The filter language in Python: what the journal's rows are asked. It answers exactly as the SQL of ``compiler.py`` does."""
+
+from collections.abc import Sequence
+from functools import cmp_to_key
+from typing import Any
+
+from lodger.engine.data.values.fields import NULL, ColumnField, Field, PathField, RelatedField, classed
+from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Not, Op, Or, Order
+
+#: A row as journal and readers hold it: canonical values by column name, or a document's wire JSON with its ``id``.
+Row = dict[str, Any]
+
+
+def matches(tree: Filter, row: Row) -> bool:
+    """Whether a row satisfies the filter."""
+    if isinstance(tree, And):
+        return all(matches(part, row) for part in tree.parts)
+    if isinstance(tree, Or):
+        return any(matches(part, row) for part in tree.parts)
+    if isinstance(tree, Not):
+        return not matches(tree.part, row)
+    if isinstance(tree, In):
+        held = value_of(tree.field, row)
+        return any(_equal(held, value) for value in tree.values)
+    return _compare(tree, row)
+
+
+def value_of(field: Field, row: Row) -> Any:
+    """Give a column's canonical value, or the (class, comparable) pair at a path."""
+    if isinstance(field, ColumnField):
+        return row.get(field.name)
+    if isinstance(field, RelatedField):
+        return (row.get(field.hidden) or {}).get(field.inner.name)
+    return classed(field.found(row))
+
+
+def _equal(held: Any, value: Any) -> bool:
+    return bool(held == value)
+
+
+def _compare(tree: Compare, row: Row) -> bool:
+    held, value, op = value_of(tree.field, row), tree.value, tree.op
+    if op is Op.EQ:
+        return _equal(held, value)
+    if op is Op.NE:
+        return not _equal(held, value)
+    if not isinstance(tree.field, PathField):
+        return held is not None and _ordered(held, op, value)
+    return held[0] == value[0] and held[0] != NULL and _ordered(held[1], op, value[1])
+
+
+def _ordered(held: Any, op: Op, value: Any) -> bool:
+    if op is Op.LT:
+        return bool(held < value)
+    if op is Op.LTE:
+        return bool(held <= value)
+    if op is Op.GT:
+        return bool(held > value)
+    if op is Op.GTE:
+        return bool(held >= value)
+    if op is Op.CONTAINS:
+        return value in held
+    return bool(held.startswith(value))
+
+
+def terms_of(order: Sequence[Order], row: Row) -> tuple[Any, ...]:
+    """Give the values by which a row is placed; a cursor is made of them."""
+    return tuple(value_of(term.field, row) for term in order)
+
+
+def placed(order: Sequence[Order], left: Sequence[Any], right: Sequence[Any]) -> int:
+    """Compare two rows' terms: negative when left comes first. Nulls are smallest."""
+    for term, one, other in zip(order, left, right, strict=True):
+        if one == other:
+            continue
+        if one is None or other is None:
+            smaller = one is None
+        else:
+            smaller = one < other
+        return -1 if smaller is not term.descending else 1
+    return 0
+
+
+def ordered(order: Sequence[Order], rows: Sequence[Row]) -> list[Row]:
+    """Sort rows by an ordering whose last term is the key."""
+
+    def compare(one: Row, other: Row) -> int:
+        return placed(order, terms_of(order, one), terms_of(order, other))
+
+    return sorted(rows, key=cmp_to_key(compare))

@@ -1,0 +1,261 @@
+"""The filter language: from a script's JSON to a typed tree. What is not in the tree cannot be asked.
+
+``{state: "open", total: {gte: "10.00"}, or: [{...}, {...}], not: {...}}``. Operators: ``eq ne lt lte gt gte in contains
+startsWith``; logic: ``and or not``. Two-valued: a comparison with a missing value is false, ``not`` of it true, ``eq null``
+asks for missing ones. Text compares by code point, case-sensitive; nulls sort first.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from lodger.engine.data.values import kinds
+from lodger.engine.core import strict_json
+from lodger.engine.data.values.fields import (
+    NULL,
+    OTHER,
+    STRING,
+    ColumnField,
+    Field,
+    OwnField,
+    PathField,
+    RelatedField,
+    classed,
+)
+from lodger.engine.data.values.kinds import Kind
+from lodger.engine.core.refusal import CallRefused, bad_request
+
+MOST_CONDITIONS = 200
+MOST_DEPTH = 16
+MOST_IN = 500
+#: Values of all lists together: what is bound stays well below what a database takes in one statement.
+MOST_VALUES = 2000
+MOST_ORDER = 8
+LOGIC = ("and", "or", "not")
+
+
+class Op(StrEnum):
+    """A comparison of one field with one value."""
+
+    EQ = "eq"
+    NE = "ne"
+    LT = "lt"
+    LTE = "lte"
+    GT = "gt"
+    GTE = "gte"
+    CONTAINS = "contains"
+    STARTS_WITH = "startsWith"
+
+
+_OPS = {op.value for op in Op} | {"in"}
+_RANGE = {Op.LT, Op.LTE, Op.GT, Op.GTE}
+_TEXTUAL = {Op.CONTAINS, Op.STARTS_WITH}
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """``value`` is canonical for a column, a (class, comparable) pair for a path."""
+
+    field: Field
+    op: Op
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """The field equals one of the values."""
+
+    field: Field
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All parts; true when there are none."""
+
+    parts: tuple["Filter", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any part; false when there are none."""
+
+    parts: tuple["Filter", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold."""
+
+    part: "Filter"
+
+
+Filter = Compare | In | And | Or | Not
+#: Gives the field of a name in a filter; of an order or an aggregate, which ask of the row itself.
+Lookup = Callable[[str], Field]
+OwnLookup = Callable[[str], OwnField]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One term of an ordering."""
+
+    field: OwnField
+    descending: bool = False
+
+
+def _undefined(where: str) -> CallRefused:
+    return CallRefused(
+        "filter_undefined",
+        f"the filter asks for undefined in {where}; name the value, leave the condition out, or ask for missing ones with null",
+    )
+
+
+class _Reader:
+    def __init__(self, lookup: Lookup) -> None:
+        self.lookup = lookup
+        self.conditions = 0
+        self.values = 0
+
+    def tree(self, value: Any, depth: int) -> Filter:
+        if value == strict_json.UNDEFINED:
+            raise _undefined("the place of a filter")
+        if not isinstance(value, dict):
+            raise bad_request("a filter is an object like { state: 'open' }")
+        if depth > MOST_DEPTH:
+            raise bad_request(f"a filter is nested at most {MOST_DEPTH} deep")
+        parts = [self.entry(name, inner, depth) for name, inner in value.items()]
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def entry(self, name: str, inner: Any, depth: int) -> Filter:
+        if name == "not" and inner != strict_json.UNDEFINED:
+            return Not(self.tree(inner, depth + 1))
+        if name in LOGIC:
+            if inner == strict_json.UNDEFINED:
+                raise _undefined(f"'{name}'")
+            if not isinstance(inner, list):
+                raise bad_request(f"'{name}' takes a list of filters")
+            parts = tuple(self.tree(part, depth + 1) for part in inner)
+            return And(parts) if name == "and" else Or(parts)
+        field = self.lookup(name)
+        if inner == strict_json.UNDEFINED:
+            raise _undefined(name)
+        if not isinstance(inner, dict) or (len(inner) == 1 and next(iter(inner)).startswith("$")):
+            return self.compare(field, "eq", inner)
+        if not inner:
+            raise bad_request(f"the condition on {field.name} is empty")
+        parts = tuple(self.compare(field, op, operand) for op, operand in inner.items())
+        return parts[0] if len(parts) == 1 else And(parts)
+
+    def compare(self, field: Field, op: str, value: Any) -> Filter:
+        self.conditions += 1
+        if self.conditions > MOST_CONDITIONS:
+            raise bad_request(f"a filter holds at most {MOST_CONDITIONS} conditions")
+        if value == strict_json.UNDEFINED or (isinstance(value, list) and strict_json.UNDEFINED in value):
+            raise _undefined(f"'{op}' of {field.name}")
+        if op not in _OPS:
+            raise bad_request("the operators are eq, ne, lt, lte, gt, gte, in, contains, startsWith")
+        if op == "in":
+            if not isinstance(value, list) or len(value) > MOST_IN:
+                raise bad_request(f"'in' takes a list of at most {MOST_IN} values")
+            self.values += len(value)
+            if self.values > MOST_VALUES:
+                raise bad_request(f"the lists of a filter hold at most {MOST_VALUES} values together")
+            return In(field, tuple(operand(field, item, Op.EQ) for item in value))
+        return Compare(field, Op(op), operand(field, value, Op(op)))
+
+
+def chooses_all(tree: Filter) -> bool | None:
+    """Whether a filter holds for every row (True) or for none (False), whatever they hold; None when that depends on the row."""
+    if isinstance(tree, Not):
+        part = chooses_all(tree.part)
+        return None if part is None else not part
+    if isinstance(tree, And | Or):
+        settling = isinstance(tree, Or)
+        parts = [chooses_all(part) for part in tree.parts]
+        return settling if settling in parts else None if None in parts else not settling
+    return False if isinstance(tree, In) and not tree.values else None
+
+
+def inner_of(tree: Compare | In) -> Compare | In:
+    """Give a condition on what a foreign key leads to as one that is asked of the row there."""
+    assert isinstance(tree.field, RelatedField)
+    return replace(tree, field=tree.field.inner)
+
+
+def read_filter(value: Any, lookup: Lookup) -> Filter:
+    """Make the tree of a script's filter.
+
+    Args:
+        value: parsed JSON; None and ``{}`` are everything.
+        lookup: gives the field of a name, or refuses it.
+
+    Raises:
+        CallRefused: ``bad_request``; the message names the rule that is broken.
+    """
+    return And(()) if value is None else _Reader(lookup).tree(value, 0)
+
+
+def read_order(value: Any, lookup: OwnLookup, key: ColumnField) -> tuple[Order, ...]:
+    """Make an ordering of ``"name"``, ``"-name"``, ``{name: "desc"}`` or a list of those; the key is always the last term.
+
+    Raises:
+        CallRefused: ``bad_request``.
+    """
+    terms: list[Order] = []
+    for item in [] if value is None else value if isinstance(value, list) else [value]:
+        pairs: list[tuple[str, Any]]
+        if isinstance(item, str):
+            pairs = [(item.removeprefix("-"), "desc" if item.startswith("-") else "asc")]
+        elif isinstance(item, dict) and item:
+            pairs = list(item.items())
+        else:
+            raise bad_request("an order is 'name', '-name', { name: 'desc' } or a list of those")
+        for name, direction in pairs:
+            if direction not in ("asc", "desc"):
+                raise bad_request("a direction is 'asc' or 'desc'")
+            field = lookup(name)
+            if isinstance(field, ColumnField) and field.kind not in kinds.ORDERED:
+                raise bad_request(f"{field.name} has no order")
+            terms.append(Order(field, direction == "desc"))
+    if len(terms) > MOST_ORDER:
+        raise bad_request(f"an order has at most {MOST_ORDER} terms")
+    if not any(term.field is key for term in terms):
+        terms.append(Order(key))
+    return tuple(terms)
+
+
+def operand(field: Field, value: Any, op: Op) -> Any:
+    """Make the value that a comparison binds."""
+    if isinstance(field, PathField):
+        return _path_operand(field, value, op)
+    if isinstance(field, RelatedField):
+        field = field.inner
+    if op in _TEXTUAL:
+        if field.kind is not Kind.TEXT or not isinstance(value, str):
+            raise bad_request(f"'{op}' asks text of a text column; {field.name} is {field.kind}")
+        return value
+    if value is None:
+        if op in _RANGE:
+            raise bad_request(f"'{op}' needs a value; ask for missing ones with {{ {field.name}: null }}")
+        return None
+    if field.kind is Kind.JSON:
+        raise bad_request(f"{field.name} holds JSON: only null can be asked of it")
+    if op in _RANGE and field.kind not in kinds.ORDERED:
+        raise bad_request(f"{field.name} has no order")
+    return kinds.read(field.kind, value, field.name)
+
+
+def _path_operand(field: PathField, value: Any, op: Op) -> tuple[int, Any]:
+    try:
+        rank, inner = classed(strict_json.normal(value))
+    except CallRefused as refusal:
+        raise bad_request(f"{field.name}: {refusal.message}") from None
+    if rank == OTHER:
+        raise bad_request(f"{field.name} can be compared with null, true, false, numbers, text and instants")
+    if op in _TEXTUAL and rank != STRING:
+        raise bad_request(f"'{op}' takes text")
+    if op in _RANGE and rank == NULL:
+        raise bad_request(f"'{op}' needs a value; ask for missing ones with null")
+    return rank, inner

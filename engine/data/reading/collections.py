@@ -1,0 +1,120 @@
+"""Collections as whoever runs the platform sees them: which there are, and which of their paths are indexed."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from lodger.engine.data.reading import document_index
+from lodger.engine.data.sets.expose import NAME
+from lodger.engine.data.values.fields import PATH
+from lodger.engine.data.values.stored import documents_of
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.insert_ignore import insert_absent
+from lodger.engine.store.schema.data import collection_indexes, documents
+from lodger.engine.store.schema.data import document_index as entries
+
+#: Documents that one transaction adds to a new index.
+AT_ONCE = 500
+_i, _d, _e = collection_indexes.c, documents.c, entries.c
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionInfo:
+    """A collection of a tenant: how many documents it has, and the paths that are indexed."""
+
+    name: str
+    documents: int
+    indexes: tuple[str, ...]
+
+
+def list_all(connection: Connection, tenant_id: str) -> list[CollectionInfo]:
+    """Give the collections of a tenant by name; raises NotFound."""
+    tenants.get(connection, tenant_id)
+    counted = select(_d.collection, func.count()).where(_d.tenant_id == tenant_id).group_by(_d.collection)
+    found: dict[str, int] = {row[0]: row[1] for row in connection.execute(counted)}
+    indexed: dict[str, list[str]] = {}
+    for row in connection.execute(select(_i.collection, _i.path).where(_i.tenant_id == tenant_id, _i.complete == 1)):
+        indexed.setdefault(row.collection, []).append(row.path)
+    return [
+        CollectionInfo(name, found.get(name, 0), tuple(sorted(indexed.get(name, ()))))
+        for name in sorted({*found, *indexed})
+    ]
+
+
+def declare(connection: Connection, tenant_id: str, name: str, path: str, now_us: int) -> None:
+    """Begin an index, or go on with one that was begun.
+
+    Raises:
+        InputError: collection_name, index_path.
+        Conflict: indexes_full.
+        NotFound: tenant_unknown.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    tenants.get(connection, tenant_id)
+    if not NAME.fullmatch(name):
+        raise InputError("collection_name", f"{name!r} can be no collection", fix="letters, digits and _")
+    if not PATH.fullmatch(path) or path == "id":
+        raise InputError(
+            "index_path",
+            f"{path!r} can be no index",
+            why="an index is on a path of names, like address.city; ids need none",
+            fix="write the path as a filter does",
+        )
+    mine = (_i.tenant_id == tenant_id, _i.collection == name)
+    known = list(connection.scalars(select(_i.path).where(*mine)))
+    if path in known:
+        return
+    if len(known) >= document_index.MOST:
+        raise Conflict(
+            "indexes_full",
+            f"collection {name!r} has {len(known)} indexes",
+            why=f"each is written with every document; {document_index.MOST} are the most",
+            fix="drop one",
+        )
+    connection.execute(
+        insert(collection_indexes).values(
+            tenant_id=tenant_id, collection=name, path=path, complete=0, upto="", made_us=now_us
+        )
+    )
+
+
+def build(connection: Connection, tenant_id: str, name: str, path: str) -> bool:
+    """Add some of the documents that were there before; whether the index is complete.
+
+    Under the tenant's lock: no commit of the tenant's writes a document meanwhile that knows nothing of the index.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    mine = (_i.tenant_id == tenant_id, _i.collection == name, _i.path == path)
+    state = connection.execute(select(_i.complete, _i.upto).where(*mine)).first()
+    if state is None:
+        raise NotFound("index_unknown", f"there is no index on {path!r} of {name!r}", fix="it was dropped meanwhile")
+    if state.complete:
+        return True
+    rows = connection.execute(
+        select(_d.id, _d.body)
+        .where(_d.tenant_id == tenant_id, _d.collection == name, _d.id > state.upto)
+        .order_by(_d.id)
+        .limit(AT_ONCE)
+    ).all()
+    fixed = {"tenant_id": tenant_id, "collection": name}
+    insert_absent(
+        connection, entries, [document_index.entry(path, documents_of(row.id, row.body)) | fixed for row in rows]
+    )
+    complete = len(rows) < AT_ONCE
+    upto = rows[-1].id if rows else state.upto
+    connection.execute(update(collection_indexes).where(*mine).values(complete=int(complete), upto=upto))
+    return complete
+
+
+def drop(connection: Connection, tenant_id: str, name: str, path: str) -> None:
+    """Remove an index; raises NotFound."""
+    ready_queue.lock(connection, [tenant_id])
+    tenants.get(connection, tenant_id)
+    gone = connection.execute(
+        delete(collection_indexes).where(_i.tenant_id == tenant_id, _i.collection == name, _i.path == path)
+    )
+    if gone.rowcount == 0:
+        raise NotFound("index_unknown", f"there is no index on {path!r} of {name!r}", fix="list the collections")
+    connection.execute(delete(entries).where(_e.tenant_id == tenant_id, _e.collection == name, _e.path == path))

@@ -1,0 +1,136 @@
+"""Indexes on paths of collections: a row for each document and path, kept with the document, asked before the documents are.
+
+The index only narrows: what it leaves is asked the whole question again, so that an answer never depends on it. Of a text it has
+the first 200 letters.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Column, Connection, String, Table, and_, false, insert, literal, or_
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.data.sets.dataset import Collection
+from lodger.engine.data.filtering.evaluator import Row
+from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, PathField, classed
+from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Op
+from lodger.engine.data.sets.scope import Scope
+from lodger.engine.store.schema.data import collection_indexes, document_index, documents
+
+#: Paths of one collection that can be indexed, and letters of a text that its index has.
+MOST, LETTERS = 8, 200
+_d, _i = document_index.c, collection_indexes.c
+_RANGED = {Op.LT, Op.LTE, Op.GT, Op.GTE}
+
+
+class _Owned:
+    """A table of the tenant's as :class:`~lodger.engine.data.sets.scope.Scope` wants rows described."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.tenant_column: Column[Any] = table.c.tenant_id
+
+    @staticmethod
+    def tenant_value(tenant_id: str) -> str:
+        return tenant_id
+
+
+_ENTRIES, _INDEXES = _Owned(document_index), _Owned(collection_indexes)
+
+
+def paths(connection: Connection, scope: Scope, name: str, *, complete: bool) -> list[str]:
+    """Give the indexed paths of a collection, or those of them that questions may use."""
+    asked = scope.select(_INDEXES, _i.path).where(_i.collection == name)
+    return list(connection.scalars(asked.where(_i.complete == 1) if complete else asked))
+
+
+def entry(path: str, row: Row) -> dict[str, Any]:
+    """Give what an index has of a document."""
+    rank, inner = classed(PathField(path, tuple(path.split("."))).found(row))
+    number = float(inner) if rank in (BOOLEAN, NUMBER) else None
+    return {
+        "path": path,
+        "id": row["id"],
+        "rank": rank,
+        "number": number,
+        "words": inner[:LETTERS] if rank in (STRING, TIME) else None,
+    }
+
+
+def write(connection: Connection, scope: Scope, name: str, indexed: Iterable[str], row: Row) -> None:
+    """Keep a document's entries as it is now."""
+    remove(connection, scope, name, row["id"])
+    fixed = {"tenant_id": scope.tenant_id, "collection": name}
+    connection.execute(insert(document_index), [entry(path, row) | fixed for path in indexed])
+
+
+def remove(connection: Connection, scope: Scope, name: str, key: str) -> None:
+    """Remove a document's entries."""
+    connection.execute(scope.delete(_ENTRIES).where(_d.collection == name, _d.id == key))
+
+
+def narrowed(scope: Scope, rows: Collection, tree: Filter, indexed: Sequence[str]) -> list[ColumnElement[bool]]:
+    """Give what the indexes say of a filter: conditions that every document it finds satisfies."""
+    parts = tree.parts if isinstance(tree, And) else (tree,)
+    found: list[ColumnElement[bool]] = []
+    for part in parts:
+        if isinstance(part, Compare | In) and isinstance(part.field, PathField) and part.field.name in indexed:
+            said = _said(part)
+            if said is not None:
+                mine = (_d.collection == rows.name, _d.path == part.field.name)
+                found.append(documents.c.id.in_(scope.select(_ENTRIES, _d.id).where(*mine, said)))
+    return found
+
+
+def asks_paths(tree: Filter) -> bool:
+    """Whether an index could help at all."""
+    parts = tree.parts if isinstance(tree, And) else (tree,)
+    return any(isinstance(part, Compare | In) and isinstance(part.field, PathField) for part in parts)
+
+
+def _said(part: Compare | In) -> ColumnElement[bool] | None:
+    if isinstance(part, In):
+        return or_(false(), *(_same(rank, inner) for rank, inner in part.values))
+    rank, inner = part.value
+    if part.op is Op.EQ:
+        return _same(rank, inner)
+    if part.op in _RANGED and rank not in (NULL, OTHER):
+        return and_(_d.rank == rank, _beyond(part.op, rank, inner))
+    if part.op is Op.STARTS_WITH and inner:
+        begin = inner[:LETTERS]
+        until = _after(begin)
+        return and_(_d.rank == rank, _d.words >= _text(begin), *(() if until is None else (_d.words < _text(until),)))
+    return None
+
+
+def _same(rank: int, inner: Any) -> ColumnElement[bool]:
+    if rank in (NULL, OTHER):
+        return _d.rank == rank
+    if rank in (STRING, TIME):
+        return and_(_d.rank == rank, _d.words == _text(inner[:LETTERS]))
+    return and_(_d.rank == rank, _d.number == float(inner))
+
+
+def _beyond(op: Op, rank: int, inner: Any) -> ColumnElement[bool]:
+    if rank in (STRING, TIME):
+        # Of a longer text the index has the beginning, which may be alike: equality is left to the question itself.
+        return _d.words <= _text(inner[:LETTERS]) if op in (Op.LT, Op.LTE) else _d.words >= _text(inner[:LETTERS])
+    value = float(inner)
+    return {Op.LT: _d.number < value, Op.LTE: _d.number <= value, Op.GT: _d.number > value, Op.GTE: _d.number >= value}[
+        op
+    ]
+
+
+def _text(value: str) -> ColumnElement[str]:
+    return literal(value, String())
+
+
+def _after(begin: str) -> str | None:
+    """Give the first text, by code point, behind all that begin so; None when there is none."""
+    while begin:
+        last = ord(begin[-1])
+        if last < 0x10FFFF:
+            # Half surrogates are no characters.
+            return begin[:-1] + chr(0xE000 if last == 0xD7FF else last + 1)
+        begin = begin[:-1]
+    return None

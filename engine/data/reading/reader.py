@@ -1,0 +1,355 @@
+"""Reads one tenant's committed rows on a connection. Synchronous; what the journal adds is not its business."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection as Many
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    Select,
+    String,
+    Text,
+    and_,
+    case,
+    cast,
+    collate,
+    false,
+    func,
+    literal,
+    not_,
+    null,
+    or_,
+    true,
+)
+from sqlalchemy.exc import DataError, OperationalError
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.data.reading import bounded, document_index
+from lodger.engine.core import strict_json
+from lodger.engine.data.filtering.aggregate import MOST_GROUPS, OUT_OF_RANGE, Measure, Part, Parts, Wanted
+from lodger.engine.data.values.bytewise import Bytewise
+from lodger.engine.data.filtering.compiler import Compiler
+from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
+from lodger.engine.data.filtering.evaluator import Row, matches
+from lodger.engine.data.values.fields import (
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    OTHER,
+    STRING,
+    TIME,
+    ColumnField,
+    OwnField,
+    PathField,
+    RelatedField,
+)
+from lodger.engine.data.filtering.parsing import Compare, Filter, In, Order, inner_of
+from lodger.engine.data.values.kinds import Kind
+from lodger.engine.core.refusal import CallRefused, bad_request
+from lodger.engine.data.sets.scope import Scope
+from lodger.engine.data.values.stored import SQLITE, as_decimal, canonical, column_of, documents_of
+from lodger.engine.store.schema.data import documents
+
+_CHUNK = 400
+#: Classes of a document's values that have extremes.
+_RANKS = (BOOLEAN, NUMBER, STRING, TIME)
+_LOW = 0xFFFFFFFF
+Untouched = Many[Any]
+_OUT_OF_RANGE = "22003"
+UNREADABLE = (
+    "a row holds a date that scripts cannot be given: infinity, or outside the years 1 to 9999; filter such rows out"
+)
+#: What SQLite says of a statement beyond its limits; everything else that fails is not the asker's doing.
+_TOO_COMPLEX = (
+    "Expression tree is too large",
+    "too many SQL variables",
+    "parser stack overflow",
+    "LIKE or GLOB pattern too complex",
+)
+
+
+class Reader:
+    """Questions about one tenant's rows.
+
+    Args:
+        connection: the caller's, in the caller's transaction.
+        scope: binds every statement to the tenant.
+        touched: rows of a set that are not as the database has them, None for one that is gone; asked of sets that a filter
+            follows a key to.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        scope: Scope,
+        touched: Callable[[TableDataset], Mapping[Any, Row | None]] = lambda _rows: {},
+    ) -> None:
+        self.connection = connection
+        self.scope = scope
+        self.dialect = connection.dialect.name
+        self.compiler = Compiler(self.dialect, self._related)
+        self._touched = touched
+
+    def _ask(self, statement: Select[Any], weighed: Sequence[int], most: int | None = None) -> tuple[list[Any], bool]:
+        try:
+            return bounded.taken(self.connection, statement, weighed, bounded.MOST_BYTES if most is None else most)
+        except OperationalError as error:
+            if any(sign in str(error.orig) for sign in _TOO_COMPLEX):
+                raise bad_request("the question is too complex for the database; ask in parts") from None
+            raise
+        except DataError as error:
+            # Only PostgreSQL says so: a sum of doubles beyond what a double can be, a letter that its encoding does not have.
+            if getattr(error.orig, "sqlstate", None) == _OUT_OF_RANGE:
+                raise CallRefused("out_of_range", OUT_OF_RANGE) from error
+            if getattr(error.orig, "sqlstate", None) is None:  # the driver's, of what it was given
+                raise CallRefused("unreadable", UNREADABLE) from error
+            raise bad_request("the question holds a value that the database cannot compare with") from error
+
+    def page(
+        self,
+        rows: Dataset,
+        tree: Filter,
+        order: Sequence[Order],
+        limit: int,
+        *,
+        after: Sequence[Any] | None = None,
+        without: Untouched = (),
+        most: int | None = None,
+    ) -> tuple[list[Row], bool]:
+        """Give the first rows in order that satisfy the filter, stand after a place, and have none of these keys.
+
+        Args:
+            most: bytes, None is as many as a page takes; two rows are given however large they are.
+
+        Returns:
+            The rows, and whether they are fewer than ``limit`` because they are so large.
+        """
+        statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(*self._where(rows, tree))
+        if after is not None:
+            statement = statement.where(self.compiler.after(order, after))
+        statement = self._without(statement, rows, without)
+        statement = statement.order_by(*self.compiler.terms(order)).limit(limit)
+        found, cut = self._ask(statement, bounded.wide(rows), most)
+        return [_row(rows, raw) for raw in found], cut
+
+    def rows(
+        self, rows: Dataset, keys: Iterable[Any], *, lock: bool = False, most: int | None = None
+    ) -> dict[Any, Row]:
+        """Give the rows of these keys by key.
+
+        Args:
+            lock: they stay as they are until the transaction ends.
+            most: bytes that they may have together.
+
+        Raises:
+            CallRefused: ``too_large``.
+        """
+        found: dict[Any, Row] = {}
+        wanted = list(keys)
+        for start in range(0, len(wanted), _CHUNK):
+            these = self.compiler.among(rows.key, wanted[start : start + _CHUNK])
+            statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(these)
+            if lock:
+                # In the order of the keys, as everybody does; nothing on SQLite, whose writer holds the whole file.
+                statement = statement.order_by(column_of(rows.key, self.dialect)).with_for_update()
+            weighed = () if most is None else bounded.wide(rows)
+            some, cut = self._ask(statement, weighed, most)
+            if cut:
+                raise CallRefused(
+                    "too_large", f"these rows of {rows.name} are too large to be given at once; ask for fewer"
+                )
+            for raw in some:
+                row = _row(rows, raw)
+                found[row[rows.key.name]] = row
+        return found
+
+    def aggregate(self, rows: Dataset, tree: Filter, wanted: Wanted, *, without: Untouched = ()) -> Parts:
+        """Work out the parts of the committed rows.
+
+        Raises:
+            CallRefused: ``too_many_groups``.
+        """
+        groups = [self._group(item) for item in wanted.group]
+        flat = [part for parts in groups for part in parts]
+        columns: list[ColumnElement[Any]] = [func.count()]
+        spans: list[int] = []
+        weighed: list[int] = []
+        for measure, item in wanted.measures:
+            parts = self._measure(measure, item)
+            if flat and measure in (Measure.MIN, Measure.MAX) and _is_large(item):
+                weighed += range(len(flat) + len(columns), len(flat) + len(columns) + len(parts))
+            spans.append(len(parts))
+            columns.extend(parts)
+        labelled = [column.label(f"v{n}") for n, column in enumerate([*flat, *columns])]
+        statement = self.scope.select(rows, *labelled).where(*self._where(rows, tree))
+        statement = self._without(statement, rows, without)
+        if flat:
+            statement = statement.group_by(*labelled[: len(flat)]).limit(MOST_GROUPS + 1)
+        if any(_is_large(item) for item in wanted.group):
+            weighed += range(len(flat))
+        found, cut = self._ask(statement, weighed)
+        if cut:
+            raise CallRefused(
+                "too_large", "what the rows are grouped by, or their extremes, is too large; group by less"
+            )
+        if len(found) > MOST_GROUPS:
+            raise CallRefused("too_many_groups", f"there are more than {MOST_GROUPS} groups; filter or group by less")
+        result: Parts = {}
+        for raw in found:
+            if not raw[len(flat)] and not flat:
+                continue
+            key, part = _part(wanted, raw, [len(parts) for parts in groups], spans)
+            result[key] = part
+        return result
+
+    def _where(self, rows: Dataset, tree: Filter) -> list[ColumnElement[bool]]:
+        """Give the condition of a filter, and what indexes say of it."""
+        narrowed: list[ColumnElement[bool]] = []
+        if isinstance(rows, Collection) and document_index.asks_paths(tree):
+            indexed = document_index.paths(self.connection, self.scope, rows.name, complete=True)
+            narrowed = document_index.narrowed(self.scope, rows, tree, indexed)
+        return [*narrowed, self.compiler.where(tree)]
+
+    def _related(self, tree: Compare | In) -> ColumnElement[bool]:
+        """Compile a condition on what a foreign key leads to; one that leads nowhere leads to nulls."""
+        field = tree.field
+        assert isinstance(field, RelatedField)
+        target, link = field.target, field.link.column
+        inner = inner_of(tree)
+        known = self._touched(target)
+        fits = [key for key, row in known.items() if matches(inner, row or {})]
+        there = (
+            self.scope.select(target, literal(1)).where(_leads(link, target.key.column)).correlate_except(target.table)
+        )
+        elsewhere = true() if not known else not_(self._among(field, list(known)))
+        found = and_(elsewhere, there.where(self.compiler.where(inner)).exists())
+        ways: list[ColumnElement[bool]] = [and_(link.is_not(None), found)]
+        if fits:
+            ways.append(self._among(field, fits))
+        if matches(inner, {}):
+            ways.append(or_(link.is_(None), and_(elsewhere, not_(there.exists()))))
+        return or_(false(), *ways)
+
+    def _among(self, field: RelatedField, keys: list[Any]) -> ColumnElement[bool]:
+        """Whether a foreign key is one of these; false when it is null."""
+        return and_(field.link.column.is_not(None), self.compiler.among(field.link, keys))
+
+    def _without(self, statement: Any, rows: Dataset, keys: Untouched) -> Any:
+        if not keys:
+            return statement
+        return statement.where(
+            column_of(rows.key, self.dialect).not_in([self.compiler.bound(rows.key, key) for key in keys])
+        )
+
+    def _group(self, item: OwnField) -> list[ColumnElement[Any]]:
+        if isinstance(item, ColumnField):
+            return self.compiler.parts(item)
+        rank = self.compiler.rank(item)
+        return [func.nullif(func.nullif(rank, OTHER), NULL), *self.compiler.values(item)]
+
+    def _measure(self, measure: Measure, item: OwnField) -> list[ColumnElement[Any]]:
+        if isinstance(item, PathField):
+            numbers = self.compiler.numbers(item)
+            if measure in (Measure.SUM, Measure.AVG):
+                other = self.compiler.rank(item).not_in((NULL, NUMBER))
+                return [func.sum(case((other, 1), else_=0)), func.sum(numbers), func.count(numbers)]
+            end = func.min if measure is Measure.MIN else func.max
+            held = [self.compiler.held(item, rank) for rank in _RANKS]
+            other = self.compiler.rank(item) == OTHER
+            return [
+                *(end(case((there, value), else_=null())) for there, value in held),
+                end(case((other, 1), else_=null())),
+            ]
+        column = column_of(item, self.dialect)
+        if self.dialect != SQLITE and item.kind in (Kind.UUID, Kind.BOOL):
+            # Has no extremes there, but its text has, and sorts alike.
+            column = collate(cast(column, Text()), "C") if item.kind is Kind.UUID else cast(column, Integer())
+        if measure is Measure.MIN:
+            return [func.min(column)]
+        if measure is Measure.MAX:
+            return [func.max(column)]
+        if self.dialect == SQLITE:
+            if item.kind is Kind.DECIMAL and item.scale is not None:
+                column = cast(func.round(column * 10**item.scale), Integer())
+            if item.kind is not Kind.FLOAT and not (item.kind is Kind.DECIMAL and item.scale is None):
+                # two halves: SQLite's sum of whole numbers fails beyond 64 bits
+                return [func.sum(column.op(">>")(32)), func.sum(column.op("&")(_LOW)), func.count(column)]
+        return [func.sum(column), func.count(column)]
+
+
+def _leads(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
+    if isinstance(link.type, String):
+        return and_(link == key, Bytewise(link) == Bytewise(key))
+    alike: ColumnElement[bool] = link == key
+    return alike
+
+
+def _columns(rows: Dataset, dialect: str) -> list[ColumnElement[Any]]:
+    if isinstance(rows, Collection):
+        return [documents.c.id, documents.c.body]
+    return [column_of(item, dialect).label(f"c{n}") for n, item in enumerate(rows.shown)]
+
+
+def _row(rows: Dataset, raw: Any) -> Row:
+    if isinstance(rows, TableDataset):
+        return {item.name: canonical(item, value) for item, value in zip(rows.shown, raw, strict=True)}
+    return documents_of(raw[0], raw[1])
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer() and abs(value) <= strict_json.SAFE_INTEGER
+
+
+def _part(wanted: Wanted, raw: Any, widths: list[int], spans: list[int]) -> tuple[tuple[Any, ...], Part]:
+    key: list[Any] = []
+    at = 0
+    for index, item in enumerate(wanted.group):
+        if isinstance(item, ColumnField):
+            key.append(canonical(item, raw[at]))
+            at += 1
+        else:
+            rank = raw[at] if raw[at] is not None else NULL
+            inner = next((cell for cell in raw[at + 1 : at + widths[index]] if cell is not None), 0)
+            key.append((rank, 0 if rank == NULL else int(inner) if _is_whole(inner) else inner))
+            at += widths[index]
+    part = Part(count=raw[at])
+    at += 1
+    for index, ((measure, item), span) in enumerate(zip(wanted.measures, spans, strict=True)):
+        cells = raw[at : at + span]
+        at += span
+        if not isinstance(item, ColumnField):
+            _of_path(part, index, measure, cells)
+        elif measure in (Measure.MIN, Measure.MAX):
+            if cells[0] is not None:
+                part.ends[index] = canonical(item, cells[0])
+        elif cells[-1]:
+            part.sums[index] = (_sum(item, cells), cells[-1])
+    return tuple(key), part
+
+
+def _of_path(part: Part, index: int, measure: Measure, cells: Sequence[Any]) -> None:
+    if measure in (Measure.MIN, Measure.MAX):
+        held = zip((*_RANKS, OTHER), cells, strict=True)
+        ends = {rank: float(cell) if rank == NUMBER else cell for rank, cell in held if cell is not None}
+        if ends:
+            part.ends[index] = ends
+        return
+    if cells[0]:
+        part.others.add(index)
+    if cells[2]:
+        part.sums[index] = (float(cells[1]), cells[2])
+
+
+def _is_large(item: OwnField) -> bool:
+    return not isinstance(item, ColumnField) or bounded.is_wide(item.column)
+
+
+def _sum(item: ColumnField, cells: Sequence[Any]) -> Any:
+    if item.kind is Kind.FLOAT:
+        return float(cells[0])
+    if len(cells) == 3:
+        whole = (int(cells[0]) << 32) + int(cells[1])
+        return as_decimal(whole, None).scaleb(-(item.scale or 0)) if item.kind is Kind.DECIMAL else whole
+    return as_decimal(cells[0], None) if item.kind is Kind.DECIMAL else int(cells[0])

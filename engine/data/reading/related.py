@@ -1,0 +1,106 @@
+"""Foreign keys followed: ``{"customer.state": "gold"}`` in a filter, ``include: ["customer"]`` in what is given.
+
+Only from one exposed set to another of the same database, by the key of its rows, within the tenant, and only for a run that may
+read both. A row without its related one has nulls there.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lodger.engine.data.sets.dataset import Dataset, TableDataset
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.filtering.evaluator import Row
+from lodger.engine.data.values.fields import ColumnField, Field, RelatedField
+from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Lookup, Not, Or
+from lodger.engine.data.reading.reader import Reader
+from lodger.engine.core.refusal import bad_request
+
+#: Most conditions of a filter that follow a key: each is a question of its own to the database.
+MOST = 20
+#: What the rows that come along may weigh together, bytes.
+MOST_BYTES = 8 * 1024 * 1024
+#: Whether a run may read a set.
+MayRead = Callable[[str], bool]
+#: The rows of a set that the run has written: how each looks to it, None when it has removed it.
+Touched = Callable[[TableDataset], Mapping[Any, Row | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A foreign key that can be followed: from a column of one set to the key of another."""
+
+    name: str
+    link: ColumnField
+    target: TableDataset
+
+
+def relations(rows: Dataset, datasets: Datasets, may_read: MayRead) -> dict[str, Relation]:
+    """Give what can be followed from a set, by name: the column's without ``_id``."""
+    found: dict[str, Relation] = {}
+    if not isinstance(rows, TableDataset):
+        return found
+    for label, (link, table, column) in rows.links.items():
+        target = datasets.of_table(table, rows.database)
+        if target is not None and target.key.column.key == column.key and may_read(target.name):
+            found[label] = Relation(label, rows.fields[link], target)
+    return found
+
+
+def lookup_of(rows: Dataset, datasets: Datasets, may_read: MayRead) -> Lookup:
+    """Give what finds the field of a name in a filter, related ones included."""
+    followed = 0
+
+    def lookup(name: str) -> Field:
+        nonlocal followed
+        label, point, rest = name.partition(".")
+        if not point or not isinstance(rows, TableDataset):
+            return rows.lookup(name)
+        known = relations(rows, datasets, may_read)
+        if label not in known:
+            raise bad_request(f"{rows.name} leads to: {', '.join(sorted(known)) or 'nothing'}")
+        followed += 1
+        if followed > MOST:
+            raise bad_request(f"a filter follows at most {MOST} keys")
+        relation = known[label]
+        inner = relation.target.lookup(rest)
+        assert isinstance(inner, ColumnField)
+        return RelatedField(name, relation.link, relation.target, inner)
+
+    return lookup
+
+
+def fields_of(tree: Filter) -> Iterator[RelatedField]:
+    """Give the related fields that a filter asks of."""
+    if isinstance(tree, And | Or):
+        for part in tree.parts:
+            yield from fields_of(part)
+    elif isinstance(tree, Not):
+        yield from fields_of(tree.part)
+    elif isinstance(tree, Compare | In) and isinstance(tree.field, RelatedField):
+        yield tree.field
+
+
+class Company:
+    """Rows that others lead to, as a run sees them: read with :meth:`fetch`, then given by :meth:`of`."""
+
+    def __init__(self, touched: Touched) -> None:
+        self._touched = touched
+        self._read: dict[TableDataset, dict[Any, Row]] = {}
+
+    def fetch(self, reader: Reader, wanted: Iterable[tuple[TableDataset, Iterable[Any]]]) -> None:
+        """Read the rows of these keys, but for those that the run has written itself."""
+        for target, keys in wanted:
+            known = self._touched(target)
+            missing = {key for key in keys if key is not None} - known.keys() - self._read.get(target, {}).keys()
+            if missing:
+                self._read.setdefault(target, {}).update(reader.rows(target, missing, most=MOST_BYTES))
+
+    def of(self, target: TableDataset, key: Any) -> Row | None:
+        """Give a row, None when there is none."""
+        known = self._touched(target)
+        return known[key] if key in known else self._read.get(target, {}).get(key)
+
+    def dressed(self, row: Row, fields: Iterable[RelatedField]) -> Row:
+        """Give a row with what its keys lead to, for a filter to be asked of it."""
+        return row | {field.hidden: self.of(field.target, row.get(field.link.name)) for field in fields}

@@ -1,0 +1,1 @@
+"""Exposed tables and collections, bound to one tenant."""

@@ -1,0 +1,135 @@
+"""What a script's ``db.NAME`` stands for: an exposed table, or a collection of JSON documents."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Column, Table
+
+from lodger.engine.data.values.fields import PATH, ColumnField, OwnField, PathField
+from lodger.engine.data.values.kinds import Kind
+from lodger.engine.core.refusal import bad_request
+from lodger.engine.store.schema.data import documents
+
+if TYPE_CHECKING:
+    from lodger.engine.data.sets.foreign import ForeignDatabase
+
+#: The column of a collection that is not inside the document.
+DOCUMENT_ID = ColumnField("id", Kind.TEXT, documents.c.id, nullable=False, max_length=200)
+
+
+class KeySource(StrEnum):
+    """Where a new row's key comes from."""
+
+    UUID = "uuid"  # made at the call
+    TEXT = "text"  # made at the call, as text
+    GIVEN = "given"  # the script says it
+    DATABASE = "database"  # made by the database at commit; until then a token stands for it
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key that scripts may write: it must lead to a row of the same tenant in an exposed set."""
+
+    table: Table
+    column: Column[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableDataset:
+    """A platform's table, as far as it is exposed. Made by :func:`lodger.engine.data.sets.expose.expose` only.
+
+    Attributes:
+        table: what statements name: the platform's table, or the view that stands before it.
+        origin: the platform's table.
+        database: where it is; None is the ledger's own database.
+        referred: columns that other exposed sets refer to.
+        links: foreign keys among the columns, by the name under which they are followed: the column's name here, the table and the
+            column that it leads to.
+        unique: columns that together tell one row of a tenant from every other.
+        feed: whether its changes are written down: ``reported``, ``trigger`` or ``off``.
+        allow_unique: rules or columns that the platform has named as unique over all tenants and written all the same.
+    """
+
+    name: str
+    table: Table
+    origin: Table
+    tenant_column: Column[Any]
+    tenant_value: Callable[[str], Any]
+    key: ColumnField
+    key_source: KeySource
+    fields: dict[str, ColumnField]
+    readable: frozenset[str]
+    writable: frozenset[str]
+    insertable: bool
+    deletable: bool
+    required: frozenset[str] = frozenset()
+    references: dict[str, Reference] = field(default_factory=dict)
+    database: "ForeignDatabase | None" = None
+    referred: frozenset[Column[Any]] = frozenset()
+    links: dict[str, tuple[str, Table, Column[Any]]] = field(default_factory=dict)
+    unique: frozenset[frozenset[str]] = frozenset()
+    feed: str = "reported"
+    allow_unique: frozenset[str] = frozenset()
+
+    def lookup(self, name: str) -> OwnField:
+        """Give the field that a filter or an order names.
+
+        Raises:
+            CallRefused: it is not among the columns that may be read.
+        """
+        if name not in self.readable:
+            raise bad_request(f"{self.name} has no such column to ask for; it has: {', '.join(sorted(self.readable))}")
+        return self.fields[name]
+
+    @property
+    def shown(self) -> tuple[ColumnField, ...]:
+        """The columns that a script is given, in their declared order."""
+        return tuple(item for name, item in self.fields.items() if name in self.readable)
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Documents of one name; needs no set-up. Its table is Lodger's own and shared by all tenants."""
+
+    name: str
+
+    @property
+    def key(self) -> ColumnField:
+        """The document's id."""
+        return DOCUMENT_ID
+
+    @property
+    def tenant_column(self) -> Column[Any]:
+        """The column that says whose document it is."""
+        return documents.c.tenant_id
+
+    @property
+    def table(self) -> Table:
+        """Lodger's own table of documents."""
+        return documents
+
+    def tenant_value(self, tenant_id: str) -> str:
+        """Documents carry the tenant's id as it is."""
+        return tenant_id
+
+    def lookup(self, name: str) -> OwnField:
+        """Give the field of a path like ``address.city``.
+
+        Raises:
+            CallRefused: it is not a path of plain names.
+        """
+        if name == "id":
+            return DOCUMENT_ID
+        if not PATH.fullmatch(name):
+            raise bad_request("a field is a name, or names joined by points: letters, digits and _ only")
+        return PathField(name, tuple(name.split(".")))
+
+
+Dataset = TableDataset | Collection
+
+
+def database_of(rows: Dataset) -> "ForeignDatabase | None":
+    """Give the database that a set is in, None for the ledger's."""
+    return rows.database if isinstance(rows, TableDataset) else None

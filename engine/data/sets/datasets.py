@@ -1,0 +1,198 @@
+"""The sets that a platform exposed, by name; every other name is a collection."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Column, Engine, Table
+from sqlalchemy.engine import URL
+
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, TableDataset
+from lodger.engine.data.sets.expose import NAME, TAKEN, expose
+from lodger.engine.data.sets.foreign import ForeignDatabase
+from lodger.engine.data.sets.guard import Wall
+from lodger.engine.core.refusal import bad_request
+from lodger.engine.data.sets.views import twin
+from lodger.engine.core.errors import Conflict
+
+_NO_WALL = Wall()
+
+
+class Datasets:
+    """What ``db.NAME`` means on this node. Filled by the platform before scripts run.
+
+    Args:
+        elapsed_s: a clock that never steps, for questions to other databases; None is this machine's.
+    """
+
+    def __init__(self, elapsed_s: Callable[[], float] | None = None) -> None:
+        self._tables: dict[str, TableDataset] = {}
+        self._databases: dict[object, ForeignDatabase] = {}
+        self._walls: dict[ForeignDatabase | None, Wall] = {}
+        self._twins: dict[str, TableDataset] = {}
+        self._pinned: Datasets | None = None
+        self._source: Datasets | None = None
+        self._elapsed_s = elapsed_s or SystemClock().elapsed_s
+
+    def attach(self, source: str | URL | Engine) -> ForeignDatabase:
+        """Give the database at an address, or behind an engine of the platform's; the same one when asked again.
+
+        Raises:
+            InputError: database_url.
+        """
+        key: object = source if isinstance(source, Engine) else str(source)
+        if key not in self._databases:
+            self._databases[key] = ForeignDatabase(source, elapsed_s=self._elapsed_s)
+        return self._databases[key]
+
+    @property
+    def databases(self) -> tuple[ForeignDatabase, ...]:
+        """The databases other than the ledger's."""
+        return tuple(self._databases.values())
+
+    def close(self) -> None:
+        """Let go of the other databases; safe to call twice."""
+        for each in self._databases.values():
+            each.close()
+
+    def expose(
+        self,
+        source: Any,
+        *,
+        tenant_column: str | Column[Any],
+        database: ForeignDatabase | Engine | URL | str | None = None,
+        **options: Any,
+    ) -> TableDataset:
+        """Expose a table or mapped class; arguments are those of :func:`lodger.engine.data.sets.expose.expose`.
+
+        ``database`` may also be an engine or an address: what :meth:`attach` takes.
+
+        Raises:
+            InputError: the table cannot be exposed so.
+            Conflict: the name is taken.
+        """
+        place = database if database is None or isinstance(database, ForeignDatabase) else self.attach(database)
+        made = expose(source, tenant_column=tenant_column, database=place, **options)
+        if made.name in self._tables:
+            raise Conflict(
+                "expose_name_taken", f"a set named {made.name!r} is exposed already", fix="give another name="
+            )
+        self._tables[made.name] = made
+        self.unknown(place)
+        return made
+
+    def _changed(self) -> None:
+        self._pinned = None
+        self._twins = {}
+        for database, wall in self._walls.items():
+            for each in self.tables(database):
+                rows = _without(each, wall.telling.get(each.name, frozenset()))
+                if rows.name in wall.views or rows is not each:
+                    self._twins[rows.name] = twin(rows) if rows.name in wall.views else rows
+
+    def tables(self, database: ForeignDatabase | None) -> list[TableDataset]:
+        """Give the exposed tables of a database, each with the columns that others of them refer to."""
+        here = [rows for rows in self._tables.values() if rows.database is database]
+        links = [(table, column) for rows in here for _name, table, column in rows.links.values()]
+        links += [(each.table, each.column) for rows in here for each in rows.references.values()]
+        return [
+            replace(rows, referred=frozenset(column for table, column in links if table is rows.origin))
+            for rows in here
+        ]
+
+    # the second wall: :mod:`lodger.engine.data.sets.guard`
+
+    @property
+    def unseen(self) -> list[ForeignDatabase | None]:
+        """Databases of which it is not known what of the wall stands there."""
+        used = {rows.database for rows in self._tables.values()}
+        return [each for each in (None, *self.databases) if each not in self._walls and (each is None or each in used)]
+
+    def stand(self, database: ForeignDatabase | None, wall: Wall) -> None:
+        """Take note of what stands in a database: its sets are read through the views that do."""
+        self._walls[database] = wall
+        self._changed()
+
+    def unknown(self, database: ForeignDatabase | None) -> None:
+        """Forget what stands in a database: whoever asks next looks again."""
+        if self._source is not None:
+            self._source.unknown(database)
+            return
+        self._walls.pop(database, None)
+        self._changed()
+
+    def wall(self, database: ForeignDatabase | None) -> Wall:
+        """Give what stands there, as far as anybody has looked."""
+        return self._walls.get(database, _NO_WALL)
+
+    def pinned(self) -> "Datasets":
+        """Give these sets as they are now, whatever is exposed or found to stand while a run goes on."""
+        if self._source is not None:
+            return self
+        if self._pinned is None:
+            made = Datasets(self._elapsed_s)
+            made._tables, made._twins = dict(self._tables), dict(self._twins)
+            made._walls, made._databases = dict(self._walls), dict(self._databases)
+            made._source = self
+            self._pinned = made
+        return self._pinned
+
+    def named(self, name: str) -> Dataset:
+        """Give the set of this name.
+
+        Raises:
+            CallRefused: the name cannot be one.
+        """
+        found = self._twins.get(name) or self._tables.get(name)
+        if found is not None:
+            return found
+        if not NAME.fullmatch(name) or name in TAKEN:
+            raise bad_request("a set is named by letters, digits and _")
+        return Collection(name)
+
+    def table(self, name: str) -> TableDataset:
+        """Give the exposed table of this name.
+
+        Raises:
+            KeyError: none is exposed under it.
+        """
+        return self._twins.get(name) or self._tables[name]
+
+    def of_table(self, table: Table, database: ForeignDatabase | None = None) -> TableDataset | None:
+        """Give the set through which a table of a database is exposed."""
+        for name, rows in self._tables.items():
+            if rows.origin is table and rows.database is database:
+                return self.table(name)
+        return None
+
+    def __iter__(self) -> Iterator[TableDataset]:
+        return iter(self._tables.values())
+
+    def described(self) -> dict[str, Any]:
+        """Give what a script's side needs to know: kinds of the columns by set."""
+        return {
+            item.name: {
+                "key": item.key.name,
+                "columns": {field.name: field.kind.value for field in item.shown},
+                "links": {
+                    name: target.name
+                    for name, (_link, table, column) in item.links.items()
+                    if (target := self.of_table(table, item.database)) and target.key.column.key == column.key
+                },
+            }
+            for item in self
+        }
+
+
+def _without(rows: TableDataset, columns: frozenset[str]) -> TableDataset:
+    """Give a set of which some columns are not written."""
+    if not columns:
+        return rows
+    needed = rows.required | ({rows.key.name} if rows.key_source is KeySource.GIVEN else set())
+    return replace(
+        rows,
+        writable=rows.writable - columns,
+        required=rows.required - columns,
+        insertable=rows.insertable and not needed & columns,
+    )

@@ -1,0 +1,299 @@
+"""Turns a platform's SQLAlchemy table or mapped class into a set that scripts see as ``db.NAME``.
+
+Everything that could let one tenant learn of another is refused here, once, before any script runs.
+"""
+
+import re
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Column, Table
+
+from lodger.engine.data.values import kinds
+from lodger.engine.data.sets.dataset import KeySource, Reference, TableDataset
+from lodger.engine.data.values.fields import ColumnField
+from lodger.engine.data.sets.foreign import ForeignDatabase
+from lodger.engine.data.values.kinds import KEYED, Kind
+from lodger.engine.core.refusal import CallRefused, denied
+from lodger.engine.data.sets.uniqueness import demand_apart
+from lodger.engine.core.errors import InputError
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
+_NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+#: Names that mean something to JavaScript or to the filter language.
+TAKEN = frozenset({"then", "constructor", "prototype", "toJSON", "toString", "valueOf", "and", "or", "not"})
+
+#: Which changes of a table are written down.
+FEEDS = ("reported", "trigger", "off")
+
+_KINDS: tuple[tuple[type[Any], Kind], ...] = (
+    (sa.Boolean, Kind.BOOL),
+    (sa.Uuid, Kind.UUID),
+    (sa.DateTime, Kind.INSTANT),
+    (sa.Date, Kind.DATE),
+    (sa.BigInteger, Kind.BIGINT),
+    (sa.Integer, Kind.INT),
+    (sa.Float, Kind.FLOAT),
+    (sa.Numeric, Kind.DECIMAL),
+    (sa.JSON, Kind.JSON),
+    (sa.LargeBinary, Kind.BYTES),
+    (sa.String, Kind.TEXT),
+)
+
+
+def expose(
+    source: Any,
+    *,
+    tenant_column: str | Column[Any],
+    read: Sequence[str | Column[Any]] | None = None,
+    write: Sequence[str | Column[Any]] = (),
+    name: str | None = None,
+    insert: bool | None = None,
+    delete: bool | None = None,
+    allow_unique: Iterable[str] = (),
+    tenant_value: Callable[[str], Any] | None = None,
+    database: ForeignDatabase | None = None,
+    feed: str | None = None,
+) -> TableDataset:
+    """Describe a table as scripts may see it.
+
+    Args:
+        source: a Core ``Table`` or a class mapped to one table.
+        tenant_column: the column whose value says whose row it is.
+        read: columns that may be read, filtered and ordered by; None is all but the tenant's.
+        write: columns that may be inserted and updated; they must be readable. The key, when the database or Lodger makes
+            it, and the tenant's column never are.
+        name: what scripts say after ``db.``; the table's name when None.
+        insert, delete: whether rows may be made and removed; None is yes when anything may be written.
+        allow_unique: names of unique constraints or indexes without the tenant's column that are written nevertheless:
+            their violations tell a tenant what others have.
+        tenant_value: makes the column's value of Lodger's tenant id; None reads it by the column's type.
+        database: where the table is; None is the ledger's own database.
+        feed: which changes scripts can follow. ``reported``: those made through Lodger and those that the platform reports;
+            ``trigger``: all, by triggers that ``prepare`` makes; ``off``: none. None is ``reported`` where the key allows it.
+
+    Raises:
+        InputError: with ``code`` beginning with ``expose_``.
+    """
+    table, names = _table(source)
+    set_name = name if name is not None else table.name
+    if not NAME.fullmatch(set_name) or set_name in TAKEN:
+        raise _refused("name", f"a set cannot be named {set_name!r}", "letters, digits and _, not a word of JavaScript")
+    tenant = _column(table, names, tenant_column)
+    key_column = _key(table, tenant)
+    by_column = {column: label for label, column in names.items()}
+    reads = [_column(table, names, item) for item in read] if read is not None else _all(table, by_column, tenant)
+    if table.name.startswith("lodger_"):
+        raise _refused("ledger", f"{table.name} is one of Lodger's own tables", "scripts see their runs through action")
+    writes = [_column(table, names, item) for item in write]
+    if tenant in writes:
+        raise _refused("tenant", f"{table.name}.{tenant.name} says whose row it is", "leave it out of write=")
+    made = [column.name for column in writes if column.computed is not None or _always(column)]
+    if made:
+        raise _refused("computed", f"{table.name}.{made[0]} is worked out by the database", "leave it out of write=")
+    hidden = [column.name for column in writes if column not in reads]
+    if hidden:
+        raise _refused("write_only", f"{table.name}.{hidden[0]} can be written but not read", "add it to read=")
+    fields = {by_column[column]: _field(table, column, by_column[column]) for column in _unique([key_column, *reads])}
+    key = fields[by_column[key_column]]
+    demand_apart(table, tenant, writes, frozenset(allow_unique))
+    writable = frozenset(by_column[column] for column in writes)
+    needed = _needed(table, tenant, key_column, writes)
+    may_insert = bool(writes) and not needed if insert is None else insert
+    if may_insert and needed:
+        raise _refused(
+            "insert",
+            f"{table.name}.{needed[0]} has no value for a new row",
+            "add it to write= or give it a default",
+        )
+    return TableDataset(
+        name=set_name,
+        table=table,
+        origin=table,
+        tenant_column=tenant,
+        tenant_value=tenant_value or _tenant_reader(set_name, table, tenant),
+        key=key,
+        key_source=_key_source(table, key, key.name in writable),
+        fields=fields,
+        readable=frozenset(fields),
+        writable=writable,
+        insertable=may_insert,
+        deletable=bool(writes) if delete is None else delete,
+        required=frozenset(by_column[c] for c in writes if not c.nullable and not _defaulted(c)),
+        references=_references(writes, by_column),
+        database=database,
+        links=_links(fields),
+        unique=_unique_within(table, tenant, by_column, frozenset(fields)),
+        feed=_feed(table, key, feed),
+        allow_unique=frozenset(allow_unique),
+    )
+
+
+def _feed(table: Table, key: ColumnField, wish: str | None) -> str:
+    if wish not in (None, *FEEDS):
+        raise _refused("feed", f"feed cannot be {wish!r}", "one of: " + ", ".join(FEEDS))
+    if key.kind in KEYED:
+        return wish or "reported"
+    if wish in (None, "off"):
+        return "off"
+    raise _refused(
+        "feed",
+        f"changes of {table.name} cannot be kept",
+        "leave feed= out",
+        f"its key holds {key.kind}, which has several texts",
+    )
+
+
+def _refused(code: str, what: str, fix: str, why: str = "") -> InputError:
+    return InputError(f"expose_{code}", what, why=why, fix=fix)
+
+
+def _always(column: Column[Any]) -> bool:
+    return column.identity is not None and column.identity.always is True
+
+
+def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
+    if isinstance(source, Table):
+        return source, {column.key: column for column in source.columns}
+    # Who gives a mapped class has imported it already; who gives none pays nothing for it.
+    from sqlalchemy.orm import Mapper
+
+    mapper = sa.inspect(source, raiseerr=False)
+    if isinstance(mapper, Mapper) and mapper.inherits is not None:
+        raise _refused(
+            "source",
+            f"{source!r} is a part of the table that it shares with {mapper.inherits.class_.__name__}",
+            "expose that class, or a view of these rows",
+        )
+    if isinstance(mapper, Mapper) and isinstance(mapper.local_table, Table) and len(mapper.tables) == 1:
+        return mapper.local_table, {
+            attribute.key: attribute.columns[0]
+            for attribute in mapper.column_attrs
+            if isinstance(attribute.columns[0], Column)
+        }
+    raise _refused("source", f"{source!r} is neither a Table nor a class mapped to one", "give the table itself")
+
+
+def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[Any]:
+    found = names.get(item) if isinstance(item, str) else None
+    if found is None and not isinstance(item, str):
+        found = next((column for column in names.values() if column is getattr(item, "expression", item)), None)
+        if found is None:
+            found = names.get(getattr(item, "key", ""))
+    if found is None:
+        raise _refused("column", f"{table.name} has no column {item!s}", "one of: " + ", ".join(names))
+    return found
+
+
+def _all(table: Table, mapped: Iterable[Column[Any]], tenant: Column[Any]) -> list[Column[Any]]:
+    return [column for column in table.columns if column is not tenant and column in set(mapped)]
+
+
+def _unique(columns: list[Column[Any]]) -> list[Column[Any]]:
+    return list(dict.fromkeys(columns))
+
+
+def _key(table: Table, tenant: Column[Any]) -> Column[Any]:
+    left = [column for column in table.primary_key.columns if column is not tenant]
+    if len(left) != 1:
+        raise _refused(
+            "key",
+            f"{table.name} needs a primary key of one column, besides the tenant's",
+            "expose a view that has one",
+        )
+    return left[0]
+
+
+def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
+    kind = next((made for base, made in _KINDS if isinstance(column.type, base)), None)
+    if kind is None:
+        raise _refused(
+            "type",
+            f"{table.name}.{column.name} is of type {column.type!r}, which scripts cannot be given",
+            "leave it out of read=, or expose a column of a plain type",
+        )
+    if not NAME.fullmatch(name) or name in TAKEN:
+        raise _refused("name", f"a column cannot be named {name!r}", "letters, digits and _, not and, or, not")
+    choices = tuple(column.type.enums) if isinstance(column.type, sa.Enum) else None
+    return ColumnField(
+        name=name,
+        kind=kind,
+        column=column,
+        nullable=bool(column.nullable),
+        max_length=getattr(column.type, "length", None) if kind is Kind.TEXT else None,
+        scale=getattr(column.type, "scale", None) if kind is Kind.DECIMAL else None,
+        choices=choices,
+    )
+
+
+def _unique_within(
+    table: Table, tenant: Column[Any], by_column: dict[Column[Any], str], shown: frozenset[str]
+) -> frozenset[frozenset[str]]:
+    """Give the sets of columns that are unique within a tenant, by their names, of those that scripts see."""
+    plain = [list(each.columns) for each in table.constraints if isinstance(each, sa.UniqueConstraint)]
+    for index in table.indexes:
+        partial = any(options.get("where") is not None for options in index.dialect_options.values())
+        if index.unique and not partial and all(isinstance(each, Column) for each in index.expressions):
+            plain.append(list(index.columns))
+    named = (frozenset(by_column.get(column, "") for column in columns if column is not tenant) for columns in plain)
+    return frozenset(each for each in named if each and each <= shown)
+
+
+def _defaulted(column: Column[Any]) -> bool:
+    return any(item is not None for item in (column.default, column.server_default, column.computed, column.identity))
+
+
+def _needed(table: Table, tenant: Column[Any], key: Column[Any], writes: list[Column[Any]]) -> list[str]:
+    return [
+        column.name
+        for column in table.columns
+        if not column.nullable and not _defaulted(column) and column not in (tenant, key) and column not in writes
+    ]
+
+
+def _key_source(table: Table, key: ColumnField, writable: bool) -> KeySource:
+    if writable:
+        return KeySource.GIVEN
+    if key.kind is Kind.UUID:
+        return KeySource.UUID
+    if key.kind is Kind.TEXT:
+        return KeySource.TEXT
+    if table.autoincrement_column is key.column or key.column.identity is not None:
+        return KeySource.DATABASE
+    return KeySource.GIVEN
+
+
+def _references(writes: list[Column[Any]], by_column: dict[Column[Any], str]) -> dict[str, Reference]:
+    return {
+        by_column[column]: Reference(link.column.table, link.column)
+        for column in writes
+        for link in column.foreign_keys
+    }
+
+
+def _links(fields: dict[str, ColumnField]) -> dict[str, tuple[str, Table, Column[Any]]]:
+    """Give the foreign keys of the columns that scripts see, by the name under which they are followed."""
+    found: dict[str, tuple[str, Table, Column[Any]]] = {}
+    for name, item in fields.items():
+        for link in item.column.foreign_keys:
+            short = name.removesuffix("_id")
+            found[short if short and short not in fields else f"{name}_row"] = (name, link.column.table, link.column)
+    return found
+
+
+def _tenant_reader(name: str, table: Table, tenant: Column[Any]) -> Callable[[str], Any]:
+    field = _field(table, tenant, "tenant")
+
+    def value(tenant_id: str) -> Any:
+        try:
+            given: Any = int(tenant_id) if _NUMBER.fullmatch(tenant_id) and field.kind is Kind.INT else tenant_id
+            value = kinds.read(field.kind, given, "tenant")
+        except CallRefused:
+            value = None
+        if value is None or str(value) != tenant_id:  # 07 and 7 are two tenants, and only one of them can be meant
+            raise denied(f"this tenant has no part in {name}")
+        return uuid.UUID(value) if isinstance(tenant.type, sa.Uuid) and tenant.type.as_uuid else value
+
+    return value

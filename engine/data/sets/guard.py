@@ -1,0 +1,237 @@
+"""The second wall around scripts' data on PostgreSQL: a role without rights, views and row-level security for one tenant.
+
+:mod:`lodger.engine.data.sets.scope` binds every statement to its tenant; if one ever were not, the database itself answers with
+this tenant's rows alone, and takes this tenant's rows alone. Role and tenant are set for one transaction, so they hold behind a
+pooler and end with it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import Connection, Table, text
+from sqlalchemy.exc import ProgrammingError
+
+from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset, database_of
+from lodger.engine.data.values.identifiers import preparer
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.values.stored import SQLITE
+from lodger.engine.data.sets.uniqueness import telling
+from lodger.engine.data.sets.views import ROLE, SCHEMA, setting, view
+
+if TYPE_CHECKING:
+    from lodger.engine.data.sets.datasets import Datasets
+    from lodger.engine.data.sets.foreign import ForeignDatabase
+
+T = TypeVar("T")
+_log = logging.getLogger("lodger.data")
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """What of the wall stands in one database.
+
+    Attributes:
+        role: questions can be asked as the role, so Lodger's own tables show one tenant.
+        views: sets whose view stands and is the present one.
+        written: of these, the sets that are also written as the role. Not those with triggers that run with the rights of whoever
+            writes: they are the platform's, and may touch what the role may not; nor views of the platform's own, of which it is
+            not known what stands behind them.
+        telling: columns, by set, that scripts may not write though they were exposed: :func:`lodger.engine.data.sets.uniqueness.telling`.
+    """
+
+    role: bool = False
+    views: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+    telling: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+_MEMBER = text(
+    "SELECT coalesce((SELECT pg_has_role(current_user, oid, 'MEMBER') FROM pg_roles WHERE rolname = :role), false)"
+)
+_VIEWS = text(
+    "SELECT c.relname, obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE n.nspname = :schema AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')"
+)
+_TRIGGERED = text(
+    "SELECT count(*) FROM pg_class c LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND NOT t.tgisinternal "
+    "LEFT JOIN pg_proc p ON p.oid = t.tgfoid WHERE c.oid = to_regclass(:table) AND (NOT p.prosecdef OR c.relkind NOT IN ('r', 'p'))"
+)
+
+
+#: What the role needs of Lodger's own tables.
+NEEDED = {
+    "lodger_documents": ("SELECT", "INSERT", "UPDATE", "DELETE"),
+    "lodger_kv": ("SELECT", "INSERT", "UPDATE", "DELETE"),
+    "lodger_document_index": ("SELECT", "INSERT", "DELETE"),
+    "lodger_collection_indexes": ("SELECT",),
+    "lodger_cursors": ("SELECT",),
+    "lodger_changes": ("SELECT",),
+    "lodger_changes_forgotten": ("SELECT",),
+}
+_OWN = text(
+    "SELECT bool_and(has_table_privilege(:role, to_regclass(name), privilege)) "
+    "FROM unnest(CAST(:names AS text[]), CAST(:privileges AS text[])) needs (name, privilege)"
+)
+_PAIRS = [(name, privilege) for name, some in NEEDED.items() for privilege in some]
+_NAMES: dict[str, Any] = {"names": [name for name, _ in _PAIRS], "privileges": [each for _, each in _PAIRS]}
+
+
+def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool = True) -> Wall:
+    """See what stands in a database, and say aloud what does not.
+
+    Args:
+        sets: what is exposed of it.
+        ledger: it is the ledger's, with Lodger's own tables for scripts.
+    """
+    sets = list(sets)
+    told = telling(connection, sets)
+    for name, columns in told.items():
+        _log.warning(
+            "%s: %s is unique over all tenants in the database, though the table declares it nowhere: scripts may not write it "
+            "unless allow_unique= names the rule",
+            name,
+            ", ".join(sorted(columns)),
+        )
+    return replace(_standing(connection, sets, ledger=ledger), telling=told)
+
+
+def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool) -> Wall:
+    if connection.dialect.name == SQLITE:
+        return Wall()
+    if not connection.scalar(_MEMBER, {"role": ROLE}):
+        _log.warning("scripts' questions are not asked as role %s: there is none, or this user is not its member", ROLE)
+        return Wall()
+    if ledger and not connection.scalar(_OWN, {"role": ROLE} | _NAMES):
+        _log.warning("role %s may not use Lodger's own tables: `lodger db prepare` lets it", ROLE)
+        return Wall()
+    marks = {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": SCHEMA})}
+    standing = frozenset(rows.name for rows in sets if marks.get(rows.name) == view(rows).mark)
+    # What leads to a set without a view cannot be asked as the role either.
+    while lost := {rows.name for rows in sets if rows.name in standing and not _reaches(rows, sets, standing)}:
+        standing -= lost
+    for rows in sets:
+        if rows.name not in standing:
+            why = "is not what expose() says now" if rows.name in marks else "does not stand"
+            _log.warning("%s is read without its view, which %s: `lodger db prepare` makes it", rows.name, why)
+    format_table = preparer(connection.dialect.name).format_table
+    written = frozenset(
+        rows.name
+        for rows in sets
+        if rows.name in standing
+        and rows.writable
+        and not connection.scalar(_TRIGGERED, {"table": format_table(rows.origin)})
+    )
+    return Wall(True, standing, written)
+
+
+def _reaches(rows: TableDataset, sets: list[TableDataset], standing: frozenset[str]) -> bool:
+    """Whether the role can look at all that a set refers to."""
+    targets = _led_to(rows)
+    return all(each.name in standing for each in sets if each.origin in targets)
+
+
+def _led_to(rows: TableDataset) -> set[Table]:
+    """Give the tables that a set's foreign keys lead to."""
+    return {each.table for each in rows.references.values()} | {table for _name, table, _column in rows.links.values()}
+
+
+#: Asks something of a database, None for the ledger's.
+Ask = Callable[[Callable[[Connection], Wall], "ForeignDatabase | None"], Awaitable[Wall]]
+
+
+async def looked(datasets: "Datasets", ask: Ask) -> None:
+    """See once what stands in each database; one that is away is looked at again by the next."""
+    for database in datasets.unseen:
+
+        def look_there(connection: Connection, of: "ForeignDatabase | None" = database) -> Wall:
+            return look(connection, datasets.tables(of), ledger=of is None)
+
+        try:
+            datasets.stand(database, await ask(look_there, database))
+        except Exception:  # noqa: BLE001 - whoever asks something of that database is told, not those who do not
+            _log.warning("%s cannot be looked at", "the ledger's database" if database is None else database.place)
+
+
+def guarded(
+    work: Callable[[Connection], T], tenant_id: str, datasets: "Datasets", rows: Dataset | None = None
+) -> Callable[[Connection], T]:
+    """Give the same question, asked as the role and for this tenant where the database has them.
+
+    Args:
+        rows: the set that is asked; None asks of Lodger's own tables.
+    """
+    wall = datasets.wall(None if rows is None else database_of(rows))
+    own = rows is None or isinstance(rows, Collection)
+    if not (wall.role if own else rows is not None and rows.name in wall.views):
+        return work
+
+    def inside(connection: Connection) -> T:
+        named = _tenant(tenant_id, datasets, () if rows is None else (rows,))
+        if rows is not None:
+            named["lodger.owner"] = str(_value(rows, tenant_id) or "")
+        _set(connection, named | {"role": ROLE})
+        with noticing(datasets, None if rows is None else database_of(rows)):
+            return work(connection)
+
+    return inside
+
+
+@contextmanager
+def noticing(datasets: "Datasets", database: "ForeignDatabase | None") -> Iterator[None]:
+    """Look again at what stands when a statement meets something that is not there or not allowed: a view was dropped."""
+    try:
+        yield
+    except ProgrammingError:
+        datasets.unknown(database)
+        raise
+
+
+def name_tenant(connection: Connection, tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> None:
+    """Say in a transaction that writes whose rows it is about: without it the views show none."""
+    if connection.dialect.name != SQLITE:
+        _set(connection, _tenant(tenant_id, datasets, sets))
+
+
+@contextmanager
+def as_role(connection: Connection, *, stands: bool) -> Iterator[None]:
+    """Write as the role, where it stands; at the end the engine's own user writes again."""
+    if not stands or connection.dialect.name == SQLITE:
+        yield
+        return
+    before = connection.scalar(_ROLE_BEFORE, {"role": ROLE})
+    yield  # after an exception the savepoint takes the role back
+    _set(connection, {"role": str(before)})
+
+
+#: The first is worked out before the second.
+_ROLE_BEFORE = text("SELECT current_setting('role'), set_config('role', :role, true)")
+
+
+def _tenant(tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> dict[str, str]:
+    named = {"lodger.tenant": tenant_id}
+    for rows in sets:
+        if isinstance(rows, TableDataset):
+            related = [datasets.of_table(table, rows.database) for table in _led_to(rows)]
+            for each in (rows, *related):
+                value = _value(each, tenant_id)
+                if each is not None and value is not None:
+                    named[setting(each.name)] = str(value)
+    return named
+
+
+def _value(rows: Dataset | None, tenant_id: str) -> Any:
+    try:
+        return None if rows is None else rows.tenant_value(tenant_id)
+    except CallRefused:  # has no part in it: its view shows nothing
+        return None
+
+
+def _set(connection: Connection, values: Mapping[str, str]) -> None:
+    parts = [f"set_config(:n{index}, :v{index}, true)" for index in range(len(values))]
+    given: dict[str, str] = {}
+    for index, (name, value) in enumerate(values.items()):
+        given |= {f"n{index}": name, f"v{index}": value}
+    connection.execute(text("SELECT " + ", ".join(parts)), given)

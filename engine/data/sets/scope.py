@@ -1,0 +1,93 @@
+"""The one place where a statement is bound to its tenant. Every statement on tenants' rows is begun here.
+
+What a script says (filters, keys, values) is added to these statements with AND, so it can only narrow them.
+"""
+
+from typing import Any, Protocol
+
+from sqlalchemy import (
+    Column,
+    Delete,
+    Insert,
+    Select,
+    String,
+    Table,
+    Update,
+    and_,
+    delete,
+    insert,
+    literal,
+    select,
+    update,
+)
+from sqlalchemy import types as sql_types
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.data.values.bytewise import same_text
+from lodger.engine.data.sets.dataset import Collection
+from lodger.engine.core.refusal import denied
+from lodger.engine.store.schema.data import documents
+
+
+class Owned(Protocol):
+    """Rows that carry their tenant."""
+
+    @property
+    def table(self) -> Table:
+        """Where they are."""
+        ...
+
+    @property
+    def tenant_column(self) -> Column[Any]:
+        """Whose they are."""
+        ...
+
+    def tenant_value(self, tenant_id: str) -> Any:
+        """Give the tenant as this table writes it."""
+        ...
+
+
+class Scope:
+    """Statements that see one tenant's rows of one set and no others."""
+
+    def __init__(self, tenant_id: str) -> None:
+        self.tenant_id = tenant_id
+
+    def predicate(self, rows: Owned) -> ColumnElement[bool]:
+        """Give the tenant's predicate. Nothing else in the engine writes it for data that scripts reach."""
+        column, value = rows.tenant_column, self._value(rows)
+        if isinstance(column.type, String):
+            return same_text(column, literal(value, String()))
+        if isinstance(column.type, sql_types.TypeDecorator) and isinstance(column.type.impl_instance, String):
+            return same_text(column, literal(value, column.type))
+        own: ColumnElement[bool] = column == value
+        return own
+
+    def _value(self, rows: Owned) -> Any:
+        value = rows.tenant_value(self.tenant_id)
+        if value is None:  # would ask for rows that belong to nobody
+            raise denied("this tenant has no part in that set")
+        return value
+
+    def _within(self, rows: Owned) -> ColumnElement[bool]:
+        own = self.predicate(rows)
+        return and_(own, documents.c.collection == rows.name) if isinstance(rows, Collection) else own
+
+    def select(self, rows: Owned, *columns: ColumnElement[Any]) -> Select[Any]:
+        """Begin a query of these columns."""
+        return select(*columns).select_from(rows.table).where(self._within(rows))
+
+    def update(self, rows: Owned) -> Update:
+        """Begin an update."""
+        return update(rows.table).where(self._within(rows))
+
+    def delete(self, rows: Owned) -> Delete:
+        """Begin a delete."""
+        return delete(rows.table).where(self._within(rows))
+
+    def insert(self, rows: Owned, values: dict[str, Any]) -> Insert:
+        """Insert one row; its tenant is this one, whatever the values say."""
+        fixed: dict[str, Any] = {rows.tenant_column.key: self._value(rows)}
+        if isinstance(rows, Collection):
+            fixed["collection"] = rows.name
+        return insert(rows.table).values(values | fixed)

@@ -1,0 +1,85 @@
+"""What is exposed as TypeScript: an editor then completes columns, and finds what is written that cannot be."""
+
+import json
+from collections.abc import Iterable
+
+from lodger.engine.data.sets.dataset import KeySource, TableDataset
+from lodger.engine.data.values.fields import ColumnField
+from lodger.engine.data.values.kinds import Kind
+
+#: What a script is given of each kind, and what it may say.
+GIVEN = {
+    Kind.INT: "number",
+    Kind.BIGINT: "string",
+    Kind.FLOAT: "number",
+    Kind.DECIMAL: "string",
+    Kind.BOOL: "boolean",
+    Kind.TEXT: "string",
+    Kind.INSTANT: "Instant",
+    Kind.DATE: "string",
+    Kind.UUID: "string",
+    Kind.JSON: "any",
+    Kind.BYTES: "Uint8Array",
+}
+SAID = GIVEN | {
+    Kind.BIGINT: "string | number | bigint",
+    Kind.DECIMAL: "string | number",
+    Kind.INSTANT: "Instant | Date | string",
+}
+_NOTES = {
+    Kind.BIGINT: "64 bits, as text.",
+    Kind.DECIMAL: "Exact, as text.",
+    Kind.DATE: "Like 2026-11-21.",
+    Kind.UUID: "A UUID.",
+}
+
+
+def declarations(sets: Iterable[TableDataset], targets: dict[str, dict[str, str]]) -> str:
+    """Give the text of a ``.d.ts`` file.
+
+    Args:
+        targets: by set, the names of the sets that its foreign keys lead to, by the names under which they are followed.
+    """
+    parts = ["// The sets that this platform exposes, made by `lodger init`; do not edit.\n"]
+    members = []
+    for rows in sets:
+        name = rows.name[0].upper() + rows.name[1:]
+        led = targets.get(rows.name, {})
+        parts.append(_row(rows, f"{name}Row", led))
+        written = "never"
+        if rows.insertable or rows.writable:
+            written = f"{name}Values"
+            parts.append(_values(rows, written))
+        members.append(f"  readonly {rows.name}: Rows<{name}Row, {written}>;")
+    parts.append("interface Db {\n" + "\n".join(members) + "\n}\n")
+    return "\n".join(parts)
+
+
+def _row(rows: TableDataset, name: str, led: dict[str, str]) -> str:
+    lines = [f"interface {name} {{"]
+    for item in rows.shown:
+        if item.kind in _NOTES:
+            lines.append(f"  /** {_NOTES[item.kind]} */")
+        lines.append(f"  {item.name}: {_type(item, GIVEN)};")
+    for link, target in led.items():
+        there = target[0].upper() + target[1:]
+        lines.append(f'  /** With `include: "{link}"`. */')
+        lines.append(f"  {link}?: {there}Row | null;")
+    return "\n".join([*lines, "}\n"])
+
+
+def _values(rows: TableDataset, name: str) -> str:
+    lines = [f"interface {name} {{"]
+    for item in rows.shown:
+        if item.name not in rows.writable:
+            continue
+        needed = item.name in rows.required or (item is rows.key and rows.key_source is KeySource.GIVEN)
+        lines.append(f"  {item.name}{'' if needed else '?'}: {_type(item, SAID)};")
+    return "\n".join([*lines, "}\n"])
+
+
+def _type(item: ColumnField, table: dict[Kind, str]) -> str:
+    said = (
+        " | ".join(json.dumps(each, ensure_ascii=False) for each in item.choices) if item.choices else table[item.kind]
+    )
+    return f"{said} | null" if item.nullable and item.kind is not Kind.JSON else said

@@ -1,0 +1,1 @@
+"""Kinds of column value and how each database keeps them."""

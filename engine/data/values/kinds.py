@@ -1,0 +1,171 @@
+"""The kinds of column value: what each is in Python, on the wire, and how its text becomes the value.
+
+A *canonical* value is what evaluator, journal and commit compare: int, float, Decimal, bool, str, aware datetime, date,
+bytes, or JSON. Kinds go by the column's type, never by the value: a 64-bit column is text for the script even for 7.
+"""
+
+import datetime as dt
+import re
+import uuid
+from decimal import Context, Decimal, InvalidOperation
+from enum import StrEnum
+from typing import Any
+
+from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import bad_request
+
+
+class Kind(StrEnum):
+    """What a column holds, as the script's types name it."""
+
+    INT = "int"
+    BIGINT = "bigint"
+    FLOAT = "float"
+    DECIMAL = "decimal"
+    BOOL = "bool"
+    TEXT = "text"
+    INSTANT = "instant"
+    DATE = "date"
+    UUID = "uuid"
+    JSON = "json"
+    BYTES = "bytes"
+
+
+#: Kinds with an order; JSON has none, and of bytes only equality is asked.
+ORDERED = frozenset(Kind) - {Kind.JSON, Kind.BYTES}
+NUMERIC = frozenset({Kind.INT, Kind.BIGINT, Kind.FLOAT, Kind.DECIMAL})
+#: Kinds of keys whose text is the same whoever writes it: Lodger, a platform, a trigger.
+KEYED = frozenset({Kind.INT, Kind.BIGINT, Kind.TEXT, Kind.UUID, Kind.DATE})
+INT64 = 2**63
+#: Decimals are worked on with so many digits that nothing a column holds is ever rounded.
+EXACT = Context(prec=160)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?\d{1,60}(\.\d{1,60})?", re.ASCII)
+_BIGINT = re.compile(r"-?\d{1,19}", re.ASCII)
+
+
+def read(kind: Kind, value: Any, name: str) -> Any:
+    """Make the canonical value of what a script gave for a column; None stays None.
+
+    Args:
+        kind: the column's.
+        value: parsed JSON.
+        name: the column, for the message.
+
+    Raises:
+        CallRefused: ``bad_request``: another type, a number that does not fit, no such date.
+    """
+    if value is None:
+        return None
+    made = _READ[kind](value)
+    if made is None:
+        raise bad_request(f"{name} takes {_WORDS[kind]}")
+    return made
+
+
+def show(kind: Kind, value: Any) -> Any:
+    """Give the wire form of a canonical value."""
+    if value is None:
+        return None
+    if kind is Kind.BIGINT or kind is Kind.DECIMAL:
+        return format(value, "f") if isinstance(value, Decimal) else str(value)
+    if kind is Kind.INSTANT:
+        return strict_json.tag_instant(value)
+    if kind is Kind.DATE:
+        return value.isoformat()
+    if kind is Kind.BYTES:
+        return strict_json.tag_bytes(value)
+    if kind is Kind.INT and abs(value) > strict_json.SAFE_INTEGER:
+        raise bad_request("a number in this column is larger than JavaScript can hold")
+    if kind is Kind.FLOAT and value - value != 0:
+        return str(value)
+    return value
+
+
+def plus(one: Any, other: Any) -> Any:
+    """Add two numbers of one kind, decimals exactly."""
+    return EXACT.add(one, other) if isinstance(other, Decimal) else one + other
+
+
+def _int(value: Any) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= strict_json.SAFE_INTEGER
+    return value if whole else None
+
+
+def _bigint(value: Any) -> int | None:
+    if isinstance(value, str) and _BIGINT.fullmatch(value):
+        value = int(value)
+        return value if -INT64 <= value < INT64 else None
+    return _int(value)
+
+
+def _float(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number else None
+
+
+def _decimal(value: Any) -> Decimal | None:
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        return Decimal(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            made = Decimal(repr(value))
+        except InvalidOperation:
+            return None
+        return made if -60 < made.adjusted() < 60 else None
+    return None
+
+
+def _bool(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _date(value: Any) -> dt.date | None:
+    if not isinstance(value, str) or not _DATE.fullmatch(value):
+        return None
+    try:
+        return dt.date.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+def _uuid(value: Any) -> str | None:
+    if not isinstance(value, str) or len(value) > 40:
+        return None
+    try:
+        return str(uuid.UUID(value))
+    except ValueError:
+        return None
+
+
+_READ = {
+    Kind.INT: _int,
+    Kind.BIGINT: _bigint,
+    Kind.FLOAT: _float,
+    Kind.DECIMAL: _decimal,
+    Kind.BOOL: _bool,
+    Kind.TEXT: _text,
+    Kind.INSTANT: strict_json.read_instant,
+    Kind.DATE: _date,
+    Kind.UUID: _uuid,
+    Kind.JSON: strict_json.normal,
+    Kind.BYTES: strict_json.read_bytes,
+}
+
+_WORDS = {
+    Kind.INT: "a whole number",
+    Kind.BIGINT: "a whole number of 64 bits, as text",
+    Kind.FLOAT: "a number",
+    Kind.DECIMAL: "a decimal number, as text like 12.50",
+    Kind.BOOL: "true or false",
+    Kind.TEXT: "text",
+    Kind.INSTANT: "a Date or an Instant",
+    Kind.DATE: "a date like 2026-11-21",
+    Kind.UUID: "a UUID",
+    Kind.JSON: "a JSON value",
+    Kind.BYTES: "an Uint8Array",
+}

@@ -1,0 +1,126 @@
+"""How canonical values are kept by each database: what is selected, what is bound, what comes back.
+
+Tried and left: SQLAlchemy's own decimal handling on SQLite, which warns and rounds through floats. A decimal there is the
+double nearest to it, which is exact up to 15 digits; it is read back at the column's scale.
+"""
+
+import json
+import math
+import uuid
+from datetime import UTC, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, Float, Numeric, String, Uuid, type_coerce
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.data.values.bytewise import Bytewise
+from lodger.engine.data.values.fields import ColumnField
+from lodger.engine.data.values.kinds import EXACT, Kind
+from lodger.engine.core.refusal import CallRefused, bad_request
+
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
+DIALECTS = (SQLITE, POSTGRESQL)
+#: A double tells apart all decimals of so many digits.
+EXACT_DIGITS = 15
+#: The ones that are no numbers: rows that hold them are alike, as dictionaries that hold one object are.
+NAN, DECIMAL_NAN = math.nan, Decimal("NaN")
+
+
+def column_of(field: ColumnField, dialect: str) -> ColumnElement[Any]:
+    """Give the column as it is selected, compared and ordered."""
+    column = field.column
+    if field.kind is Kind.TEXT:
+        return Bytewise(column)
+    if field.kind is Kind.DECIMAL and dialect == SQLITE:
+        return type_coerce(column, Float())
+    return column
+
+
+def stored(field: ColumnField, value: Any, dialect: str) -> Any:
+    """Give what is bound for a canonical value."""
+    kind = field.kind
+    if kind is Kind.DECIMAL and dialect == SQLITE:
+        if len(value.normalize(EXACT).as_tuple().digits) > EXACT_DIGITS:
+            raise CallRefused("too_many_digits", f"this database keeps decimals of {EXACT_DIGITS} digits exactly")
+        return float(value)
+    if kind is Kind.INSTANT:
+        zoned = dialect != SQLITE and getattr(field.column.type, "timezone", False)
+        return value if zoned else value.astimezone(UTC).replace(tzinfo=None)
+    if kind is Kind.UUID:
+        as_object = isinstance(field.column.type, Uuid) and field.column.type.as_uuid
+        return uuid.UUID(value) if as_object else value
+    return value
+
+
+def bound_type(field: ColumnField, dialect: str) -> Any:
+    """Give the type by which a stored value is bound."""
+    if field.kind is Kind.TEXT:
+        return String()
+    if field.kind is Kind.DECIMAL:
+        # A precision would round the value before it is compared.
+        return Float() if dialect == SQLITE else Numeric()
+    if field.kind in (Kind.INT, Kind.BIGINT) and dialect != SQLITE:
+        # Larger than the column can hold is no fault of a question: the answer is no.
+        return BigInteger()
+    return field.column.type
+
+
+def canonical(field: ColumnField, raw: Any) -> Any:
+    """Make the canonical value of what a database gave."""
+    if raw is None:
+        return None
+    kind = field.kind
+    if kind is Kind.DECIMAL:
+        return as_decimal(raw, field.scale)
+    if kind is Kind.INSTANT:
+        moment: datetime = raw
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    if kind is Kind.UUID:
+        return str(raw if isinstance(raw, uuid.UUID) else uuid.UUID(str(raw)))
+    if kind is Kind.BYTES:
+        return bytes(raw)
+    if kind is Kind.JSON and not isinstance(field.column.type, JSON):
+        return json.loads(raw)
+    if kind is Kind.BOOL:
+        return bool(raw)
+    if kind is Kind.FLOAT:
+        return NAN if raw != raw else float(raw)
+    return raw
+
+
+def documents_of(key: str, body: str) -> dict[str, Any]:
+    """Make the row of a document as the database keeps it."""
+    made: dict[str, Any] = json.loads(body)
+    return {"id": key} | made
+
+
+def as_decimal(raw: Any, scale: int | None) -> Decimal:
+    """Make the decimal of a number that a database gave, at the column's scale."""
+    made = raw if isinstance(raw, Decimal) else Decimal(repr(raw) if isinstance(raw, float) else str(raw))
+    if made.is_nan():
+        return DECIMAL_NAN
+    return made if scale is None or made.is_infinite() else at_scale(made, scale, ROUND_HALF_EVEN)
+
+
+def scaled(field: ColumnField, value: Any, name: str) -> Any:
+    """Give a value as a column shows it once it holds it: a decimal with all of the column's digits.
+
+    Raises:
+        CallRefused: ``bad_request``: it has more of them.
+    """
+    if field.kind is not Kind.DECIMAL or field.scale is None:
+        return value
+    if value.as_tuple().exponent < -field.scale:
+        raise bad_request(f"{name} has {field.scale} digits after the point")
+    return at_scale(value, field.scale, ROUND_HALF_EVEN)
+
+
+def at_scale(value: Decimal, scale: int, rounding: str) -> Decimal:
+    """Round to so many digits after the point, and show as many, however long the number is."""
+    return value.quantize(Decimal(1).scaleb(-scale), rounding=rounding, context=EXACT)
+
+
+def floor_ceiling(value: Decimal, scale: int) -> tuple[Decimal, Decimal]:
+    """Give the neighbours of a value among those that a column of this scale can hold; both are the value when it can."""
+    return at_scale(value, scale, ROUND_FLOOR), at_scale(value, scale, ROUND_CEILING)

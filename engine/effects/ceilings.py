@@ -1,0 +1,136 @@
+"""Whether what an attempt asks for may still happen today, and fits: looked at in the transaction that would let it happen.
+
+While an attempt ran others have ended, so what it was told of its tenant's day may be true no more. Here nobody else changes it:
+the caller holds the tenant's lock.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection
+
+from lodger.engine.effects.effect import Effect, Emit, Mail
+from lodger.engine.effects.errors import NotApplied
+from lodger.engine.effects.journal import Journal
+from lodger.engine.store.usage import budget_reservations, storage_usage, usage
+from lodger.engine.store.context import Books
+from lodger.engine.store.usage.usage import Today
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.policy import budgets
+from lodger.engine.policy.budgets import BUDGETS, STORAGE, Overdrawn
+from lodger.sandbox.outcome import Outcome
+
+#: Most bytes that one written row or key can add to what a tenant keeps.
+LARGEST = 256 * 1024
+_EFFECTS = tuple(spec.name for spec in BUDGETS if spec.effect)
+
+
+class Overspent(NotApplied):
+    """What the attempt asks for would pass a budget of the day, or what its tenant may store."""
+
+    outcome = Outcome.CALL_LIMIT
+
+    def __init__(self, overdrawn: Overdrawn, effects: Sequence[Effect]) -> None:
+        index = _first_over(overdrawn, effects)
+        place = effects[index].line if index < len(effects) else None
+        super().__init__("budget_exceeded", overdrawn.message, index=index, place=place)
+
+
+def _first_over(overdrawn: Overdrawn, effects: Sequence[Effect]) -> int:
+    """Give the first effect that passes the budget; 0 where no single one does."""
+    room = overdrawn.limit - overdrawn.used
+    for index, effect in enumerate(effects):
+        if overdrawn.name == "mails" and isinstance(effect, Mail):
+            room -= len(effect.to)
+        elif (overdrawn.name == "events") is isinstance(effect, Emit):
+            room -= overdrawn.name in {"events", "rows_written"}
+        if room < 0:
+            return index
+    return 0
+
+
+class Ceilings:
+    """The budgets of one UTC day, and the bytes, of the tenants of one batch of ends."""
+
+    def __init__(self, books: Books, connection: Connection, now_us: int) -> None:
+        self.day = now_us // usage.DAY_US
+        self._books = books
+        self._connection = connection
+        self._known: dict[str, Today] = {}
+        self._kept: dict[str, int] = {}
+        self._ended: Counter[tuple[str, str]] = Counter()
+        self._held: dict[str, dict[str, int]] = {}
+        self._near = False
+
+    def look(self, batch: Iterable[tuple[Claim, Finished]]) -> None:
+        """Ask what the tenants of those attempts that have effects have used; one question for all."""
+        whose = {
+            claim.tenant_id for claim, finished in batch if finished.outcome is Outcome.OK and effects_of(finished)
+        }
+        if whose:
+            self._known = usage.of_day(self._books, self._connection, whose, self.day)
+            self._kept = storage_usage.kept(self._connection, whose)
+
+    def demand(self, claim: Claim, finished: Finished) -> None:
+        """Let the effects of an attempt be, before they are applied.
+
+        Raises:
+            Overspent: a budget of the day would be passed.
+        """
+        tenant = claim.tenant_id
+        known = self._known.get(tenant)
+        if known is None:
+            return
+        for name, asked in effects_of(finished).items():
+            limit = known.allowed.of_day(name)
+            if limit is not None:
+                used = known.used[name] + self._ended[tenant, name] + self._holding(tenant).get(name, 0)
+                if used + asked > limit:
+                    raise Overspent(Overdrawn(name, "day", limit, used, asked), _effects(finished))
+        most = self._kept.get(tenant, 0) + finished.spent.get("rows_written", 0) * LARGEST
+        self._near = most > known.allowed.storage_bytes
+        self._kept[tenant] = self._exactly(tenant) if self._near else most
+
+    def fit(self, claim: Claim, finished: Finished) -> None:
+        """Look, after the effects were applied, whether what their tenant keeps is still no more than it may be.
+
+        What removes is always let be.
+
+        Raises:
+            Overspent: of ``storage_bytes``.
+        """
+        tenant = claim.tenant_id
+        known = self._known.get(tenant)
+        if known is None or not self._near:
+            return
+        limit, before, now = known.allowed.storage_bytes, self._kept[tenant], self._exactly(tenant)
+        if now > max(limit, before):
+            raise Overspent(Overdrawn(STORAGE, "tenant", limit, before, now - before), _effects(finished))
+        self._kept[tenant] = now
+
+    def let(self, claim: Claim, finished: Finished) -> None:
+        """Count an attempt that ends with its effects, so that the next one of the batch knows."""
+        for name, amount in effects_of(finished).items():
+            self._ended[claim.tenant_id, name] += amount
+
+    def held(self, claim: Claim) -> None:
+        """Look again at what is held of this tenant's day: an attempt of it was sealed."""
+        self._held.pop(claim.tenant_id, None)
+
+    def _holding(self, tenant_id: str) -> dict[str, int]:
+        if tenant_id not in self._held:
+            self._held[tenant_id] = budget_reservations.held(self._connection, tenant_id, self.day)
+        return self._held[tenant_id]
+
+    def _exactly(self, tenant_id: str) -> int:
+        return storage_usage.kept(self._connection, [tenant_id]).get(tenant_id, 0)
+
+
+def effects_of(finished: Finished) -> dict[str, int]:
+    """Give what of the budgets the effects of an attempt draw on."""
+    spent = finished.spent or budgets.of_effects(finished.effects)
+    return {name: spent[name] for name in _EFFECTS if spent.get(name)}
+
+
+def _effects(finished: Finished) -> Sequence[Effect]:
+    return finished.journal.effects if isinstance(finished.journal, Journal) else ()

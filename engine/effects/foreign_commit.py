@@ -1,0 +1,129 @@
+"""Applies a sealed docket in a platform's own database, at most once whoever tries and however often.
+
+The receipt, one row for each step of an action, is written in the same transaction as the effects. It is written first:
+a second node that applies the same docket waits for it and then finds the verdict. A refusal leaves a receipt too, because
+the next look could find the rows as they were read and apply what the ledger has already called refused.
+"""
+
+import json
+import logging
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+
+from lodger.engine.data.sets.foreign import ForeignDatabase, receipts, state_of
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.values.stored import SQLITE
+from lodger.engine.effects import commit
+from lodger.engine.effects.write_set import Docket
+from lodger.engine.effects.errors import NotApplied
+from lodger.engine.effects.lost_transaction import Overthrown
+from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+
+_log = logging.getLogger("lodger.effects")
+APPLIED, REFUSED = "applied", "refused"
+_r = receipts.c
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a docket there. ``outcome`` is ``ok`` when it was applied; else nothing of it was, ever."""
+
+    outcome: Outcome
+    error: ScriptError | None = None
+
+
+class NotNow(Exception):
+    """The database cannot say: it is away, busy, full. Nothing is known to be applied; ask again later."""
+
+
+def apply(database: ForeignDatabase, docket: Docket, attempt: int, *, now_us: int) -> Receipt:
+    """Apply a docket, or find what became of it.
+
+    Args:
+        docket: the part of a journal that belongs to this database.
+        attempt: number of the attempt that made it; a later attempt takes the place of one that was refused.
+
+    Raises:
+        NotNow: it is unknown; the same call later finds out.
+    """
+    try:
+        try:
+            with database.write() as connection:
+                known = _claim(connection, docket, attempt, Receipt(Outcome.OK), now_us)
+                if known is None:
+                    commit.apply(connection, docket, now_us=now_us)
+                return known or Receipt(Outcome.OK)
+        except NotApplied as refused:
+            verdict = Receipt(refused.outcome, refused.as_error())
+        except Overthrown as gone:
+            verdict = Receipt(gone.refused.outcome, gone.refused.as_error())
+        except CallRefused as refused:
+            verdict = Receipt(Outcome.EFFECT_REFUSED, ScriptError("EffectRefused", refused.message))
+        except DBAPIError as error:
+            if passing(error):
+                raise
+            if not of_the_tables(error):
+                _log.error("%s: action %s cannot be applied", database.place, docket.action_id, exc_info=error)
+            verdict = Receipt(Outcome.EFFECT_REFUSED if of_the_tables(error) else Outcome.ENGINE_FAULT, _said(error))
+        with database.write() as connection:
+            return _claim(connection, docket, attempt, verdict, now_us) or verdict
+    except DBAPIError as error:
+        raise NotNow(f"{database.place}: {str(error.orig).strip().splitlines()[0]}") from error
+
+
+def _said(error: DBAPIError) -> ScriptError:
+    if of_the_tables(error):  # a rule that the database looks at only at the end of a transaction
+        return ScriptError("EffectRefused", OF_THE_WHOLE)
+    return ScriptError("EngineFault", f"the platform's database could not be written: {type(error).__name__}")
+
+
+def _claim(connection: Connection, docket: Docket, attempt: int, verdict: Receipt, now_us: int) -> Receipt | None:
+    """Write the receipt of this attempt; give the one that stands already, None when this one was written."""
+    values = {
+        "attempt": attempt,
+        "verdict": APPLIED if verdict.outcome is Outcome.OK else REFUSED,
+        "detail": None if verdict.outcome is Outcome.OK else _detail(verdict),
+        "made_us": now_us,
+    }
+    mine = (_r.action_id == docket.action_id, _r.step == docket.step)
+    made = {"action_id": docket.action_id, "step": docket.step} | values
+    dialect = sqlite if connection.dialect.name == SQLITE else postgresql
+    # Waits on PostgreSQL for a transaction that is just writing it; on SQLite that one holds the whole file.
+    fresh = dialect.insert(receipts).values(made).on_conflict_do_nothing().returning(_r.step)
+    if connection.execute(fresh).first() is not None:
+        return None
+    earlier = update(receipts).where(*mine, _r.attempt < attempt, _r.verdict == REFUSED).values(values)
+    if connection.execute(earlier).rowcount == 1:
+        return None
+    row = connection.execute(select(receipts).where(*mine)).one()
+    return Receipt(Outcome.OK) if row.verdict == APPLIED else _read(row.detail)
+
+
+def _detail(verdict: Receipt) -> str:
+    error = verdict.error or ScriptError("EngineFault", "")
+    return json.dumps([verdict.outcome.value, error.name, error.message, error.file, error.line], ensure_ascii=False)
+
+
+def _read(detail: str) -> Receipt:
+    outcome, name, message, file, line = json.loads(detail)
+    return Receipt(Outcome(outcome), ScriptError(name, message, file=file, line=line))
+
+
+#: Classes of SQLSTATE after which the same transaction may succeed: connection, rollback, resources, lock, operator, system.
+_PASSING = ("08", "25", "40", "53", "55", "57", "58")
+
+
+def passing(error: DBAPIError) -> bool:
+    """Whether a database that refused may do the same thing later: it was away, busy or full."""
+    if error.connection_invalidated:
+        return True
+    state = state_of(error)
+    if state:
+        return state.startswith(_PASSING)
+    missing = isinstance(error, OperationalError) and "no such " in str(error.orig)
+    return isinstance(error, OperationalError | InterfaceError) and not missing

@@ -1,0 +1,227 @@
+"""The end of attempts, many in one transaction: fence, effects, outcome, result, logs, usage, next state."""
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, bindparam, select
+from sqlalchemy.exc import DBAPIError
+
+from lodger.engine.effects import lost_transaction
+from lodger.engine.effects.effect import lags
+from lodger.engine.effects.errors import NotApplied, NotYet
+from lodger.engine.effects.journal import Journal
+from lodger.engine.effects.lost_transaction import Overthrown
+from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
+from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.lifecycle import fetches
+from lodger.engine.effects import sealed_commits
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.actions import change_triggers
+from lodger.engine.store.context import Books
+from lodger.engine.effects.ceilings import Ceilings
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.connection.database import told_of
+from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.scheduling import actions, is_running
+from lodger.engine.effects.sealed_commits import Sealed
+from lodger.engine.store.usage.usage import Warned
+from lodger.engine.core.execution import Claim, Finished
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+
+_log = logging.getLogger("lodger.ledger")
+
+#: Applies an attempt's journal on the ledger's own connection; raises NotApplied, or NotYet.
+ApplyEffects = Callable[[Connection, Claim, Finished], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit did: actions moved on, and claims that were this node's no more (their work is dropped).
+
+    Attributes:
+        sealed: attempts that are to be finished in a database of the platform's.
+        waiting: claims that could not be written yet, because somebody holds what they write; they still run.
+        warned: tenants that have used four fifths of a budget of the day.
+    """
+
+    settled: tuple[Settled, ...]
+    lost: tuple[Claim, ...]
+    sealed: tuple[Sealed, ...] = ()
+    waiting: tuple[Claim, ...] = ()
+    warned: tuple[Warned, ...] = ()
+
+
+_mine = (
+    select(
+        actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.step, actions.c.attempt,
+        actions.c.node_id, actions.c.lease_epoch, actions.c.started_us, actions.c.due_at, actions.c.reason,
+        actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts, actions.c.steps, actions.c.node_key,
+    )
+    .where(actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running)
+    .with_for_update()
+)  # fmt: skip
+
+
+def commit(
+    books: Books,
+    connection: Connection,
+    lease: Lease,
+    batch: Sequence[tuple[Claim, Finished]],
+    now_us: int,
+    apply_effects: ApplyEffects | None = None,
+    tired: Collection[str] = (),
+) -> Committed:
+    """Store how these attempts ended, with their effects, or nothing of those whose lease is gone.
+
+    Args:
+        tired: ids of actions that have waited long enough for what somebody holds: they are in conflict now.
+
+    Raises:
+        Overthrown: one of them has ended the transaction; nothing is stored.
+
+    The fence: the action still runs, under this node and epoch, and it is this very attempt. Whoever takes an action
+    away (rescue, cancellation, suspension) changes one of the three in its own transaction.
+    """
+    ready_queue.lock(connection, (claim.tenant_id for claim, _finished in batch))
+    held = {row.id: row for row in connection.execute(_mine, {"node": lease.node_id, "lease": lease.epoch}).all()}
+    endings: list[Ending] = []
+    lost: list[Claim] = []
+    sealed: list[Sealed] = []
+    waiting: list[Claim] = []
+    warned: list[Warned] = []
+    ceilings = Ceilings(books, connection, now_us)
+    ceilings.look(batch)
+    for claim, finished in batch:
+        row = held.pop(claim.action_id, None)
+        if row is None or row.attempt != claim.attempt or claim.lease_epoch != lease.epoch:
+            lost.append(claim)
+            continue
+        try:
+            made = _written(books, connection, ceilings, row, claim, finished, apply_effects, now_us)
+        except NotYet as held_up:
+            if claim.action_id not in tired:
+                waiting.append(claim)
+                continue
+            conflict = held_up.as_conflict()
+            made = _ending(row, replace(finished, outcome=conflict.outcome, error=conflict.as_error()))
+        outcome = Outcome.OK if isinstance(made, Sealed) else made.outcome
+        fetches.settle(connection, claim, finished.fetched, outcome)
+        if isinstance(made, Sealed):
+            sealed.append(made)
+            ceilings.held(claim)
+        else:
+            if outcome is Outcome.OK:
+                ceilings.let(claim, finished)
+            endings.append(made)
+    ready_queue.refresh(connection, {each.tenant_id for each in sealed})
+    settled = settle(books, connection, endings, now_us, warned)
+    _follow_up(books, connection, batch, settled, now_us)
+    fetches.forget(
+        connection, [each for each in settled if each.retry_at_us is None and each.outcome in fetches.REPEATED]
+    )
+    return Committed(tuple(settled), tuple(lost), tuple(sealed), tuple(waiting), tuple(warned))
+
+
+def _follow_up(
+    books: Books,
+    connection: Connection,
+    batch: Sequence[tuple[Claim, Finished]],
+    settled: Sequence[Settled],
+    now_us: int,
+) -> None:
+    """Let schedules whose runs left changes unread go on at once."""
+    lagging = {
+        claim.action_id
+        for claim, finished in batch
+        if isinstance(finished.journal, Journal) and lags(finished.journal.effects)
+    }
+    for each in settled:
+        if each.state == "done" and each.action_id in lagging and each.schedule_id is not None:
+            change_triggers.again(books, connection, each.tenant_id, each.action_id, each.schedule_id, now_us)
+
+
+def _written(
+    books: Books,
+    connection: Connection,
+    ceilings: Ceilings,
+    row: AnyRow,
+    claim: Claim,
+    finished: Finished,
+    apply_effects: ApplyEffects | None,
+    now_us: int,
+) -> Ending | Sealed:
+    """Write what an attempt asked for, inside a savepoint: a refused effect takes back its own attempt and no neighbour's."""
+    if finished.outcome is not Outcome.OK or finished.journal is None or apply_effects is None or claim.dry_run:
+        return _ending(row, finished)
+    try:
+        ceilings.demand(claim, finished)
+        with savepoint(connection):
+            if isinstance(finished.journal, Journal) and finished.journal.home is not None:
+                made = sealed_commits.seal(books, connection, row, claim, finished, finished.journal.docket(), now_us)
+                ceilings.fit(claim, finished)
+                return made
+            apply_effects(connection, claim, finished)
+            ceilings.fit(claim, finished)
+    except NotApplied as refused:
+        finished = replace(finished, outcome=refused.outcome, error=refused.as_error())
+    except NotYet:
+        raise
+    except Exception as error:
+        if lost_transaction.over(connection):
+            problem = lost_transaction.behind(error)
+            if isinstance(problem, Overthrown):
+                problem.action_id = claim.action_id
+            raise problem from None
+        if _about_the_host(connection, error):
+            raise
+        # A table that the platform has dropped, a column type that raises: never a reason to hold up the neighbours.
+        _log.error("the end of attempt %d of action %s cannot be written: %s", claim.attempt, claim.action_id,
+                   type(error).__name__, exc_info=error)  # fmt: skip
+        finished = our_fault(finished, error)
+    return _ending(row, finished)
+
+
+def _ending(row: AnyRow, finished: Finished) -> Ending:
+    good = finished.outcome is Outcome.OK
+    return Ending(
+        row,
+        finished.outcome,
+        finished.result if good else None,
+        finished.error,
+        finished.logs,
+        finished.usage,
+        finished.effects,
+        spent=finished.spent,
+        drew=finished.drew,
+    )
+
+
+def our_fault(finished: Finished, error: Exception) -> Finished:
+    """Give the end of an attempt whose end cannot be written as it is: nothing of it is kept, the fault is ours."""
+    if isinstance(error, Overthrown):
+        return Finished(error.refused.outcome, error=error.refused.as_error(), usage=finished.usage, drew=finished.drew)
+    if _late_rule(finished, error):
+        return Finished(Outcome.EFFECT_REFUSED, error=ScriptError("EffectRefused", OF_THE_WHOLE), usage=finished.usage)
+    said = f"the end of this run could not be written: {type(error).__name__}"
+    return Finished(
+        Outcome.ENGINE_FAULT, error=ScriptError("EngineFault", said), usage=finished.usage, drew=finished.drew
+    )
+
+
+def _late_rule(finished: Finished, error: Exception) -> bool:
+    """Whether a platform's table refuses, when the transaction ends, what the attempt wrote there: SQLite can be asked no sooner."""
+    at_the_end = isinstance(error, DBAPIError) and error.statement is None and of_the_tables(error)
+    return at_the_end and isinstance(finished.journal, Journal) and finished.journal.writes_tables
+
+
+def _about_the_host(connection: Connection, error: Exception) -> bool:
+    """Say whether the whole transaction is at stake: a full disk, a lock, a lost connection."""
+    if isinstance(error, DBAPIError):
+        told = told_of(error, "", of_server=connection.dialect.name != "sqlite")
+        # A table that the server refuses in the middle of a transaction is one attempt's matter.
+        return error.connection_invalidated or (told is not None and told.code != "database_refused")
+    return isinstance(error, Unavailable)

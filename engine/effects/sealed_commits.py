@@ -1,0 +1,200 @@
+"""Attempts whose effects are in a platform's own database: seal here, apply there, settle here.
+
+*Seal*: in the commit's own transaction, fenced by the lease. What the attempt writes in the ledger's database is tried and
+taken back, so that nothing of it can fail later, and held; what it writes elsewhere is stored. From here the attempt is never
+run again, only finished, by any node. *Apply* is :mod:`lodger.engine.effects.foreign_commit`. *Settle*: what was held is written, the
+action moves on.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.effects import codec, commit, holds
+from lodger.engine.effects.foreign_commit import Receipt
+from lodger.engine.effects.write_set import Docket
+from lodger.engine.effects.effect import lags
+from lodger.engine.effects.errors import NotApplied
+from lodger.engine.store.usage import budget_reservations, usage
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.actions import change_triggers
+from lodger.engine.store.context import Books
+from lodger.engine.effects.ceilings import effects_of
+from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.data import sealed
+from lodger.engine.store.schema.scheduling import actions
+from lodger.engine.core.execution import Claim, Finished
+from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.outcome import Outcome
+
+#: Rests between tries: doubled from the first to the last.
+REST_US, REST_MAX_US = 250_000, 60_000_000
+_s, _a = sealed.c, actions.c
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """An attempt that waits to be finished; ``docket`` is the text of what is written elsewhere."""
+
+    tenant_id: str
+    action_id: str
+    step: int
+    attempt: int
+    docket: str
+    tries: int = 0
+
+
+def seal(
+    books: Books, connection: Connection, row: AnyRow, claim: Claim, finished: Finished, docket: Docket, now_us: int
+) -> Sealed:
+    """Store an attempt that has succeeded and move its action to ``sealed``; the caller has a lease's time to finish it.
+
+    Raises:
+        NotApplied: what it writes in the ledger's database is refused; nothing is sealed.
+        NotYet: a sealed attempt holds some of that.
+    """
+    own, away = docket.part(foreign=False), docket.part(foreign=True)
+    trial = connection.begin_nested()
+    try:
+        commit.apply(connection, own, now_us=now_us)
+    finally:
+        trial.rollback()
+    holds.take(connection, own)
+    made = Sealed(claim.tenant_id, claim.action_id, row.step, row.attempt, codec.encode(away))
+    connection.execute(
+        insert(sealed).values(
+            tenant_id=made.tenant_id,
+            action_id=made.action_id,
+            step=made.step,
+            attempt=made.attempt,
+            docket=made.docket,
+            own=codec.encode(own),
+            ended=_ended(claim, finished, now_us // usage.DAY_US),
+            sealed_us=now_us,
+            next_us=now_us + books.settings.lease_us,
+        )
+    )
+    mine = (_a.tenant_id == made.tenant_id, _a.id == made.action_id)
+    connection.execute(update(actions).where(*mine).values(state="sealed", deadline_us=None))
+    # What it will have written counts from now on, or others could write it too before this is settled.
+    due = effects_of(finished)
+    if due:
+        budget_reservations.hold(connection, made.tenant_id, made.action_id, made.attempt, now_us // usage.DAY_US, due)
+    return made
+
+
+def _ended(claim: Claim, finished: Finished, day: int) -> str:
+    body = {
+        "script": claim.script_name,
+        "slot_us": claim.slot_us,
+        "next_us": claim.upcoming_us[0] if claim.upcoming_us else None,
+        "result": finished.result,
+        "logs": [[line.level, line.text, line.us] for line in finished.logs],
+        "usage": asdict(finished.usage),
+        "effects": finished.effects,
+        "spent": dict(finished.spent),
+        "day": day,
+    }
+    return json.dumps(body, ensure_ascii=False)
+
+
+_columns = (_s.tenant_id, _s.action_id, _s.step, _s.attempt, _s.docket, _s.tries, _s.next_us)
+_due = select(*_columns).where(_s.next_us <= bindparam("now")).order_by(_s.next_us).limit(bindparam("most"))
+_take = (
+    update(sealed)
+    .where(_s.tenant_id == bindparam("k_tenant"), _s.action_id == bindparam("k_action"), _s.next_us == bindparam("was"))
+    .values(next_us=bindparam("until"), tries=_s.tries + 1)
+)
+
+
+def next_due(connection: Connection) -> int | None:
+    """Give the instant at which the first sealed attempt may be taken up, None when there is none."""
+    return connection.scalar(select(_s.next_us).order_by(_s.next_us).limit(1))
+
+
+def take(books: Books, connection: Connection, now_us: int, most: int) -> list[Sealed]:
+    """Take up sealed attempts that nobody works on, for a lease's time; what another node takes just now is left to it."""
+    taken, until = [], now_us + books.settings.lease_us
+    for row in connection.execute(_due, {"now": now_us, "most": most}).all():
+        keys = {"k_tenant": row.tenant_id, "k_action": row.action_id, "was": row.next_us, "until": until}
+        if connection.execute(_take, keys).rowcount == 1:
+            taken.append(Sealed(row.tenant_id, row.action_id, row.step, row.attempt, row.docket, row.tries + 1))
+    return taken
+
+
+def rest(connection: Connection, one: Sealed, why: str, now_us: int) -> int:
+    """Let an attempt that cannot be finished now rest; give when it is next tried. It stays sealed however long it takes."""
+    next_us = now_us + min(REST_MAX_US, REST_US << min(one.tries, 20))
+    mine = (_s.tenant_id == one.tenant_id, _s.action_id == one.action_id, _s.attempt == one.attempt)
+    connection.execute(update(sealed).where(*mine).values(next_us=next_us, last_error=why[:2000]))
+    return next_us
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What a settled attempt was, for those who listen."""
+
+    settled: Settled
+    finished: Finished
+    script: str
+    slot_us: int | None
+    next_us: int | None
+    warned: tuple[usage.Warned, ...] = ()
+
+
+def settled(
+    books: Books, connection: Connection, datasets: Datasets, one: Sealed, receipt: Receipt, now_us: int
+) -> Finish | None:
+    """Write what was held and move the action on; None when somebody has done so already."""
+    ready_queue.lock(connection, [one.tenant_id])
+    mine = (_a.tenant_id == one.tenant_id, _a.id == one.action_id)
+    fence = (_a.state == "sealed", _a.step == one.step, _a.attempt == one.attempt)
+    row = connection.execute(select(actions).where(*mine, *fence).with_for_update()).first()
+    kept = connection.execute(
+        select(_s.own, _s.ended).where(
+            _s.tenant_id == one.tenant_id, _s.action_id == one.action_id, _s.attempt == one.attempt
+        )
+    ).first()
+    if row is None or kept is None:
+        return None
+    body = json.loads(kept.ended)
+    finished, own = _finished(body, receipt), codec.decode(kept.own, datasets)
+    if finished.outcome is Outcome.OK:
+        finished = _own(connection, own, finished, now_us)
+    holds.release(connection, one.tenant_id, one.action_id)
+    connection.execute(delete(sealed).where(_s.tenant_id == one.tenant_id, _s.action_id == one.action_id))
+    ending = Ending(
+        row, finished.outcome, finished.result, finished.error, finished.logs, finished.usage, finished.effects,
+        spent=body.get("spent", {}), drew=True, day=body.get("day"),
+    )  # fmt: skip
+    warned: list[usage.Warned] = []
+    (made,) = settle(books, connection, [ending], now_us, warned)
+    if made.state == "done" and made.schedule_id is not None and lags(effect for _index, effect in own.effects):
+        change_triggers.again(books, connection, made.tenant_id, made.action_id, made.schedule_id, now_us)
+    return Finish(made, finished, body["script"], body["slot_us"], body["next_us"], tuple(warned))
+
+
+def _finished(body: dict[str, Any], receipt: Receipt) -> Finished:
+    return Finished(
+        outcome=receipt.outcome,
+        result=body["result"] if receipt.outcome is Outcome.OK else None,
+        error=receipt.error,
+        logs=tuple(LogLine(*line) for line in body["logs"]),
+        usage=Usage(**body["usage"]),
+        effects=tuple(body["effects"]) if receipt.outcome is Outcome.OK else (),
+    )
+
+
+def _own(connection: Connection, docket: Docket, finished: Finished, now_us: int) -> Finished:
+    try:
+        commit.apply(connection, docket, now_us=now_us, verify=False)
+    except NotApplied as refused:
+        # It was tried when it was sealed and held since: somebody wrote behind Lodger's back. The receipt of this step
+        # stands, so that a further attempt changes nothing there twice.
+        error = ScriptError("EngineFault", f"settled in part: {refused.message}", file=refused.file, line=refused.line)
+        return Finished(Outcome.ENGINE_FAULT, error=error, logs=finished.logs, usage=finished.usage)
+    return finished

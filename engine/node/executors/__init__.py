@@ -1,0 +1,1 @@
+"""Executors: real workers, HTTP pings, host handlers. They never hold a transaction."""

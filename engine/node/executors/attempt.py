@@ -1,0 +1,249 @@
+"""One attempt's host side: answers a script's calls, keeps its journal, counts its budgets. It never holds a transaction.
+
+Calls are answered one after another in the order of their arrival, so the journal's order is the script's. Requests of
+``fetch`` alone are answered beside them.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+from lodger.engine.capabilities.arguments import read_arguments
+from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.capabilities.permits import demand
+from lodger.engine.capabilities.secrets import none_known
+from lodger.engine.capabilities.session import Opens, People, Reads, Session
+from lodger.engine.capabilities.table import HANDLERS
+from lodger.engine.core import strict_json
+from lodger.engine.data.sets.dataset import Dataset, database_of
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.sets.guard import guarded
+from lodger.engine.data.sets.numbers import Numbers
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.sets.scope import Scope
+from lodger.engine.effects.journal import Journal
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.ids import Identities
+from lodger.engine.store.usage.budget_reservations import Wish
+from lodger.engine.store.usage.usage import DAY_US
+from lodger.engine.node.executors.attempt_budgets import Counters, DayRoom, Share
+from lodger.engine.node.executors.context import context_json
+from lodger.engine.core.execution import Claim
+from lodger.engine.policy.budgets import BY_NAME
+from lodger.engine.vault.redaction import Redactor
+from lodger.sandbox.job import HostGone, LogLine, Reply, ScriptError
+from lodger.sandbox.outcome import Outcome
+from lodger.stdlib.calls import CALLS
+
+T = TypeVar("T")
+
+
+async def nobody(_tenant_id: str, _addresses: Collection[str]) -> Collection[str]:
+    """Know none of a tenant's people."""
+    return ()
+
+
+class Draws(Protocol):
+    """Gets shares of a tenant's day."""
+
+    async def __call__(self, wish: Wish, /) -> int:
+        """Give how much was had."""
+        ...
+
+
+class Attempt:
+    """Satisfies :class:`lodger.sandbox.job.Host` for one claim.
+
+    Args:
+        claim: what runs; the tenant is taken from here and from nowhere else.
+        read: runs a question on a read-only connection.
+        datasets: what ``db.NAME`` means.
+        now_us: the instant the script calls now.
+        budgets: most of each budget, by name; absent ones have their defaults.
+        people: which of some addresses are the tenant's own people's.
+        on_log: told every log line as it arrives.
+        fetching: makes its requests; None where none may leave.
+        opens: gives the tenant's secrets with their values.
+        draws: gets shares of the tenant's day; None where nobody counts that.
+        clock_us: tells what log lines about budgets are dated by.
+        new_id: makes keys of new rows.
+        numbers: takes keys from a database that makes them; None, and in a dry run, tokens stand for them.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        read: Reads,
+        datasets: Datasets,
+        *,
+        now_us: int,
+        budgets: dict[str, int] | None = None,
+        people: People = nobody,
+        on_log: Callable[[Claim, LogLine], None] | None = None,
+        fetching: Fetching | None = None,
+        opens: Opens = none_known,
+        draws: Draws | None = None,
+        clock_us: Callable[[], int] | None = None,
+        new_id: Callable[[], str] | None = None,
+        numbers: Numbers | None = None,
+    ) -> None:
+        datasets = datasets.pinned()
+        self.claim = claim
+        self.datasets = datasets
+        self.now_us = now_us
+        consumer = claim.schedule_id or str(uuid.uuid5(uuid.NAMESPACE_OID, claim.script_name))
+        self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets, consumer)
+        rooms = {} if draws is None else claim.day
+        self.counters = Counters(
+            {**claim.budgets, **(budgets or {})},
+            {
+                name: DayRoom(limit, used, limit - used if BY_NAME[name].effect else 0)
+                for name, (limit, used) in rooms.items()
+            },
+            self._nearly,
+            host_calls=claim.limits.host_calls,
+        )
+        self.drew = False
+        #: Lines about budgets that are nearly used up, among the script's own; and which.
+        self.warnings: list[LogLine] = []
+        self.nearly: list[tuple[str, int, int]] = []
+        self._draws = draws
+        self._clock_us = clock_us or (lambda: now_us)
+        self._drawing = asyncio.Lock()
+        self.fetching = fetching or Fetching(claim.tenant_id, claim.action_id, claim.step, dry=claim.dry_run)
+        self.fetching.lost = partial(self.counters.note, "fetch_bytes")
+        self.redactor = Redactor()
+        self.refused: CallRefused | None = None
+        self._on_log = on_log
+        self._over = False
+        self._turn = asyncio.Lock()
+        self._session = Session(
+            tenant_id=claim.tenant_id,
+            schedule_id=claim.schedule_id,
+            scope=Scope(claim.tenant_id),
+            journal=self.journal,
+            datasets=datasets,
+            budgets=self.counters,
+            read=partial(self._ask, read),
+            now_us=now_us,
+            new_id=new_id or Identities(lambda: now_us).new,
+            grants=claim.grants,
+            people=people,
+            fetching=self.fetching,
+            opens=opens,
+            redactor=self.redactor,
+            consumer=consumer,
+            numbers=None if claim.dry_run else numbers,
+            limits=claim.limits,
+            storage=claim.storage,
+        )
+
+    async def _ask(self, read: Reads, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
+        asked = guarded(work, self.claim.tenant_id, self.datasets, rows)
+        database = None if rows is None else database_of(rows)
+        return await (read(asked) if database is None else database.ask(asked))
+
+    def context(self) -> str:
+        """Give the context JSON of the bundle."""
+        return context_json(self.claim, self.datasets, self.now_us)
+
+    async def call(self, name: str, arguments: str) -> Reply:
+        """Answer one call; what cannot be done is a Reply that says why. An exception from here is a fault of ours, but for HostGone."""
+        call = CALLS.get(name)
+        if call is not None and call.apart:
+            return await self._reply(name, arguments)
+        async with self._turn:
+            return await self._reply(name, arguments)
+
+    async def _reply(self, name: str, arguments: str) -> Reply:
+        try:
+            return Reply(ok=True, json=strict_json.dump(await self._answer(name, arguments)))
+        except CallRefused as refusal:
+            self.refused = refusal
+            told: dict[str, Any] = {"code": refusal.code, "message": refusal.message}
+            if refusal.details is not None:
+                told["details"] = dict(refusal.details)
+            return Reply(ok=False, json=strict_json.dump(told))
+        except Unavailable as gone:
+            raise HostGone(f"{gone.code}: {gone}") from gone
+
+    async def _answer(self, name: str, arguments: str) -> Any:  # noqa: ANN401 - any JSON value
+        if self._over:
+            raise CallRefused("over", "the run is over")
+        call = CALLS.get(name)
+        if call is None:
+            raise CallRefused("unknown_method", "there is no such call")
+        if not call.effect:
+            self.counters.ask()
+        async with self._share("calls") as session:
+            session.budgets.spend("calls")
+        if call.effect:
+            self.counters.spend("bytes_written", len(arguments))
+        given = read_arguments(call, arguments)
+        demand(self.claim.grants, call, given, self.datasets)
+        # What comes along with rows may use as much again for each relation.
+        async with self._share(*call.counts, times=1 + len(given.get("include") or ())) as session:
+            return await HANDLERS[name](session, given)
+
+    @asynccontextmanager
+    async def _share(self, *names: str, times: int = 1) -> AsyncIterator[Session]:
+        """Hold as much of the tenant's day as a call may use, before it uses it."""
+        counted = [name for name in names if name in self.counters.day and not BY_NAME[name].effect]
+        if not counted:
+            yield self._session
+            return
+        share = Share(self.counters, {name: BY_NAME[name].need * times for name in counted})
+        share.take()
+        try:
+            for name in counted:
+                if self.counters.lacking(name):
+                    async with self._drawing:
+                        await self._draw(name)
+            yield replace(self._session, budgets=share)
+        finally:
+            share.leave()
+
+    async def _draw(self, name: str) -> None:
+        lacking = self.counters.lacking(name)
+        if lacking and self._draws is not None:
+            claim, day = self.claim, self.claim.started_us // DAY_US
+            self.drew = True
+            lot = BY_NAME[name].lot
+            share = await self._draws(Wish(claim.tenant_id, claim.action_id, claim.attempt, day, name, lacking, lot))
+            self.counters.grant(name, lacking, share)
+
+    def _nearly(self, name: str, limit: int, used: int) -> None:
+        self.nearly.append((name, limit, used))
+        line = LogLine("warn", f"budget {name}: {used} of {limit} per attempt are used", self._clock_us())
+        self.warnings.append(line)
+        if self._on_log is not None:
+            self._on_log(self.claim, line)
+
+    def log(self, line: LogLine) -> None:
+        """See a line as it arrives; it is stored with the report."""
+        if self._on_log is not None:
+            self._on_log(self.claim, replace(line, text=self.redactor.text(line.text)))
+
+    def close(self) -> None:
+        """End it: calls that come later change nothing."""
+        self._over = True
+
+    def verdict(self, outcome: Outcome, error: ScriptError | None) -> Outcome:
+        """Sharpen a script error that is a refused call which the script let pass: denied, a budget, an effect.
+
+        A script can throw a look-alike of a refusal it was really given; either way the blame is its own.
+        """
+        refused = self.refused
+        if outcome is not Outcome.SCRIPT_ERROR or refused is None or refused.outcome is None or error is None:
+            return outcome
+        return refused.outcome if error.message == refused.message else outcome
+
+    def effects(self) -> tuple[dict[str, Any], ...]:
+        """Describe the journal, JSON-able, in call order; then the requests."""
+        return (*self.journal.described(whole=self.claim.dry_run), *self.fetching.shown)

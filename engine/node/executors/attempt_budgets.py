@@ -1,0 +1,173 @@
+"""What one attempt has used of its budgets and of its tenant's day, and the refusal of what would pass them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.policy.budgets import BUDGETS, BY_NAME, NAMES, Overdrawn, crossed
+from lodger.sandbox.outcome import Outcome
+
+#: Told once of a budget of the attempt that is nearly used up: its name, its limit, what is used.
+Warn = Callable[[str, int, int], None]
+_DEFAULTS = {spec.name: spec.attempt for spec in BUDGETS}
+
+
+@dataclass(slots=True)
+class DayRoom:
+    """What an attempt may use of its tenant's day.
+
+    Attributes:
+        limit: of the day.
+        before: used today when the attempt was claimed.
+        room: how much of the rest is this attempt's.
+    """
+
+    limit: int
+    before: int
+    room: int
+
+
+@dataclass(slots=True)
+class Counters:
+    """What an attempt has used.
+
+    Attributes:
+        most: the budgets of the attempt, by name; what is not named has its default.
+        day: of budgets that have a limit a day.
+        held: what calls under way may still use; nobody else may count on it.
+        warn: told at four fifths of a budget.
+        dry: budgets of whose day nothing more can be had.
+        host_calls: the limit of the process on calls that ask something, None where nobody says; ``asked`` counts them.
+    """
+
+    most: Mapping[str, int] = field(default_factory=dict)
+    day: dict[str, DayRoom] = field(default_factory=dict)
+    warn: Warn = lambda _name, _limit, _used: None
+    used: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
+    held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
+    dry: set[str] = field(default_factory=set)
+    host_calls: int | None = None
+    asked: int = 0
+
+    def ask(self) -> None:
+        """Count a call that asks something. The worker's parent side refuses what is too much; here its holder is warned."""
+        self.asked += 1
+        if self.host_calls is not None and crossed(self.host_calls, self.asked - 1, self.asked):
+            self.warn("host_calls", self.host_calls, self.asked)
+
+    def limit(self, name: str) -> int | None:
+        """Give the most of an attempt, None where a limit of the process bounds it."""
+        return self.most.get(name, _DEFAULTS[name])
+
+    def spend(self, name: str, amount: int = 1, *, happened: bool = False) -> None:
+        """Draw on a budget.
+
+        Args:
+            happened: it has been used already and counts, refused or not.
+
+        Raises:
+            CallRefused: ``budget_exceeded`` with the row of the table that says so.
+        """
+        used, limit, today = self.used[name], self.limit(name), self.day.get(name)
+        over = None
+        if limit is not None and used + amount > limit:
+            over = Overdrawn(name, "attempt", limit, used, amount)
+        elif today is not None and used + amount > today.room:
+            over = Overdrawn(name, "day", today.limit, self._of_day(name, today), amount)
+        if over is None or happened:
+            self.note(name, amount)
+        if over is not None:
+            raise refusal(over)
+
+    def _of_day(self, name: str, today: DayRoom) -> int:
+        """Give what is used of a day, as far as it is known here; where no more can be had, others use or hold the rest."""
+        own = self.used[name]
+        return max(today.before + own, today.limit - today.room + own if name in self.dry else 0)
+
+    def note(self, name: str, amount: int) -> None:
+        """Count what was used, whatever the budget says."""
+        used, limit = self.used[name], self.limit(name)
+        self.used[name] = used + amount
+        if limit is not None and crossed(limit, used, used + amount):
+            self.warn(name, limit, used + amount)
+
+    def left(self, name: str, own: int = 0) -> int:
+        """Give what remains: of the attempt, or, when that is less, of the day without what calls hold, but for the asking one's."""
+        limit, today = self.limit(name), self.day.get(name)
+        rests = [] if limit is None else [limit - self.used[name]]
+        if today is not None:
+            rests.append(today.room - self.used[name] - (self.held[name] - own))
+        return max(0, min(rests, default=1 << 50))
+
+    def lacking(self, name: str) -> int:
+        """Give how much of the day must still be had for the calls under way; 0 when there is enough, or no more."""
+        today, limit = self.day.get(name), self.limit(name)
+        if today is None or BY_NAME[name].effect or name in self.dry:
+            return 0
+        wanted = self.used[name] + self.held[name]
+        return max(0, (wanted if limit is None else min(wanted, limit)) - today.room)
+
+    def grant(self, name: str, asked: int, share: int) -> None:
+        """Take a share of the day that was asked for; one that is smaller was the last."""
+        self.day[name].room += share
+        if share < asked:
+            self.dry.add(name)
+
+    def spent(self) -> dict[str, int]:
+        """Give what was used, without what was not."""
+        return {name: amount for name, amount in self.used.items() if amount}
+
+    def rows(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Give the table as a script sees it: limit, use and rest of each budget of the attempt, and of the day."""
+        mine = {name: shown(limit, self.used[name]) for name in NAMES if (limit := self.limit(name)) is not None}
+        if self.host_calls is not None:
+            mine["host_calls"] = shown(self.host_calls, self.asked)
+        days = {name: shown(today.limit, self._of_day(name, today)) for name, today in self.day.items()}
+        return {"attempt": mine, "day": days}
+
+
+@dataclass(slots=True)
+class Share:
+    """What one call holds of the day while it is answered; what it spends it holds no more."""
+
+    counters: Counters
+    held: dict[str, int]
+
+    def take(self) -> None:
+        """Begin to hold it."""
+        for name, amount in self.held.items():
+            self.counters.held[name] += amount
+
+    def leave(self) -> None:
+        """Let go of the rest."""
+        for name in self.held:
+            self._less(name, self.held[name])
+
+    def _less(self, name: str, amount: int) -> None:
+        gone = min(amount, self.held.get(name, 0))
+        if gone:
+            self.held[name] -= gone
+            self.counters.held[name] -= gone
+
+    def spend(self, name: str, amount: int = 1, *, happened: bool = False) -> None:
+        """Draw on a budget, or refuse."""
+        self._less(name, amount)
+        self.counters.spend(name, amount, happened=happened)
+
+    def left(self, name: str) -> int:
+        """Give what remains."""
+        return self.counters.left(name, self.held.get(name, 0))
+
+    def rows(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Give all of them as scripts see them."""
+        return self.counters.rows()
+
+
+def shown(limit: int, used: int) -> dict[str, int]:
+    """Give a budget's row."""
+    return {"limit": limit, "used": used, "left": max(0, limit - used)}
+
+
+def refusal(overdrawn: Overdrawn) -> CallRefused:
+    """Give the refusal that holds the row."""
+    return CallRefused("budget_exceeded", overdrawn.message, outcome=Outcome.CALL_LIMIT, details=overdrawn.as_dict())

@@ -1,0 +1,100 @@
+"""What a script is told before it starts: the context JSON of its bundle."""
+
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from lodger.engine.core.clock import EPOCH, from_us
+from lodger.engine.core import strict_json
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.core.execution import Claim
+from lodger.engine.recurrence.zones import python_zone, zone, zone_names
+
+_MONTH_US = 30 * 86_400_000_000
+_BACK, _AHEAD = timedelta(days=3 * 365), timedelta(days=5 * 365)
+
+
+def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
+    """Write the context of an attempt.
+
+    ``{"action": {"id", "scheduleId", "slot", "localTime", "timezone", "previousSlot", "upcoming", "attempt", "lastResult",
+    "lastRun": {"slot", "startedAt", "node"} or null, "input"}, "now_us", "grants",
+    "datasets": {name: {"key", "columns": {name: kind}}}, "offsets": [[from_us, seconds], ...]}``;
+    slots are tagged instants. ``offsets`` are the zone's, some years around now: the script's side has no time zone data
+    of its own. Before the first and after the last, the nearest holds.
+    """
+    named = claim.slot_us if claim.slot_us is not None else claim.due_us
+    about: dict[str, Any] = {
+        "id": claim.action_id,
+        "scheduleId": claim.schedule_id,
+        "slot": _tag(claim.slot_us),
+        "localTime": _local(named, claim.tz),
+        "timezone": claim.tz,
+        "previousSlot": _tag(claim.previous_slot_us),
+        "upcoming": [_tag(us) for us in claim.upcoming_us],
+        "attempt": claim.tries,
+        "lastResult": claim.last_result,
+        "lastRun": _last_run(claim),
+        "input": claim.params,
+    }
+    return strict_json.dump(
+        {
+            "action": about,
+            "now_us": now_us,
+            "grants": claim.grants.shown(),
+            "datasets": _readable(claim, datasets),
+            "offsets": offsets(claim.tz, now_us // _MONTH_US),
+        }
+    )
+
+
+def _readable(claim: Claim, datasets: Datasets) -> dict[str, Any]:
+    """Describe the sets that the run may read, and what leads from one of them to another."""
+    found = {
+        name: about
+        for name, about in datasets.described().items()
+        if claim.grants.of_rows(name, exposed=True, write=False)
+    }
+    return {
+        name: about | {"links": {link: target for link, target in about["links"].items() if target in found}}
+        for name, about in found.items()
+    }
+
+
+@lru_cache(maxsize=1024)
+def offsets(tz: str, month: int) -> tuple[tuple[int, int], ...]:
+    """Give the zone's offsets around now as (from which microsecond, seconds east of UTC); the first holds from always.
+
+    Args:
+        tz: IANA zone.
+        month: now in spans of 30 days since 1970: the answer is worked out once for each.
+    """
+    there = zone(_known(tz))
+    now = from_us(month * _MONTH_US)
+    start, end = ((moment - EPOCH) // timedelta(seconds=1) for moment in (now - _BACK, now + _AHEAD))
+    here = there.segment(start)
+    found = [(start * 1_000_000, here.offset)]
+    while here.end <= end:
+        here = there.segment(here.end)
+        found.append((here.start * 1_000_000, here.offset))
+    return tuple(found)
+
+
+def _known(tz: str) -> str:
+    """The zone's name when the pinned database, by which slots are told too, knows it, else UTC."""
+    return tz if tz in zone_names() else "UTC"
+
+
+def _last_run(claim: Claim) -> dict[str, Any] | None:
+    if claim.last_start_us is None:
+        return None
+    started = _tag(claim.last_start_us)
+    return {"slot": _tag(claim.previous_slot_us), "startedAt": started, "node": claim.last_node}
+
+
+def _tag(us: int | None) -> dict[str, str] | None:
+    return None if us is None else strict_json.tag_instant(from_us(us))
+
+
+def _local(us: int, tz: str) -> str:
+    return from_us(us).astimezone(python_zone(_known(tz))).replace(tzinfo=None).isoformat(timespec="seconds")

@@ -1,0 +1,177 @@
+"""Runs claims of kind ``host``: functions of the platform's own, asynchronous ones on the node's loop, others in threads.
+
+A thread cannot be killed: a synchronous handler that was cancelled, or is past its deadline, is told so and not waited for. The
+row says how it ended at once; what the handler still does is its own.
+"""
+
+import asyncio
+import json
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lodger.engine.core.clock import Clock, from_us
+from lodger.engine.core.handlers import Call, Cancelled, Handler, Handlers
+from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.sandbox.frames import LEVELS
+from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.logbook import Logbook
+from lodger.sandbox.outcome import Outcome
+
+#: How long a cancelled coroutine may take to end before it is left to itself, seconds.
+GRACE_S = 1.0
+#: Letters of a traceback that are kept.
+MOST_TRACE = 8000
+_INFO = LEVELS.index("info")
+_log = logging.getLogger("lodger.node")
+
+
+class HostExecutor:
+    """Satisfies :class:`lodger.engine.core.execution.Executor`.
+
+    Args:
+        node: tells the node's name.
+    """
+
+    def __init__(self, handlers: Handlers, clock: Clock, node: Callable[[], str]) -> None:
+        self._handlers = handlers
+        self._clock = clock
+        self._node = node
+
+    async def start(self) -> None:
+        """Nothing is to be made ready."""
+
+    async def stop(self) -> None:
+        """Nothing is held."""
+
+    async def execute(self, claim: Claim) -> Finished:
+        """Call the handler; see it through to its end, its deadline or its cancellation."""
+        handler = self._handlers.get(claim.script_name.removeprefix("@"))
+        if handler is None:
+            said = f"no handler {claim.script_name!r} is registered in this process"
+            return Finished(Outcome.ENGINE_FAULT, error=ScriptError("NoHandler", said))
+        return await _Run(handler, claim, self._clock, self._node()).through()
+
+
+class _Run:
+    """One call of a handler."""
+
+    def __init__(self, handler: Handler, claim: Claim, clock: Clock, node: str) -> None:
+        self._handler, self._claim, self._clock = handler, claim, clock
+        self._logbook = Logbook(claim.limits)
+        self._writing = threading.Lock()
+        self._begun = clock.elapsed_s()
+        self._cpu_s = 0.0
+        self.call = Call(
+            claim.tenant_id, claim.action_id, claim.schedule_id,
+            None if claim.slot_us is None else from_us(claim.slot_us),
+            from_us(claim.due_us), claim.tries, claim.params, node, self._said,
+        )  # fmt: skip
+
+    def _said(self, line: str) -> None:
+        with self._writing:
+            self._logbook.add(_INFO, str(line).encode("utf-8", "replace"), self._clock.now_us())
+
+    def _end(self, outcome: Outcome, result: str | None = None, error: ScriptError | None = None) -> Finished:
+        with self._writing:
+            logs: tuple[LogLine, ...] = self._logbook.lines(self._clock.now_us())
+        wall_ms = (self._clock.elapsed_s() - self._begun) * 1000
+        return Finished(outcome, result, error, logs, Usage(round(self._cpu_s * 1000, 3), round(wall_ms, 3)))
+
+    async def through(self) -> Finished:
+        running = self._awaited() if self._handler.asynchronous else self._threaded()
+        try:
+            await asyncio.wait({running}, timeout=self._handler.deadline_s)
+        except asyncio.CancelledError:
+            await self._abandon(running)
+            raise Stopped(self._end(Outcome.CANCELLED)) from None
+        if not running.done():
+            await self._abandon(running)
+            said = f"the handler gave no answer within {self._handler.deadline_s:g} s"
+            return self._end(Outcome.WALL_LIMIT, error=ScriptError("LimitExceeded", said))
+        try:
+            answer = running.result()
+        except (asyncio.CancelledError, Cancelled):
+            # Of its own will: nobody has cancelled it.
+            return self._end(Outcome.SCRIPT_ERROR, error=ScriptError("Cancelled", "the handler cancelled itself"))
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is how it ended
+            return self._end(Outcome.SCRIPT_ERROR, error=_described(error))
+        return self._answered(answer)
+
+    def _awaited(self) -> "asyncio.Future[Any]":
+        return asyncio.ensure_future(self._handler.function(self.call))
+
+    def _threaded(self) -> "asyncio.Future[Any]":
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Any] = loop.create_future()
+
+        def settle(answer: Any, error: BaseException | None) -> None:  # noqa: ANN401 - what a handler returns
+            if done.done():
+                return
+            if error is None:
+                done.set_result(answer)
+            else:
+                done.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+
+        def work() -> None:
+            answer, raised = None, None
+            before = time.thread_time()
+            try:
+                answer = self._handler.function(self.call)
+            except BaseException as error:  # noqa: BLE001 - SystemExit of a handler must not end a thread in silence
+                raised = error
+            self._cpu_s = time.thread_time() - before
+            try:
+                loop.call_soon_threadsafe(settle, answer, raised)
+            except RuntimeError:
+                _log.warning("handler %s ended after its node", self._handler.name)
+
+        # Not of a pool: its threads are waited for when the process ends, however long a forsaken handler goes on.
+        threading.Thread(target=work, name=f"lodger-handler-{self._handler.name}", daemon=True).start()
+        return done
+
+    async def _abandon(self, running: "asyncio.Future[Any]") -> None:
+        self.call.cancelled.set()
+        if self._handler.asynchronous:
+            running.cancel()
+        await asyncio.wait({running}, timeout=GRACE_S)
+        if not running.done():
+            _log.warning("handler %s goes on after it was told to stop", self._handler.name)
+            running.add_done_callback(_unheard)
+        elif not running.cancelled():
+            running.exception()
+
+    def _answered(self, answer: Any) -> Finished:  # noqa: ANN401 - what a handler returns
+        try:
+            text = json.dumps(answer, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+            size = len(text.encode())
+        except (TypeError, ValueError, RecursionError) as error:
+            said = f"what the handler returned is not JSON: {error}"
+            return self._end(Outcome.SCRIPT_ERROR, error=ScriptError("TypeError", said))
+        limits: Limits = self._claim.limits
+        if size > limits.result_bytes:
+            said = f"the result has {size} bytes of JSON, at most {limits.result_bytes} are kept"
+            return self._end(Outcome.OUTPUT_LIMIT, error=ScriptError("LimitExceeded", said))
+        return self._end(Outcome.OK, text)
+
+
+def _unheard(running: "asyncio.Future[Any]") -> None:
+    if not running.cancelled():
+        running.exception()
+
+
+def _described(error: Exception) -> ScriptError:
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1] if frames else None
+    return ScriptError(
+        type(error).__name__,
+        str(error)[:2000],
+        "".join(traceback.format_exception(error))[-MOST_TRACE:],
+        None if last is None else Path(last.filename).name,
+        None if last is None else last.lineno,
+    )

@@ -1,0 +1,161 @@
+"""What stands on the engine's side of every attempt that asks something of it: data, the way out, secrets, budgets, people."""
+
+import logging
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from sqlalchemy import Connection
+
+from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.capabilities.secrets import none_known
+from lodger.engine.capabilities.session import People, Reads
+from lodger.engine.core.clock import Clock
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.sets.foreign import ForeignDatabase
+from lodger.engine.data.sets.guard import Wall, looked
+from lodger.engine.data.sets.reads import ThreadReads
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.egress.request import Answer
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.lifecycle import fetches
+from lodger.engine.store.tenants import secrets
+from lodger.engine.store.tenants.secrets import Opened
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.core.execution import Claim
+from lodger.engine.node.executors.people import AskedPeople, StoredPeople
+from lodger.engine.node.executors.budget_reservations import Till
+from lodger.engine.vault.vault import Vault
+from lodger.sandbox.job import LogLine
+
+if TYPE_CHECKING:
+    from lodger.engine.sync import Engine
+
+_log = logging.getLogger("lodger.node")
+
+
+class HostSide:
+    """Makes the :class:`lodger.engine.node.executors.attempt.Attempt` of a claim.
+
+    Args:
+        read: answers a question on a read-only connection of the ledger's database.
+        datasets: what ``db.NAME`` means.
+        clock: tells scripts the time.
+        budgets: most of each budget of an attempt, by name.
+        people: which of some addresses are a tenant's own people's; None: those that the ledger knows.
+        on_log: told every log line as it arrives.
+        way_out: makes requests; stopped with this. None: none leave.
+        vault: opens secrets; None: there are none.
+        till: gets shares of tenants' days; closed with this. None: nobody counts them.
+    """
+
+    def __init__(
+        self,
+        read: Reads,
+        datasets: Datasets,
+        clock: Clock,
+        *,
+        budgets: dict[str, int] | None = None,
+        people: People | None = None,
+        on_log: Callable[[Claim, LogLine], None] | None = None,
+        way_out: WayOut | None = None,
+        vault: Vault | None = None,
+        till: Till | None = None,
+    ) -> None:
+        self._read = read
+        self._datasets = datasets
+        self.clock = clock
+        self._budgets = budgets
+        self._people = people or StoredPeople(read)
+        self._on_log = on_log
+        self._way_out = way_out
+        self._vault = vault
+        self._till = till
+
+    @classmethod
+    def of(cls, engine: "Engine") -> Self:
+        """Make the one that an engine's node uses by itself: its own threads for reads, what was exposed."""
+        return cls(**parts(engine))
+
+    def hear(self, listener: Callable[[Claim, LogLine], None]) -> None:
+        """Tell somebody else too of each line of an attempt that begins from now on."""
+        before = self._on_log
+
+        def both(claim: Claim, line: LogLine) -> None:
+            if before is not None:
+                before(claim, line)
+            listener(claim, line)
+
+        self._on_log = both
+
+    async def close(self) -> None:
+        """Let go of what it holds; safe to call twice."""
+        if self._way_out is not None:
+            self._way_out.stop()
+        if self._till is not None:
+            await self._till.close()
+        if isinstance(self._read, ThreadReads):
+            self._read.close()
+
+    async def attempt(self, claim: Claim) -> Attempt:
+        """Begin an attempt."""
+        await looked(self._datasets, self._look)
+        return Attempt(
+            claim,
+            self._read,
+            self._datasets,
+            now_us=self.clock.now_us(),
+            budgets=self._budgets,
+            people=self._people,
+            on_log=self._on_log,
+            fetching=self._fetching(claim),
+            draws=None if claim.dry_run else self._till,
+            clock_us=self.clock.now_us,
+            opens=none_known if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
+            numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
+        )
+
+    async def _look(self, work: Callable[[Connection], Wall], database: ForeignDatabase | None) -> Wall:
+        return await (self._read(work) if database is None else database.ask(work))
+
+    def _fetching(self, claim: Claim) -> Fetching:
+        made = Fetching(
+            claim.tenant_id,
+            claim.action_id,
+            claim.step,
+            None if self._way_out is None else self._way_out.send,
+            dry=claim.dry_run and not claim.fetches,
+            frame_bytes=claim.limits.frame_bytes,
+        )
+        if claim.tries > 1:
+            made.kept = partial(self._kept, claim)
+        return made
+
+    async def _opened(self, vault: Vault, tenant_id: str, names: Collection[str]) -> dict[str, Opened]:
+        try:
+            return await self._read(lambda connection: secrets.opened(vault, connection, tenant_id, names))
+        except Unavailable as error:
+            # The operator's matter; the script learns no more than that it cannot have it now.
+            _log.error("secrets of tenant %s: %s (%s)", tenant_id, error, error.fix)
+            raise CallRefused("secret_unavailable", "that secret cannot be opened on this node") from error
+
+    async def _kept(self, claim: Claim) -> dict[str, Answer]:
+        return await self._read(
+            partial(fetches.kept, tenant_id=claim.tenant_id, action_id=claim.action_id, step=claim.step)
+        )
+
+
+def parts(engine: "Engine") -> dict[str, Any]:
+    """Give the arguments of the one that an engine's node uses by itself."""
+    books = engine.books
+    reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
+    return {
+        "read": reads,
+        "datasets": engine.datasets,
+        "clock": books.clock,
+        "people": None if engine.is_own is None else AskedPeople(reads, engine.is_own),
+        "way_out": WayOut(books.settings),
+        "vault": engine.vault,
+        "till": Till(books),
+    }

@@ -1,0 +1,158 @@
+"""Runs claims of kind ``ping``: one HTTP request, by the way out, the grants, secrets and budgets that ``fetch`` of scripts goes by.
+
+No worker is needed: nothing of a stranger's is executed, and what is answered is only kept.
+"""
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from lodger.engine.capabilities.fetching import nothing_kept
+from lodger.engine.core.clock import from_us
+from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.store.scripts.ping_content import Ping, decoded
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.node.executors.host_side import HostSide
+from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.prescan import parse
+
+#: Letters of an answer's body that are kept in the result, or in the log when the answer is not the one expected.
+KEPT = 4096
+
+
+class PingExecutor:
+    """Satisfies :class:`lodger.engine.core.execution.Executor`.
+
+    Args:
+        owned: the side is closed with this.
+    """
+
+    def __init__(self, side: HostSide, *, owned: bool) -> None:
+        self._side = side
+        self._owned = owned
+
+    async def start(self) -> None:
+        """Nothing is to be made ready."""
+
+    async def stop(self) -> None:
+        """Let go of what this holds."""
+        if self._owned:
+            await self._side.close()
+
+    async def execute(self, claim: Claim) -> Finished:
+        """Make the request; cancelled, it raises :class:`lodger.engine.core.execution.Stopped`."""
+        attempt = await self._side.attempt(claim)
+        # A ping asks anew each time: that it was answered with 503 before is why it is tried again.
+        attempt.fetching.kept = nothing_kept
+        run = _Run(claim, attempt, self._side)
+        try:
+            return await run.through()
+        finally:
+            attempt.close()
+
+
+class _Run:
+    """One request."""
+
+    def __init__(self, claim: Claim, attempt: Attempt, side: HostSide) -> None:
+        self._claim, self._attempt, self._clock = claim, attempt, side.clock
+        self._begun = side.clock.elapsed_s()
+        self._lines: list[LogLine] = []
+
+    async def through(self) -> Finished:
+        ping = decoded(self._claim.modules)
+        limit_ms = self._claim.limits.wall_ms
+        try:
+            async with asyncio.timeout(limit_ms / 1000):
+                reply = await self._attempt.call("http.fetch", strict_json.dump(asked(ping, self._claim)))
+        except TimeoutError:
+            said = f"there was no whole answer within {limit_ms} ms"
+            return self._end(Outcome.WALL_LIMIT, error=ScriptError("LimitExceeded", said))
+        except asyncio.CancelledError:
+            self._stopped()
+        told = json.loads(reply.json)
+        if not reply.ok:
+            refused: CallRefused | None = self._attempt.refused
+            outcome = None if refused is None else refused.outcome
+            return self._end(outcome or Outcome.SCRIPT_ERROR, error=ScriptError("CallRefused", told["message"]))
+        return self._judged(ping, told)
+
+    def _stopped(self) -> NoReturn:
+        raise Stopped(self._end(Outcome.CANCELLED)) from None
+
+    def _judged(self, ping: Ping, told: dict[str, Any]) -> Finished:
+        status, text = told["status"], told.get("text")
+        kept = text if text is None else text[:KEPT]
+        if not ping.expects(status):
+            if kept:
+                self._lines.append(LogLine("warn", kept, self._clock.now_us()))
+            said = f"{ping.method} {ping.url} answered {status} {told['reason']}".rstrip()
+            return self._end(Outcome.SCRIPT_ERROR, error=ScriptError("PingFailed", f"{said}, not {ping.expect}"))
+        result: dict[str, Any] = {"status": status, "url": told["url"], "bytes": told["size"]}
+        if kept:
+            result["body"] = kept
+            if len(kept) == told["size"]:
+                with suppress(ValueError):
+                    result["body"] = self._read(kept)
+        return self._end(Outcome.OK, strict_json.dump(result))
+
+    def _read(self, text: str) -> Any:  # noqa: ANN401 - any JSON value
+        """Read an answer as strictly as what a script returns: whoever reads results reads all tenants', from wherever it stands.
+
+        Raises:
+            ValueError: it stays text.
+        """
+        limits = self._claim.limits
+        found = parse(text.encode(), max_bytes=limits.result_bytes, max_depth=limits.json_depth - 1)
+        strict_json.dump(found).encode()  # half of a letter, written as an escape, is none that a ledger keeps
+        return found
+
+    def _end(self, outcome: Outcome, result: str | None = None, error: ScriptError | None = None) -> Finished:
+        size = 0 if result is None else len(result.encode())
+        if size > self._claim.limits.result_bytes:
+            said = f"the result has {size} bytes of JSON, at most {self._claim.limits.result_bytes} are kept"
+            outcome, result, error = Outcome.OUTPUT_LIMIT, None, ScriptError("LimitExceeded", said)
+        counters, wall_ms = self._attempt.counters, (self._clock.elapsed_s() - self._begun) * 1000
+        lines = sorted((*self._lines, *self._attempt.warnings), key=lambda line: line.us)
+        return Finished(
+            outcome, result, error, tuple(lines), Usage(wall_ms=round(wall_ms, 3), host_calls=1),
+            effects=tuple(self._attempt.fetching.shown), spent=counters.spent(), drew=self._attempt.drew,
+            nearly=tuple(self._attempt.nearly),
+        )  # fmt: skip
+
+
+def asked(ping: Ping, claim: Claim) -> dict[str, Any]:
+    """Give the request as a script would ask for it: what says nothing else tells the receiver what it is about.
+
+    What differs from try to try is not in it, so that all of them carry one idempotency key.
+    """
+    headers, body = [*ping.headers.items()], ping.body
+    if body is None and ping.method in ("POST", "PUT", "PATCH"):
+        body = {
+            "tenant": claim.tenant_id,
+            "action": claim.action_id,
+            "schedule": claim.schedule_id,
+            "slot": None if claim.slot_us is None else _zulu(claim.slot_us),
+            "params": claim.params,
+        }
+    if body is not None and not isinstance(body, str):
+        body = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        if not any(name.lower() == "content-type" for name, _value in headers):
+            headers.append(("content-type", "application/json"))
+    return {
+        "id": 1,
+        "method": ping.method,
+        "url": ping.url,
+        "headers": [[name, value] for name, value in headers],
+        "body": body,
+        "redirect": None,
+        "line": None,
+    }
+
+
+def _zulu(us: int) -> str:
+    return from_us(us).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,86 @@
+"""One attempt of a stored script that leaves nothing behind: real walls, the data of now, the effects shown."""
+
+import json
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.scripts import scripts
+from lodger.engine.store.context import Books
+from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.records import Json, ScriptVersion, Tenant
+from lodger.engine.store.scripts.content import Content
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
+
+if TYPE_CHECKING:
+    from lodger.engine.sync import Engine
+
+
+def chosen(connection: Connection, tenant_id: str, script: str, version: int | None) -> tuple[ScriptVersion, Content]:
+    """Read a version that can be rehearsed, the latest by default.
+
+    Raises:
+        NotFound: no such script or version.
+        InputError: not_rehearsable, it is not code behind walls.
+    """
+    found = scripts.get(connection, tenant_id, script, version)
+    if found.kind != "script":
+        raise InputError(
+            "not_rehearsable",
+            f"{script!r} is a {found.kind}, which is not code behind walls",
+            why="what it does cannot be taken back, so it cannot be rehearsed",
+            fix="run it, on a platform of your own for trying",
+        )
+    return found, scripts.content(connection, found)
+
+
+def claim(
+    books: Books,
+    tenant: Tenant,
+    name: str,
+    version: int,
+    content: Content,
+    params: Json,
+    grants: tuple[str, ...] | None,
+    *,
+    fetches: bool,
+) -> Claim:
+    """Make the claim of an attempt that no action stands behind, under the tenant's limits."""
+    now_us = books.clock.now_us()
+    return Claim(
+        action_id=books.ids.new(),
+        tenant_id=tenant.id,
+        schedule_id=None,
+        script_name=name,
+        script_version=version,
+        modules=content.modules,
+        wasm=content.wasm,
+        attempt=1,
+        step=0,
+        lease_epoch=0,
+        origin="run_now",
+        slot_us=None,
+        due_us=now_us,
+        started_us=now_us,
+        params=params,
+        grants=books.sources.grants(encoded(tenant.grants), encoded(grants)),
+        limits=books.sources.limits(json.dumps(tenant.limits, sort_keys=True), None),
+        dry_run=True,
+        fetches=fetches,
+    )
+
+
+async def carry_out(engine: "Engine", claim: Claim) -> Finished:
+    """Run a claim in walls of its own, which come and go with it; nothing is stored.
+
+    Raises:
+        SandboxError: the host cannot raise the walls.
+    """
+    executor = SandboxExecutor.of(engine, workers=1)
+    try:
+        await executor.start()
+        return await executor.execute(claim)
+    finally:
+        await executor.stop()

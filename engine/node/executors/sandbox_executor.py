@@ -1,0 +1,166 @@
+"""Runs claims in real walls: a claim becomes an Attempt and a Job, the sandbox's report becomes Finished."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from sqlalchemy import Connection
+
+from lodger.engine.capabilities.session import Reads
+from lodger.engine.core.clock import Clock
+from lodger.engine.core import strict_json
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.effects import commit
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.node.executors.host_side import HostSide, parts
+from lodger.engine.node.executors.host_walls import demanded, enclosure
+from lodger.engine.service.checks.module_check import shelf_of
+from lodger.sandbox.job import Bundle, Job, LogLine, Report
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.pool import Pool
+
+if TYPE_CHECKING:
+    from lodger.engine.sync import Engine
+
+#: How long a killed worker's report is waited for, seconds.
+REPORT_S = 2.0
+
+
+class _Killed(Exception):
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
+
+
+class SandboxExecutor:
+    """Executes claims with a pool of locked workers. Satisfies :class:`lodger.engine.core.execution.Executor`.
+
+    Args:
+        pool: of the sandbox; started and stopped with the executor.
+        read, datasets, clock, more: of its :class:`lodger.engine.node.executors.host_side.HostSide`.
+    """
+
+    def __init__(self, pool: Pool, read: Reads, datasets: Datasets, clock: Clock, **more: Any) -> None:
+        self.pool = pool
+        self.side = HostSide(read, datasets, clock, **more)
+
+    @classmethod
+    def of(cls, engine: "Engine", *, workers: int | None = None) -> Self:
+        """Make the one that an engine's node uses by itself: a warm pool, its own threads for reads, what was exposed.
+
+        ``workers``: how many are kept warm; None for the pool's own default.
+        """
+        settings = engine.books.settings
+        pool = Pool(
+            runtime=settings.runtime,
+            size=workers,
+            cache=settings.cache_dir,
+            shelf=shelf_of(settings),
+            enclosure=enclosure(settings),
+            **demanded(settings),
+        )
+        return cls(pool, **parts(engine))
+
+    async def start(self) -> None:
+        """Make the pool ready; safe to call twice."""
+        await self.pool.start()
+
+    async def stop(self) -> None:
+        """End what runs, let go of the pool and of the threads for reads; safe to call twice."""
+        await self.pool.stop()
+        await self.side.close()
+
+    async def execute(self, claim: Claim) -> Finished:
+        """Run one attempt to its end; cancelled, it raises :class:`lodger.engine.core.execution.Stopped`."""
+        attempt = await self.side.attempt(claim)
+        try:
+            report = await self._see_through(as_job(claim, attempt), attempt)
+        except _Killed as killed:
+            raise Stopped(finished(claim, attempt, killed.report)) from None
+        finally:
+            attempt.close()
+        return finished(claim, attempt, report)
+
+    async def _see_through(self, job: Job, attempt: Attempt) -> Report:
+        """Run a job in a task of its own, so that a cancellation does not lose what it has said."""
+        stop = asyncio.get_running_loop().create_future()
+        running = asyncio.ensure_future(self.pool.run(replace(job, stop=stop), attempt))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stop.set_result(None)
+            try:
+                await asyncio.wait({running}, timeout=REPORT_S)
+            finally:
+                # It has not begun yet, or this wait was cancelled too.
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+            if running.cancelled() or running.exception() is not None:
+                raise
+            raise _Killed(running.result()) from None
+
+
+def as_job(claim: Claim, attempt: Attempt) -> Job:
+    """Give what the sandbox is asked: a script is told its context, a WebAssembly module reads its input and nothing else."""
+    if claim.wasm is None:
+        bundle = Bundle(claim.modules, attempt.context())
+    else:
+        bundle = Bundle({}, strict_json.dump(claim.params), wasm=claim.wasm)
+    return Job(
+        bundle,
+        limits=claim.limits,
+        tag=f"{claim.script_name}#{claim.attempt}",
+        now_us=attempt.now_us,
+        tenant=claim.tenant_id,
+    )
+
+
+def finished(claim: Claim, attempt: Attempt, report: Report) -> Finished:
+    """Make the end of an attempt: only a run that is ok hands on a journal, and a dry run only shows it."""
+    attempt.fetching.give_up()
+    outcome = attempt.verdict(report.outcome, report.error)
+    error = report.error
+    if error is not None and outcome is not report.outcome and attempt.refused is not None:
+        error = replace(error, name="CallRefused")
+    good, redactor = outcome is Outcome.OK, attempt.redactor
+    effects = attempt.effects() if good else tuple(attempt.fetching.shown)
+    if redactor and error is not None:
+        error = replace(
+            error,
+            name=redactor.text(error.name),
+            message=redactor.text(error.message),
+            stack=redactor.text(error.stack),
+        )
+    return Finished(
+        outcome=outcome,
+        result=redactor.json(report.result) if good else None,
+        error=error,
+        logs=merged(attempt, report),
+        usage=report.usage,
+        journal=attempt.journal if good and attempt.journal and not claim.dry_run else None,
+        effects=tuple(redactor.value(effects)) if redactor else effects,
+        fetched=tuple(attempt.fetching.fetched),
+        spent=attempt.counters.spent(),
+        drew=attempt.drew,
+        nearly=tuple(attempt.nearly),
+    )
+
+
+def merged(attempt: Attempt, report: Report) -> tuple[LogLine, ...]:
+    """Give the script's lines, redacted, with what was said of its budgets in between."""
+    lines, redactor = report.logs, attempt.redactor
+    if redactor:
+        lines = tuple(replace(line, text=redactor.text(line.text)) for line in lines)
+    return tuple(sorted((*lines, *attempt.warnings), key=lambda line: line.us)) if attempt.warnings else lines
+
+
+def effects_applier(clock: Clock) -> Callable[[Connection, Claim, Finished], None]:
+    """Give what the ledger's commit calls to apply an attempt's journal in its own transaction."""
+
+    def apply(connection: Connection, _claim: Claim, ended: Finished) -> None:
+        if ended.journal is not None:
+            commit.apply(connection, ended.journal, now_us=clock.now_us())
+
+    return apply

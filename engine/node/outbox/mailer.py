@@ -1,0 +1,168 @@
+"""Sends mails of the outbox: at least once on the wire, always under the same Message-ID.
+
+A server's temporary refusal and every failure to reach it put a mail back with a growing pause; a permanent refusal or too many tries
+fail it, with the server's words, which the action shows.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from email.policy import SMTP as WIRE
+from email.utils import format_datetime
+from typing import Any, ClassVar, Unpack
+
+import aiosmtplib
+from sqlalchemy import Row
+
+from lodger.engine.core.clock import Clock, from_us
+from lodger.engine.store.queue.outbox import Failure, Patience
+from lodger.engine.node.outbox.sender import Courier, Rounds, Writable
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+#: What a mail's head holds, and what else it may hold: whatever a text makes of itself there, the mail fails.
+_HEAD = frozenset({"from", "to", "subject", "date", "message-id", "auto-submitted", "mime-version", "content-type"})
+_PERHAPS = frozenset({"reply-to", "content-transfer-encoding"})
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """Where mails go.
+
+    Attributes:
+        host, port: of the SMTP server.
+        sender: address of every mail's From; a script cannot choose it.
+        username, password: for AUTH, None without.
+        tls: ``starttls`` (refused without it), ``implicit``, or ``none`` for a server on this machine.
+        timeout_s: of each command.
+        tries: sendings before a mail fails.
+        pause_s, longest_pause_s: before the second try, doubling up to the longest.
+    """
+
+    host: str
+    port: int = 25
+    sender: str = "lodger@localhost"
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: str = "none"
+    timeout_s: float = 30.0
+    tries: int = 10
+    pause_s: float = 30.0
+    longest_pause_s: float = 3600.0
+
+
+class Mailer(Courier):
+    """The service that sends mails; tenants take turns, a few mails each.
+
+    Args:
+        database: the ledger's.
+        server: where mails go.
+        clock: for leases and pauses.
+    """
+
+    kind: ClassVar[str] = "mail"
+    lanes: ClassVar[int] = 4
+    each: ClassVar[int] = 10
+
+    def __init__(
+        self,
+        database: Writable,
+        server: MailServer,
+        clock: Clock,
+        **rounds: Unpack[Rounds],
+    ) -> None:
+        super().__init__(database, clock, **rounds)
+        self._server = server
+        self.patience = Patience(server.tries, server.pause_s, server.longest_pause_s)
+
+    async def deliver(self, rows: list[Row[Any]]) -> None:
+        """Send one tenant's mails over one connection."""
+        client = self._client()
+        try:
+            for mail in rows:
+                await self.mark(mail, await self._try(client, mail))
+        finally:
+            client.close()
+
+    def _client(self) -> aiosmtplib.SMTP:
+        server = self._server
+        return aiosmtplib.SMTP(
+            hostname=server.host,
+            port=server.port,
+            username=server.username,
+            password=server.password,
+            use_tls=server.tls == "implicit",
+            start_tls=True if server.tls == "starttls" else False if server.tls == "none" else None,
+            timeout=server.timeout_s,
+        )
+
+    async def _try(self, client: aiosmtplib.SMTP, mail: Row[Any]) -> Failure | None:
+        try:
+            message = self.message(mail)
+        except (ValueError, KeyError, TypeError, LookupError):
+            return Failure("the stored mail cannot be written as a message", final=True)
+        try:
+            if not client.is_connected:
+                await client.connect()
+            refused, _ = await client.send_message(message, recipients=json.loads(mail.payload)["to"])
+        except aiosmtplib.SMTPRecipientsRefused as error:
+            codes = [refusal.code for refusal in error.recipients]
+            return Failure(_words(error.recipients[0]), final=all(code >= 500 for code in codes))
+        except aiosmtplib.SMTPResponseException as error:
+            client.close()
+            return Failure(
+                _words(error), final=error.code >= 500 and not isinstance(error, aiosmtplib.SMTPAuthenticationError)
+            )
+        except (aiosmtplib.SMTPException, OSError) as error:
+            client.close()
+            return Failure(f"the mail server cannot be reached: {type(error).__name__}", final=False)
+        if refused:
+            names = ", ".join(sorted(refused))
+            return Failure(_clean(f"not accepted for {names}"), final=True, partly=True)
+        return None
+
+    def message(self, mail: Row[Any]) -> EmailMessage:
+        """Make the message of an outbox row; the same bytes on every try.
+
+        Raises:
+            ValueError: a header would not be one line, or would be more than one header.
+        """
+        payload = json.loads(mail.payload)
+        made = EmailMessage(policy=WIRE)
+        made["From"] = self._server.sender
+        made["To"] = ", ".join(payload["to"])
+        made["Subject"] = payload["subject"]
+        made["Date"] = format_datetime(from_us(mail.created_us))
+        made["Message-ID"] = mail.message_id
+        made["Auto-Submitted"] = "auto-generated"  # RFC 3834: no vacation replies
+        if payload["replyTo"]:
+            made["Reply-To"] = payload["replyTo"]
+        # Quoted-printable: lines stay short and no byte of a body can end the message.
+        if payload["text"] is not None:
+            made.set_content(payload["text"], cte="quoted-printable")
+        if payload["html"] is not None:
+            add = made.set_content if payload["text"] is None else made.add_alternative
+            add(payload["html"], subtype="html", cte="quoted-printable")
+        _demand_plain(made)
+        return made
+
+
+def _demand_plain(message: EmailMessage) -> None:
+    """Look at the head as it goes on the wire: what Python makes of encoded words in a text may be a line of its own (seen)."""
+    head = message.as_bytes().partition(b"\r\n\r\n")[0]
+    names = [
+        line.partition(b":")[0].decode("ascii", "replace").lower()
+        for line in head.split(b"\r\n")
+        if line[:1] not in b" \t"
+    ]
+    bare = head.replace(b"\r\n", b"")
+    if b"\r" in bare or b"\n" in bare or len(names) != len(set(names)) or not _HEAD <= set(names) <= _HEAD | _PERHAPS:
+        raise ValueError("a header of this mail would be more than one")
+
+
+def _words(error: Any) -> str:  # noqa: ANN401 - two classes of the client
+    return _clean(f"{error.code} {error.message}")
+
+
+def _clean(text: str) -> str:
+    return _CONTROL.sub(" ", text)[:500]

@@ -1,0 +1,189 @@
+"""Empties the outbox of one kind: takes what is due, one receiver beside another, and writes what became of it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, ClassVar, Protocol, TypedDict, TypeVar, Unpack
+
+from sqlalchemy import Connection, Row
+
+from lodger.engine.core.clock import Clock
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.queue import outbox
+from lodger.engine.store.queue.outbox import Failure, Lane, Patience
+
+T = TypeVar("T")
+
+#: Told of a row and the state it has now, after each try.
+Told = Callable[[Row[Any], str, Failure | None], None]
+
+#: Gives the earliest instant at which something of a kind is due, microseconds.
+NextDue = Callable[[str], Awaitable[int | None]]
+
+
+class Writable(Protocol):
+    """An open database (:class:`lodger.engine.store.connection.database.Database`)."""
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """Give one consistent snapshot."""
+        ...
+
+    def write(self) -> AbstractContextManager[Connection]:
+        """Give one transaction that may write."""
+        ...
+
+
+class Rounds(TypedDict, total=False):
+    """How a courier looks for what is due, and whom it tells.
+
+    Attributes:
+        poll_s: how often the outbox is looked at when nobody calls :meth:`Courier.poke`; 5 seconds when left out.
+        on_round: told how many rows a round has taken.
+        on_mark: told what became of each.
+        on_fault: told of a round that failed; it is tried again after ``poll_s``.
+        next_due: tells cheaply when something is due; None where only the outbox can tell.
+    """
+
+    poll_s: float
+    on_round: Callable[[int], None] | None
+    on_mark: Told | None
+    on_fault: Callable[[str, Exception], None] | None
+    next_due: NextDue | None
+
+
+class Courier:
+    """A service; what it carries and how is a subclass's. ``start`` and ``stop`` are safe to call twice.
+
+    Args:
+        database: the ledger's.
+        clock: for leases and pauses.
+        rounds: how it looks and whom it tells.
+    """
+
+    #: Of the rows; receivers served at once; rows taken of one receiver at once.
+    kind: ClassVar[str]
+    lanes: ClassVar[int]
+    each: ClassVar[int]
+    patience: Patience = Patience()
+
+    def __init__(
+        self,
+        database: Writable,
+        clock: Clock,
+        **rounds: Unpack[Rounds],
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._poll_s = rounds.get("poll_s", 5.0)
+        self._on_round = rounds.get("on_round")
+        self._on_mark = rounds.get("on_mark")
+        self._on_fault = rounds.get("on_fault")
+        self._next_due = rounds.get("next_due")
+        self._poked = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._busy: dict[Lane, asyncio.Task[None]] = {}
+
+    async def deliver(self, rows: list[Row[Any]]) -> None:
+        """Send the rows of one receiver, one after another, and :meth:`mark` each."""
+        raise NotImplementedError
+
+    async def start(self) -> None:
+        """Begin to send."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._serve(), name=f"courier-{self.kind}")
+
+    async def stop(self) -> None:
+        """Stop; what is on the wire may go out again after its lease."""
+        task, self._task = self._task, None
+        running = [*self._busy.values(), *([task] if task is not None else [])]
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        self._busy.clear()
+
+    def poke(self) -> None:
+        """Say that something was just queued."""
+        self._poked.set()
+
+    async def _serve(self) -> None:
+        while True:
+            self._poked.clear()
+            try:
+                taken = await self._begin()
+            except Exception as error:  # noqa: BLE001 - a round that fails is told, and tried again
+                self._failed(error)
+                taken = 0
+            if self._on_round is not None:
+                self._on_round(taken)
+            if not taken:
+                await self._nap()
+
+    def _failed(self, error: Exception) -> None:
+        if self._on_fault is None:
+            if not isinstance(error, Unavailable):
+                raise error
+        else:
+            self._on_fault(self.kind, error)
+
+    async def _nap(self) -> None:
+        nap = asyncio.ensure_future(self._clock.sleep(self._poll_s))
+        poked = asyncio.ensure_future(self._poked.wait())
+        try:
+            await asyncio.wait((nap, poked), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            nap.cancel()
+            poked.cancel()
+            await asyncio.gather(nap, poked, return_exceptions=True)
+
+    async def round(self) -> int:
+        """Take what is due and try each once; give how many were taken when all of them have been tried."""
+        taken = await self._begin()
+        await asyncio.gather(*self._busy.values())
+        return taken
+
+    async def _begin(self) -> int:
+        """Take what is due of receivers that are not being served, and begin with it."""
+        free = self.lanes - len(self._busy)
+        if free <= 0 or await self._nothing_due():
+            return 0
+        rows = await asyncio.to_thread(self._take, free, list(self._busy))
+        by_lane: dict[Lane, list[Row[Any]]] = {}
+        for row in rows:
+            by_lane.setdefault((row.tenant_id, row.target), []).append(row)
+        for lane, some in by_lane.items():
+            task = self._busy[lane] = asyncio.create_task(self.deliver(some), name=f"courier-{self.kind}-{lane[0]}")
+            task.add_done_callback(partial(self._over, lane))
+        return len(rows)
+
+    async def _nothing_due(self) -> bool:
+        if self._next_due is None:
+            return False
+        due_us = await self._next_due(self.kind)
+        return due_us is None or due_us > self._clock.now_us()
+
+    def _over(self, lane: Lane, task: asyncio.Task[None]) -> None:
+        self._busy.pop(lane, None)
+        self.poke()
+        if not task.cancelled() and isinstance(error := task.exception(), Exception) and self._on_fault is not None:
+            # The rows it did not mark are taken up again after their lease.
+            self._on_fault(self.kind, error)
+
+    def _take(self, free: int, busy: list[Lane]) -> list[Row[Any]]:
+        now_us = self._clock.now_us()
+        with self._database.read() as connection:
+            lanes = outbox.due_lanes(connection, self.kind, now_us, busy, free)
+        if not lanes:
+            return []
+        with self._database.write() as connection:
+            return outbox.take(connection, self.kind, lanes, now_us, self.each)
+
+    async def mark(self, row: Row[Any], failure: Failure | None) -> None:
+        """Write what became of a row."""
+        state = await asyncio.to_thread(self._mark, row, failure)
+        if self._on_mark is not None:
+            self._on_mark(row, state, failure)
+
+    def _mark(self, row: Row[Any], failure: Failure | None) -> str:
+        with self._database.write() as connection:
+            return outbox.mark(connection, row, failure, self.patience, self._clock.now_us())

@@ -1,0 +1,110 @@
+"""Sends webhooks of the outbox: signed, to the address that the platform gave, through the same guard as every request."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, Unpack
+
+from sqlalchemy import Row
+
+from lodger.engine.core.clock import Clock, from_us
+from lodger.engine.core import strict_json
+from lodger.engine.egress import signature, target
+from lodger.engine.egress.errors import NoAnswer
+from lodger.engine.egress.request import Answer, Redirect, Request
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.tenants import webhooks
+from lodger.engine.store.queue.outbox import Failure, Patience
+from lodger.engine.store.tenants.webhooks import Route
+from lodger.engine.node.outbox.sender import Courier, Rounds, Writable
+from lodger.engine.core.access.origins import Origin
+from lodger.engine.vault.vault import Vault
+
+#: Bytes of a receiver's answer that are read: nobody looks at them.
+MOST_ANSWER = 64 * 1024
+GONE = 410
+
+
+class Hooks(Courier):
+    """The service that sends webhooks; receivers are served beside each other, each one message at a time.
+
+    Args:
+        vault: opens the secrets that sign.
+        send: the way out.
+    """
+
+    kind: ClassVar[str] = "webhook"
+    lanes: ClassVar[int] = 16
+    each: ClassVar[int] = 10
+    patience = Patience(tries=12, pause_s=10, longest_pause_s=6 * 3600)
+
+    def __init__(
+        self,
+        database: Writable,
+        vault: Vault,
+        send: Callable[[Request], Awaitable[Answer]],
+        clock: Clock,
+        **rounds: Unpack[Rounds],
+    ) -> None:
+        super().__init__(database, clock, **rounds)
+        self._vault = vault
+        self._send = send
+
+    async def deliver(self, rows: list[Row[Any]]) -> None:
+        """Send one receiver's messages in their order; after one that it did not take, the others wait."""
+        for number, row in enumerate(rows):
+            failure = await self._try(row)
+            await self.mark(row, failure)
+            if failure is not None and not failure.final:
+                for other in rows[number + 1 :]:
+                    await self.mark(other, Failure(failure.text, final=False))
+                return
+
+    async def _try(self, row: Row[Any]) -> Failure | None:
+        try:
+            route = await asyncio.to_thread(self._route, row)
+        except Unavailable as error:
+            return Failure(f"it cannot be signed on this node: {error.code}", final=False)
+        if route is None or route.state != "on":
+            return Failure("the webhook is gone" if route is None else "the webhook is off", final=True)
+        try:
+            answer = await self._send(self.request(row, route))
+        except NoAnswer as none:
+            # The operator configured it, so she may know why; no tenant's script reads this.
+            return Failure(f"{none.code}: {none.reason}"[:500], final=False)
+        except Unavailable as error:
+            return Failure(f"nothing can be sent from this node: {error.code}", final=False)
+        if answer.status == GONE:
+            await asyncio.to_thread(self._switch_off, row)
+            return Failure("410: the receiver is gone", final=True)
+        if not 200 <= answer.status < 300:
+            return Failure(f"the receiver answered {answer.status}", final=False)
+        return None
+
+    def request(self, row: Row[Any], route: Route) -> Request:
+        """Make the request of one try: the same body and id each time, signed at its own time.
+
+        Raises:
+            Refused: the address is none.
+        """
+        payload = json.loads(row.payload)
+        stamp = strict_json.instant_text(from_us(row.created_us))
+        body = strict_json.dump({"type": payload["type"], "timestamp": stamp, "data": payload["data"]}).encode()
+        place = target.read(route.url).origin
+        signed = signature.headers(route.keys, row.message_id, self._clock.now_us() // 1_000_000, body)
+
+        def here(origin: Origin) -> bool:
+            return origin == place
+
+        return Request(
+            "POST", route.url, (("content-type", "application/json"), *signed), body, Redirect.MANUAL, allowed=here,
+            payer=row.tenant_id, most_body=MOST_ANSWER,
+        )  # fmt: skip
+
+    def _route(self, row: Row[Any]) -> Route | None:
+        with self._database.read() as connection:
+            return webhooks.route(self._vault, connection, row.tenant_id, row.target, self._clock.now_us())
+
+    def _switch_off(self, row: Row[Any]) -> None:
+        with self._database.write() as connection:
+            webhooks.switch_off(connection, row.tenant_id, row.target, self._clock.now_us())

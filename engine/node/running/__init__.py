@@ -1,0 +1,1 @@
+"""Services that claim, run and finish actions."""

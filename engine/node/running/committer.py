@@ -1,0 +1,150 @@
+"""Batched commits: whatever has ended while the last transaction was written goes into the next one."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from sqlalchemy import Connection
+
+from lodger.engine.effects.lost_transaction import Overthrown
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.effects import outcome_commit
+from lodger.engine.store.lifecycle import commit_recovery
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.effects.outcome_commit import Committed
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.node.service import Service
+from lodger.sandbox.outcome import Outcome
+
+if TYPE_CHECKING:
+    from lodger.engine.node.node import Node
+
+_log = logging.getLogger("lodger.node")
+#: How long an attempt waits for what somebody else holds before it is in conflict, and how long between two looks, seconds.
+PATIENCE_S = 5.0
+LOOK_S = 0.05
+
+
+class Committer(Service):
+    """The one way by which an attempt's end reaches the ledger."""
+
+    name: ClassVar[str] = "committer"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.clock, node.failed)
+        self._node = node
+        self._waiting: list[tuple[Claim, Finished]] = []
+        #: So many of the first that wait are written each alone: one of them cannot be written.
+        self._alone = 0
+        #: Attempts (action id, number) that wait for what somebody holds: since when, and when they are looked at again.
+        self._held_up: dict[tuple[str, int], tuple[float, float]] = {}
+        #: Attempts (action id, number) that were being written when the database fell silent: they may have been.
+        self._doubted: set[tuple[str, int]] = set()
+
+    def put(self, claim: Claim, finished: Finished) -> None:
+        """Hand over an attempt that has ended."""
+        self._waiting.append((claim, finished))
+        self.nudge()
+
+    def waiting(self) -> set[tuple[str, int]]:
+        """Attempts (action id, number) that have ended and wait to be written."""
+        return {(claim.action_id, claim.attempt) for claim, _finished in self._waiting}
+
+    async def round(self) -> float:
+        """Write what waits."""
+        if self._ready():
+            await self.flush()
+        if self._ready():
+            return 0.0
+        now = self.clock.elapsed_s()
+        return max(0.0, min((look for _since, look in self._held_up.values()), default=now + 3600.0) - now)
+
+    def _ready(self) -> list[tuple[Claim, Finished]]:
+        if not self._held_up:
+            return self._waiting
+        now = self.clock.elapsed_s()
+        return [each for each in self._waiting if self._held_up.get(_key(each[0]), (0.0, now))[1] <= now]
+
+    async def flush(self) -> None:
+        """Write what waits, in one transaction; on an error all of it waits again.
+
+        An end that nobody can write (not for want of room or of a connection) is found by writing each alone, and
+        becomes a fault of ours: one attempt never keeps the others from being written.
+        """
+        lease = self._node.lease
+        batch = self._ready()[: 1 if self._alone else self._node.settings.commit_batch]
+        if not batch:
+            return
+        if lease is None:
+            # The lease was lost: whatever was claimed under it is another's by now, but for what was written before.
+            committed = Committed((), tuple(claim for claim, _finished in batch))
+            if any(_key(claim) in self._doubted for claim in committed.lost):
+                committed = await self._node.pen.read(partial(self._answered, committed=committed, batch=batch))
+        else:
+            try:
+                committed = await self._node.pen.write(partial(self._commit, lease=lease, batch=batch))
+            except Unavailable:
+                self._doubted.update(_key(claim) for claim, _finished in batch)
+                raise
+            except Overthrown as gone:
+                # All of them again, without what that one wrote: nobody waits longer for a trigger of the platform's.
+                _log.warning("a run's effects were refused, and its group is written again: %s", gone)
+                self._refuse(gone)
+                return
+            except Exception as error:
+                if len(batch) > 1:
+                    self._alone = len(batch)
+                else:
+                    claim, finished = batch[0]
+                    if finished.outcome is not Outcome.ENGINE_FAULT:
+                        place = self._waiting.index(batch[0])
+                        self._waiting[place] = (claim, outcome_commit.our_fault(finished, error))
+                raise
+        self._written(batch, committed)
+
+    def _refuse(self, gone: Overthrown) -> None:
+        """Let one that waits end as refused."""
+        for place, (claim, finished) in enumerate(self._waiting):
+            if claim.action_id == gone.action_id:
+                self._waiting[place] = (claim, outcome_commit.our_fault(finished, gone))
+
+    def _written(self, batch: list[tuple[Claim, Finished]], committed: Committed) -> None:
+        held_up = {_key(claim) for claim in committed.waiting}
+        now = self.clock.elapsed_s()
+        for key in held_up:
+            since, look = self._held_up.get(key, (now, now))
+            # Twice as long as it has waited already, at most a second: a lock is mostly gone at once.
+            self._held_up[key] = (since, now + min(1.0, max(LOOK_S, look - since)))
+        over = [each for each in batch if _key(each[0]) not in held_up]
+        gone = {_key(claim) for claim, _finished in over}
+        self._waiting = [each for each in self._waiting if _key(each[0]) not in gone]
+        self._doubted -= gone
+        for key in gone:
+            self._held_up.pop(key, None)
+        self._alone = max(0, self._alone - len(batch))
+        self._node.told_commit(over, committed)
+
+    def _commit(self, connection: Connection, lease: Lease, batch: list[tuple[Claim, Finished]]) -> Committed:
+        node, now = self._node, self.clock.elapsed_s()
+        tired = {key[0] for key, (since, _look) in self._held_up.items() if now - since >= PATIENCE_S}
+        committed = outcome_commit.commit(
+            node.books, connection, lease, batch, self.clock.now_us(), node.apply_effects, tired=tired
+        )
+        return self._answered(connection, committed, batch)
+
+    def _answered(self, connection: Connection, committed: Committed, batch: list[tuple[Claim, Finished]]) -> Committed:
+        """Find among what seems lost those ends that were written, and only their answer was lost on the way."""
+        seems = {_key(claim) for claim in committed.lost} & self._doubted
+        if not seems:
+            return committed
+        settled = commit_recovery.found(connection, self._node.id, [each for each in batch if _key(each[0]) in seems])
+        there = {(each.action_id, each.attempt) for each in settled}
+        lost = tuple(claim for claim in committed.lost if _key(claim) not in there)
+        return replace(committed, settled=(*committed.settled, *settled), lost=lost)
+
+
+def _key(claim: Claim) -> tuple[str, int]:
+    return claim.action_id, claim.attempt

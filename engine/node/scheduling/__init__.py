@@ -1,0 +1,1 @@
+"""Services that find what is due or changed."""

@@ -1,0 +1,1 @@
+"""Services that prune history and watch over the node."""

@@ -1,0 +1,106 @@
+"""What happens, as it happens, for whoever has the ledger open: one tenant's actions, or one action with its log."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy import Connection
+
+from lodger.engine.store.actions import actions
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.actions.action_stream import Following
+from lodger.engine.store.records import Action
+from lodger.engine.store.lifecycle.running_lines import Hearing
+from lodger.engine.store.schema.scheduling import OPEN
+from lodger.sandbox.job import LogLine
+
+if TYPE_CHECKING:
+    from lodger.engine.sync import Engine
+
+T = TypeVar("T")
+#: Seconds between two looks at the ledger; what this process changes is looked at at once.
+LOOK_S = 0.5
+#: What is new, and whether nothing more will be.
+Seen = tuple[list[Action | LogLine], bool]
+Look = Callable[[Connection], Seen]
+Reads = Callable[[Look], Awaitable[Seen]]
+
+
+def live(engine: "Engine", tenant_id: str, action_id: str | None) -> Iterator[Action | LogLine]:
+    """Give what happens; see :meth:`lodger.engine.sync.Engine.live`."""
+    woken, look, over = threading.Event(), _look(engine, tenant_id, action_id), False
+    forget = engine.watch(woken.set)
+    try:
+        while True:
+            with engine.books.database.read() as connection:
+                seen, over = look(connection)
+            yield from seen
+            if over:
+                return
+            woken.wait(LOOK_S)
+            woken.clear()
+    finally:
+        forget()
+
+
+async def alive(
+    engine: "Engine", tenant_id: str, action_id: str | None, read: Reads
+) -> AsyncGenerator[Action | LogLine]:
+    """Give what happens, without a thread that waits for it."""
+    woken, look, loop = asyncio.Event(), _look(engine, tenant_id, action_id), asyncio.get_running_loop()
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # the loop has closed
+            loop.call_soon_threadsafe(woken.set)
+
+    forget = engine.watch(wake)
+    try:
+        while True:
+            seen, over = await read(look)
+            for each in seen:
+                yield each
+            if over:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await woken.wait()
+            woken.clear()
+    finally:
+        forget()
+
+
+def _look(engine: "Engine", tenant_id: str, action_id: str | None) -> Look:
+    return _actions(engine, tenant_id) if action_id is None else _action(tenant_id, action_id)
+
+
+def _actions(engine: "Engine", tenant_id: str) -> Look:
+    following: Following | None = None
+
+    def look(connection: Connection) -> Seen:
+        nonlocal following
+        if following is None:
+            tenants.get(connection, tenant_id)
+            following = Following(tenant_id)
+            following.begin(connection, engine.books.clock.now_us())
+            return [], False
+        return [*following.look(connection)], False
+
+    return look
+
+
+def _action(tenant_id: str, action_id: str) -> Look:
+    mark: tuple[str, int, int] | None = None
+    hearing = Hearing(tenant_id, action_id)
+
+    def look(connection: Connection) -> Seen:
+        nonlocal mark
+        found = actions.get(connection, action_id, tenant_id)
+        seen: list[Action | LogLine] = [*hearing.look(connection)]
+        if (found.state, found.attempt, found.step) != mark:
+            mark = (found.state, found.attempt, found.step)
+            seen.append(found)
+        return seen, found.state not in OPEN
+
+    return look

@@ -1,0 +1,1 @@
+"""Export and restore of one tenant. It must never let a foreign row in unchecked."""

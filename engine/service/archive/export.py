@@ -1,0 +1,131 @@
+"""A suspended tenant as one archive: what is its own in every table, as lines of JSON, compressed.
+
+Left out is what means something on one ledger alone: leases, locks, tokens and sessions, places in feeds of changes, and what is
+derived (turns, sizes). Secrets stay sealed under the key they were sealed with. The last line is a digest of all before it, so that
+a file that was cut or bent is known for one; it keeps nobody from making another, so only who may make tenants may bring one in.
+"""
+
+import base64
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Table, select
+
+from lodger.engine.core.errors import Conflict
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.migrations.revision import current
+from lodger.engine.store.schema import data, feeds, platform, scheduling
+from lodger.engine.core.progress import Tally
+
+MARK = "lodger-tenant-archive"
+FORMAT = 1
+#: Rows that are read at once.
+PAGE = 500
+#: Most bytes of an archive before it is packed, and of one row.
+MOST_BYTES = 2 * 1024**3
+MOST_ROW = 64 * 1024**2
+#: In the order in which they can be inserted.
+TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        scheduling.scripts, scheduling.script_versions, scheduling.schedules, scheduling.schedule_revisions,
+        scheduling.schedule_clock, scheduling.actions, scheduling.attempts, scheduling.attempt_logs, scheduling.usage_days,
+        data.documents, data.collection_indexes, data.document_index, data.kv, data.outbox, data.fetches, data.secrets,
+        data.webhooks, feeds.followers, platform.audit,
+    )
+}  # fmt: skip
+
+
+def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
+    """Give a suspended tenant as the bytes of a file (gzip).
+
+    Raises:
+        NotFound: tenant_unknown.
+        Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
+    """
+    tenant = tenants.get(connection, tenant_id)
+    if tenant_id == PLATFORM:
+        raise Conflict("platform_stays", "the platform itself cannot be moved", fix="back up its database")
+    if tenant.state != "suspended":
+        raise Conflict(
+            "tenant_active",
+            f"tenant {tenant_id!r} is {tenant.state}",
+            why="what goes on would be missing in the archive, or happen twice",
+            fix="suspend it first",
+        )
+    if connection.scalar(select(data.sealed.c.action_id).where(data.sealed.c.tenant_id == tenant_id).limit(1)):
+        raise Conflict(
+            "tenant_unfinished",
+            f"tenant {tenant_id!r} has attempts that are being written to the platform's database",
+            why="they have succeeded, and are finished even while the tenant is suspended",
+            fix="wait until no action of it is sealed, and try again",
+        )
+    row = connection.execute(select(scheduling.tenants).where(scheduling.tenants.c.id == tenant_id)).one()
+    head = {MARK: FORMAT, "tenant": tenant_id, "schema": current(connection), "made_us": now_us, "row": cells(row)}
+    out, digest, tally, written = io.BytesIO(), hashlib.sha256(), Tally(), 0
+    with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as packed:
+        for line in _lines(connection, tenant_id, head):
+            written += len(line)
+            if written > MOST_BYTES or len(line) > MOST_ROW:
+                raise _too_large(tenant_id)
+            digest.update(line)
+            packed.write(line)
+            tally.add()
+        packed.write(_line({"sha256": digest.hexdigest()}))
+    return out.getvalue()
+
+
+def _too_large(tenant_id: str) -> Conflict:
+    return Conflict(
+        "tenant_too_large",
+        f"tenant {tenant_id!r} is too large for one archive",
+        why=f"no ledger takes one of more than {MOST_BYTES >> 20} MiB before it is packed, or with a row of more than {MOST_ROW >> 20}",
+        fix="let it keep less history for a while: limits retention_days and retention_runs",
+    )
+
+
+def _lines(connection: Connection, tenant_id: str, head: dict[str, Any]) -> Iterator[bytes]:
+    yield _line(head)
+    for table in TABLES.values():
+        yield _line({"table": table.name, "columns": [column.name for column in table.c]})
+        for row in _rows(connection, table, tenant_id):
+            yield _line(cells(row))
+
+
+def _rows(connection: Connection, table: Table, tenant_id: str) -> Iterator[Any]:
+    """Read a table page by page, by its key: a tenant's history is longer than memory should be."""
+    key = [column for column in table.primary_key.columns if column.name != "tenant_id"]
+    place: list[Any] | None = None
+    while True:
+        statement = select(table).where(table.c.tenant_id == tenant_id)
+        if place is not None:
+            statement = statement.where(_behind(key, place))
+        rows = connection.execute(statement.order_by(*key).limit(PAGE)).all()
+        yield from rows
+        if len(rows) < PAGE:
+            return
+        place = [getattr(rows[-1], column.name) for column in key]
+
+
+def _behind(key: list[Any], place: list[Any]) -> Any:  # noqa: ANN401 - a condition
+    from sqlalchemy import literal, tuple_
+
+    values = [literal(value, column.type) for column, value in zip(key, place, strict=True)]
+    return tuple_(*key) > tuple_(*values)
+
+
+def cells(row: Any) -> list[Any]:  # noqa: ANN401 - a row
+    """Give a row as JSON can hold it: bytes as ``{"b64": …}``."""
+    return [
+        {"b64": base64.b64encode(bytes(each)).decode()} if isinstance(each, bytes | memoryview) else each
+        for each in row
+    ]
+
+
+def _line(value: Any) -> bytes:  # noqa: ANN401 - any JSON value
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,325 @@
+"""Brings an archive of a tenant into this ledger, all of it or nothing; see :mod:`lodger.engine.service.archive.export`.
+
+Whoever made the file may be careless or hostile: every row is made this tenant's, of the tables and columns that there are, of their
+kinds; nothing runs, is leased or armed; whatever a claim or a tick of all tenants would stumble over is read once before it is kept.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Table, select
+from sqlalchemy.exc import DataError, IntegrityError
+
+from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.core.errors import Conflict, InputError
+from lodger.engine.core.ids import OWNED, PLATFORM
+from lodger.engine.service.archive import validation
+from lodger.engine.store.usage import storage_usage
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.service.archive.export import FORMAT, MARK, MOST_BYTES, MOST_ROW, TABLES
+from lodger.engine.store.context import Books
+from lodger.engine.service.archive.validation import OPEN, bad
+from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.migrations.revision import current
+from lodger.engine.store.queue.placements import demand_placed
+from lodger.engine.store.records import Tenant
+from lodger.engine.store.schedules.revisions import MOST_STEPS
+from lodger.engine.store.schema import scheduling as s
+from lodger.engine.core.progress import Tally
+
+#: Rows that are written at once, and letters.
+PAGE, PAGE_BYTES = 500, 4 * 1024**2
+#: States of an action in which nobody holds it.
+_STATES = {"ready", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired"}
+_CLOCKS = {"suspended", "paused", "ended", "deleted"}
+_HISTORY = {"lodger_actions": ("result",), "lodger_attempts": ("error", "effects"), "lodger_attempt_logs": ("lines",)}
+
+
+def bring_in(books: Books, connection: Connection, tenant_id: str, archive: bytes, now_us: int) -> Tenant:
+    """Make a tenant of an archive, suspended.
+
+    Raises:
+        InputError: archive_invalid, archive_of_other, archive_of_other_version, limit_unknown, limit_out_of_range, grant_unknown.
+        Conflict: tenant_exists, script_not_offered.
+    """
+    lines = _Lines(archive)
+    head = _head(lines, tenant_id, current(connection))
+    try:
+        with savepoint(connection):
+            return _Arrival(books, connection, tenant_id).through(head, lines, now_us)
+    except (IntegrityError, DataError) as error:
+        raise bad(f"its rows contradict each other: {str(error.orig).splitlines()[0]}") from error
+
+
+class _Lines:
+    """The lines of an archive, bounded, whose digest is checked at the end."""
+
+    def __init__(self, archive: bytes) -> None:
+        self._packed = gzip.GzipFile(fileobj=io.BytesIO(archive))
+        self._read = 0
+        self._digest = hashlib.sha256()
+
+    def next(self) -> Any:  # noqa: ANN401 - any JSON value
+        line = self._unpacked(self._packed.readline, MOST_ROW + 1)
+        self._read += len(line)
+        if self._read > MOST_BYTES or len(line) > MOST_ROW:
+            raise bad("it unpacks to more than a tenant may hold")
+        if not line.endswith(b"\n"):
+            raise bad("it was cut off")
+        value = validation.parsed(line)
+        if isinstance(value, dict) and set(value) == {"sha256"}:
+            if value["sha256"] != self._digest.hexdigest():
+                raise bad("it was changed since it was made")
+            if self._unpacked(self._packed.read, 1):
+                raise bad("there is more in it than there should be")
+            return None
+        self._digest.update(line)
+        return value
+
+    @staticmethod
+    def _unpacked(read: Callable[[int], bytes], most: int) -> bytes:
+        try:
+            return read(most)
+        except (OSError, EOFError, zlib.error) as error:
+            raise bad(f"it cannot be unpacked: {error}") from None
+
+
+def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
+    head = lines.next()
+    if not isinstance(head, dict) or head.get(MARK) != FORMAT or not isinstance(head.get("row"), list):
+        raise bad("it does not begin like one")
+    if head.get("tenant") != tenant_id:
+        raise InputError(
+            "archive_of_other",
+            f"this is the archive of tenant {head.get('tenant')!r}",
+            why="a tenant keeps its id: its secrets are sealed under it",
+            fix="bring it in under that id",
+        )
+    if head.get("schema") != schema:
+        raise InputError(
+            "archive_of_other_version",
+            f"this archive was made at schema {head.get('schema')!r}, this ledger is at {schema!r}",
+            fix="bring both to the same version of Lodger, and export again",
+        )
+    return list(head["row"])
+
+
+class _Arrival:
+    def __init__(self, books: Books, connection: Connection, tenant_id: str) -> None:
+        self._books, self._connection, self._tenant = books, connection, tenant_id
+        #: Ids of bound scripts of the platform: as they were there, and as they are here with their newest version.
+        self._bound: dict[str, tuple[str, int]] = {}
+        #: Versions of scripts that are here: what may be named.
+        self._known: set[tuple[str, int]] = set()
+        self._history = 0
+
+    def through(self, head: list[Any], lines: _Lines, now_us: int) -> Tenant:
+        self._tenant_row(head, now_us)
+        tally = Tally()
+        for table, rows in _by_table(lines):
+            for some in _pages(self._read(table, row) for row in rows):
+                insert_many(self._connection, table, some)
+                tally.add(len(some))
+        self._check_owners()
+        self._check_scripts()
+        self._check_schedules()
+        self._books.forget(self._tenant)
+        storage_usage.grow(self._connection, {self._tenant: self._history})
+        requires = select(s.actions.c.requires).where(s.actions.c.tenant_id == self._tenant, s.actions.c.requires != "")
+        wanted = [(self._tenant, each) for each in self._connection.scalars(requires.distinct())]
+        ready_queue.widen(self._connection, wanted)
+        ready_queue.refresh(self._connection, [self._tenant])
+        return tenants.get(self._connection, self._tenant)
+
+    def _tenant_row(self, cells: list[Any], now_us: int) -> None:
+        row = validation.read(s.tenants, cells)
+        try:
+            limits, grants = json.loads(row["limits"]), row["grants"] and json.loads(row["grants"])
+            people, labels = row["people"] and json.loads(row["people"]), row["labels"].split()
+        except (ValueError, RecursionError, AttributeError):
+            raise bad("the tenant's own row cannot be read") from None
+        if not isinstance(limits, dict) or not isinstance(grants or [], list) or not isinstance(people or [], list):
+            raise bad("the tenant's own row cannot be read")
+        tenants.create(
+            self._books, self._connection, self._tenant, row["name"], limits, now_us, labels=labels,
+            grants=encoded(grants) if grants is not None else None, people=row["people"],
+        )  # fmt: skip
+        tenants.suspend(self._books, self._connection, self._tenant, now_us)
+
+    def _read(self, table: Table, row: dict[str, Any]) -> dict[str, Any]:
+        row["tenant_id"] = self._tenant
+        if table is s.scripts:
+            self._script(row)
+        elif table is s.script_versions and row["script_id"] in self._bound:
+            raise bad("a version in it is of a script of the platform's")
+        elif table is s.schedule_clock and row["state"] not in _CLOCKS:
+            raise bad(f"a clock is {row['state']!r} in it")
+        elif table is s.actions:
+            if row["state"] not in _STATES or (row["node_id"] is not None and row["state"] in OPEN):
+                raise bad(f"an action is {row['state']!r} in it")
+            row["node_key"] = ""
+        self._rebind(table, row)
+        self._history += storage_usage.size(*(row[name] for name in _HISTORY.get(table.name, ())))
+        return row
+
+    def _script(self, row: dict[str, Any]) -> None:
+        row["offered"] = 0
+        if row["kind"] != "bound":
+            if row["kind"] not in {"script", "ping"} or row["name"].startswith(OWNED):
+                raise bad(f"a script is a {row['kind']!r}")
+            return
+        c = s.scripts.c
+        here = (c.tenant_id == PLATFORM, c.name == row["name"].removeprefix(OWNED), c.offered == 1, c.kind != "bound")
+        found = self._connection.execute(select(c.id, c.version).where(*here)).first()
+        if found is None:
+            raise Conflict(
+                "script_not_offered",
+                f"the tenant has bound {row['name']!r}, which this platform does not offer",
+                fix="store and offer a script of that name here first",
+            )
+        self._bound[row["id"]] = (found.id, found.version)
+        row["id"], row["version"] = found.id, found.version
+
+    def _rebind(self, table: Table, row: dict[str, Any]) -> None:
+        """Let what names a script of the platform's name the one that is here."""
+        here = self._bound.get(row.get("script_id", ""))
+        if here is not None:
+            row["script_id"] = here[0]
+            if table is s.actions and row["state"] in OPEN:
+                row["script_version"] = here[1]
+        if self._bound and isinstance(row.get("steps"), str):
+            steps = json.loads(row["steps"])
+            row["steps"] = json.dumps([self._step(each) for each in steps])
+
+    def _step(self, step: Any) -> Any:  # noqa: ANN401 - a script and its version, or an object that names a script
+        if isinstance(step, list) and step and step[0] in self._bound:
+            return [*self._bound[step[0]]]
+        if isinstance(step, dict) and step.get("script_id") in self._bound:
+            return {name: value for name, value in step.items() if name != "version"} | {
+                "script_id": self._bound[step["script_id"]][0]
+            }
+        return step
+
+    def _check_owners(self) -> None:
+        """Let no id be another tenant's: much is found by the id of a schedule or of what runs alone, and results are told by it."""
+        mine = {
+            table: select(table.c.id).where(table.c.tenant_id == self._tenant)
+            for table in (s.scripts, s.schedules, s.actions)
+        }
+        own = mine[s.scripts].where(s.scripts.c.kind != "bound")
+        schedules, waiting = mine[s.schedules], mine[s.actions].where(s.actions.c.state.in_(OPEN))
+        for table, key, ids in (
+            (s.scripts, s.scripts.c.id, own),
+            (s.schedule_clock, s.schedule_clock.c.schedule_id, schedules),
+            (s.actions, s.actions.c.id, waiting),
+        ):
+            others = select(key).where(table.c.tenant_id != self._tenant, key.in_(ids)).limit(1)
+            if self._connection.scalar(others) is not None:
+                raise bad("an id in it is another tenant's")
+        a = s.actions.c
+        strange = select(a.id).where(
+            a.tenant_id == self._tenant, a.schedule_id.is_not(None), a.schedule_id.not_in(schedules)
+        )
+        if self._connection.scalar(strange.limit(1)) is not None:
+            raise bad("an action is of a schedule that is not in it")
+
+    def _check_scripts(self) -> None:
+        """Find the version of everything that starts, or will."""
+        c, v, a = s.scripts.c, s.script_versions.c, s.actions.c
+        versions = select(v.script_id, v.version).where(v.tenant_id == self._tenant)
+        self._known |= {(row.script_id, row.version) for row in self._connection.execute(versions)}
+        self._known |= set(self._bound.values())
+        newest = select(c.id, c.version).where(c.tenant_id == self._tenant)
+        if {(row.id, row.version) for row in self._connection.execute(newest)} - self._known:
+            raise bad("a script has a version that is not in it")
+        waits = (a.tenant_id == self._tenant, a.state.in_(OPEN))
+        for waiting in self._connection.execute(select(a.script_id, a.script_version, a.steps).where(*waits)):
+            try:
+                steps = json.loads(waiting.steps or "[]")
+                absent = {(waiting.script_id, waiting.script_version), *(tuple(each) for each in steps)} - self._known
+            except TypeError:
+                raise bad("the steps of an action cannot be read") from None
+            if absent:
+                raise bad("an action waits for a version that is not in it")
+
+    def _check_schedules(self) -> None:
+        """Read every revision as the engine will, so that none of them is a surprise to a tick of all tenants."""
+        r, k, a = s.schedule_revisions.c, s.schedule_clock.c, s.actions.c
+        # Compiling takes its time, and what cannot be compiled stops its own schedule only.
+        book, keys = self._books.rulebook.uncompiled(), set()
+        scripts = {script for script, _version in self._known}
+        for row in self._connection.execute(select(s.schedule_revisions).where(r.tenant_id == self._tenant)):
+            try:
+                made = book.read(row)
+                demand_placed(made.conduct, self._tenant)
+                self._books.sources.grants(made.grants)
+                for step in range(max(1, len(made.steps))):
+                    self._books.sources.limits("{}", made.limits_of(step))
+                absent = {row.script_id, *_scripts(made.steps)} - scripts or _pinned(made.steps) - self._known
+            except Exception as error:
+                raise bad(f"a revision cannot be read: {error}") from error
+            if absent or len(made.steps) > MOST_STEPS:
+                raise bad("a revision names a script or a version that is not in it, or too many")
+            keys.add((row.schedule_id, row.revision))
+        needed = [
+            select(k.schedule_id, k.revision).where(k.tenant_id == self._tenant),
+            select(s.schedules.c.id, s.schedules.c.revision).where(s.schedules.c.tenant_id == self._tenant),
+            select(a.schedule_id, a.revision)
+            .where(a.tenant_id == self._tenant, a.revision.is_not(None), a.state.in_(OPEN))
+            .distinct(),
+        ]
+        if {tuple(row) for each in needed for row in self._connection.execute(each)} - keys:
+            raise bad("a schedule has a revision that is not in it")
+
+
+def _scripts(steps: tuple[dict[str, Any], ...]) -> set[str]:
+    return {each["script_id"] for each in steps}
+
+
+def _pinned(steps: tuple[dict[str, Any], ...]) -> set[tuple[str, int]]:
+    return {(each["script_id"], each["version"]) for each in steps if "version" in each}
+
+
+def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]:
+    """Give the tables in their order, each with its rows."""
+    line = lines.next()
+    for table in TABLES.values():
+        if not isinstance(line, dict) or line.get("table") != table.name:
+            raise bad(f"{table.name} is missing")
+        if line.get("columns") != [column.name for column in table.c]:
+            raise bad(f"{table.name} has other columns")
+        rows: list[Any] = []
+
+        def each(table: Table = table, ends: list[Any] = rows) -> Iterator[dict[str, Any]]:
+            while isinstance(line := lines.next(), list):
+                yield validation.read(table, line)
+            ends.append(line)
+
+        yield table, each()
+        line = rows[0]
+    if line is not None:
+        raise bad("there is more in it than there should be")
+
+
+#: Kinds of cells that can be long.
+_LONG = (str, bytes)
+
+
+def _pages(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    some: list[dict[str, Any]] = []
+    held = 0
+    for row in rows:
+        some.append(row)
+        held += sum([len(each) for each in row.values() if each.__class__ in _LONG])
+        if len(some) == PAGE or held > PAGE_BYTES:
+            yield some
+            some, held = [], 0
+    if some:
+        yield some

@@ -1,0 +1,295 @@
+"""What is looked at of each row that an archive brings in, before it is kept: pure, one row at a time.
+
+Cells are of their columns' kinds and within bounds that leave room to count on; JSON is bounded before it is parsed; and what is read of a
+row later, by whoever reads rows of all tenants, is read here first.
+"""
+
+import base64
+import binascii
+import json
+import math
+import re
+import sys
+import zlib
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple, NoReturn
+
+from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Numeric, SmallInteger, String, Table
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.data.sets.expose import NAME
+from lodger.engine.data.values.fields import PATH
+from lodger.engine.egress.request import MOST_BODY
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.access import names
+from lodger.engine.store.tenants import webhooks
+from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.core.access.origins import parse_origin
+from lodger.engine.core.params import read_fields
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.limits import LIMITS
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.prescan import demand
+
+Row = dict[str, Any]
+#: Values and nesting of a line: a row is a list of cells.
+LINE_VALUES, LINE_DEPTH = 300, 3
+#: Values and nesting of the JSON in a cell: more than any limit lets a script hand over, with what is put around it.
+CELL_VALUES, CELL_DEPTH = 2_500_000, 16 + next(each.maximum for each in LIMITS if each.name == "json_depth")
+#: Instants of the years 1 to 9999, microseconds: no other whole number in an archive is larger.
+LEAST, MOST = -62_135_596_800_000_000, 253_402_300_800_000_000
+#: What is counted: one more each time, and never too many for its column.
+MOST_COUNTED, MOST_COUNTED_SMALL = 2**30, 2**14
+#: The one number of these that may be below nothing.
+_SIGNED = {"priority"}
+#: States of an action that may still start.
+OPEN = ("ready", "waiting_retry")
+#: Columns whose text is JSON.
+JSON = {
+    "params", "handed", "steps", "result", "error", "effects", "lines", "body", "value", "modules", "grants", "fields", "rules",
+    "retry", "conduct", "limits", "hosts", "events", "payload", "before", "after", "answer",
+}  # fmt: skip
+#: Columns that are JSON in one table and something else in another.
+_SEALED = {("lodger_webhooks", "before")}
+
+
+def bad(why: str) -> InputError:
+    """Give the error for an archive that is none."""
+    return InputError(
+        "archive_invalid", "this is no archive of a tenant", why=why, fix="export the tenant again, with this version"
+    )
+
+
+def parsed(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
+    """Read a line: flat, so that its length bounds what it takes."""
+    try:
+        if len(line) > _SHORT:
+            demand(line, max_depth=LINE_DEPTH, max_values=LINE_VALUES)
+        return _JSON.decode(line.decode())
+    except (ValueError, RecursionError):
+        raise bad("a line is no JSON, or holds more than a row") from None
+
+
+def read(table: Table, cells: list[Any]) -> Row:
+    """Give a row by name.
+
+    Raises:
+        InputError: archive_invalid.
+    """
+    form = _form(table)
+    if len(cells) != len(form.columns):
+        raise bad(f"a row of {table.name} has {len(cells)} cells")
+    row = {name: check(cell) for (name, check), cell in zip(form.columns, cells, strict=True)}
+    told = {name: _json(table, name, row[name]) for name in form.json if row[name] is not None}
+    if form.look is not None:
+        try:
+            form.look(row, told)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, zlib.error, InputError) as error:
+            raise bad(f"a row of {table.name} cannot be read") from error
+    return row
+
+
+def _json(table: Table, name: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
+    try:
+        if len(text) > _SHORT or text.count("[") + text.count("{") > CELL_DEPTH:
+            demand(text.encode(), max_depth=CELL_DEPTH, max_values=CELL_VALUES)
+        return _JSON.decode(text)
+    except (ValueError, RecursionError):
+        raise bad(f"{table.name}.{name} is no JSON, or holds too much") from None
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_JSON = json.JSONDecoder(parse_constant=_constant)
+#: Letters of JSON that are worth no look before they are read.
+_SHORT = 16 * 1024
+#: What no database keeps: NUL and halves of letters.
+_UNKEPT = re.compile("[\0\ud800-\udfff]")
+#: Compared before it is converted: a whole number of four hundred digits is none.
+_FLOAT = math.nextafter(math.inf, 0)
+
+
+class _Form(NamedTuple):
+    """What a table's rows are looked at for: each cell, the JSON in some, the row."""
+
+    columns: tuple[tuple[str, Callable[[Any], Any]], ...]
+    json: tuple[str, ...]
+    look: Callable[[Row, Row], None] | None
+
+
+@cache
+def _form(table: Table) -> _Form:
+    columns = tuple((column.name, _check(table, column)) for column in table.c)
+    texts = {column.name for column in table.c if isinstance(column.type, String)}
+    told = tuple(name for name, _ in columns if name in JSON & texts and (table.name, name) not in _SEALED)
+    return _Form(columns, told, _LOOKS.get(table.name))
+
+
+def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
+    """Give what looks at the cells of a column; None is for those that may be empty."""
+    kind, named, nullable = column.type, f"{table.name}.{column.name}", column.nullable
+    look: Callable[[Any], Any]
+    if isinstance(kind, LargeBinary):
+        look = partial(_bytes, named)
+    elif isinstance(kind, Integer):
+        look = partial(_whole, named, *_bounds(column.name, kind))
+    elif isinstance(kind, Numeric | Float):
+        look = partial(_number, named)
+    else:
+        assert isinstance(kind, String)
+        look = partial(_text, named, sys.maxsize if kind.length is None else kind.length)
+
+    def check(cell: Any) -> Any:  # noqa: ANN401 - any JSON value
+        if cell is not None:
+            return look(cell)
+        if nullable:
+            return None
+        raise bad(f"{named} is empty")
+
+    return check
+
+
+def _bytes(named: str, cell: Any) -> bytes:  # noqa: ANN401 - any JSON value
+    try:
+        return base64.b64decode(cell["b64"], validate=True)
+    except (TypeError, KeyError, binascii.Error, ValueError):
+        raise bad(f"{named} is no bytes") from None
+
+
+def _whole(named: str, least: int, most: int, cell: Any) -> int:  # noqa: ANN401 - any JSON value
+    if type(cell) is not int or not least <= cell < most:
+        raise bad(f"{named} is no whole number, or out of its bounds")
+    return cell
+
+
+def _number(named: str, cell: Any) -> float:  # noqa: ANN401 - any JSON value
+    if type(cell) not in (int, float) or not abs(cell) <= _FLOAT:
+        raise bad(f"{named} is no number")
+    return float(cell)
+
+
+def _text(named: str, longest: int, cell: Any) -> str:  # noqa: ANN401 - any JSON value
+    if type(cell) is not str or len(cell) > longest:
+        raise bad(f"{named} is no text of its length")
+    if _UNKEPT.search(cell):
+        raise bad(f"{named} holds what no database keeps")
+    return cell
+
+
+def _bounds(name: str, kind: Integer) -> tuple[int, int]:
+    if isinstance(kind, BigInteger):
+        return LEAST, MOST
+    most = MOST_COUNTED_SMALL if isinstance(kind, SmallInteger) else MOST_COUNTED
+    return (-most if name in _SIGNED else 0), most
+
+
+def _script(row: Row, _told: Row) -> None:
+    names.check(row["name"], "archive_invalid", "a script", "")
+
+
+def _version(_row: Row, told: Row) -> None:
+    if not isinstance(told["modules"], dict) or not all(isinstance(text, str) for text in told["modules"].values()):
+        raise TypeError("a script is made of files")
+    read_fields(told.get("fields"))
+    encoded(told.get("grants"))
+
+
+def _schedule(row: Row, _told: Row) -> None:
+    names.check(row["name"], "archive_invalid", "a schedule", "")
+
+
+def _action(row: Row, told: Row) -> None:
+    _ended(row, told)
+    if row["state"] in OPEN:
+        steps = told.get("steps")
+        if (row["schedule_id"] is None) != (row["revision"] is None) or row["script_id"] is None:
+            raise ValueError("whose run it is")
+        if steps is not None and not isinstance(steps, list):
+            raise TypeError("steps are a list")
+        if not 0 <= row["step"] < (1 if steps is None else len(steps)):
+            raise IndexError("there is no such step")
+
+
+def _ended(row: Row, told: Row) -> None:
+    if row["outcome"] is not None:
+        Outcome(row["outcome"])
+    if told.get("error") is not None:
+        ScriptError(**told["error"])
+
+
+def _attempt(row: Row, told: Row) -> None:
+    _ended(row, told)
+    if not all(isinstance(each, dict) for each in told.get("effects") or ()):
+        raise TypeError("an effect is an object")
+
+
+def _lines(_row: Row, told: Row) -> None:
+    for level, text, us in told["lines"]:
+        if not isinstance(level, str) or not isinstance(text, str) or not LEAST <= us < MOST:
+            raise TypeError("a line is a level, a text and an instant")
+        from_us(us)
+
+
+def _message(row: Row, told: Row) -> None:
+    payload = told["payload"]
+    if row["kind"] == "webhook":
+        texts, _ = [payload["type"]], payload["data"]
+    elif row["kind"] == "mail":
+        bodies = [payload[name] for name in ("text", "html", "replyTo")]
+        texts = [*payload["to"], payload["subject"], *(each for each in bodies if each is not None)]
+        if not isinstance(payload["to"], list) or not payload["to"]:
+            raise TypeError("a mail goes to somebody")
+    else:
+        raise ValueError("nobody carries that")
+    if not all(isinstance(each, str) for each in texts):
+        raise TypeError("what is sent is text")
+
+
+def _webhook(row: Row, told: Row) -> None:
+    webhooks.checked(row["name"], row["url"], told["events"])
+
+
+def _secret(_row: Row, told: Row) -> None:
+    for each in told["hosts"]:
+        parse_origin(each)
+
+
+def _document(_row: Row, told: Row) -> None:
+    if not isinstance(told["body"], dict):
+        raise TypeError("a document is an object")
+
+
+def _index(row: Row, _told: Row) -> None:
+    if not NAME.fullmatch(row["collection"]) or not PATH.fullmatch(row["path"]):
+        raise ValueError("no path of a collection")
+
+
+def _fetched(row: Row, told: Row) -> None:
+    status, reason, url, headers, redirected = told["answer"]
+    texts = [reason, url, *(text for name, value in headers for text in (name, value))]
+    if not isinstance(status, int) or not isinstance(redirected, bool) or not all(isinstance(x, str) for x in texts):
+        raise TypeError("no answer")
+    # The one thing in an archive that is packed once more.
+    opened = zlib.decompressobj()
+    opened.decompress(row["body"], MOST_BODY + 1)
+    if not opened.eof or opened.unused_data:
+        raise ValueError("more than an answer may hold")
+
+
+_LOOKS: dict[str, Callable[[Row, Row], None]] = {
+    "lodger_scripts": _script,
+    "lodger_script_versions": _version,
+    "lodger_schedules": _schedule,
+    "lodger_actions": _action,
+    "lodger_attempts": _attempt,
+    "lodger_attempt_logs": _lines,
+    "lodger_outbox": _message,
+    "lodger_webhooks": _webhook,
+    "lodger_secrets": _secret,
+    "lodger_documents": _document,
+    "lodger_collection_indexes": _index,
+    "lodger_fetches": _fetched,
+}

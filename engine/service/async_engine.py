@@ -1,0 +1,255 @@
+"""The async Engine: the verbs of :mod:`lodger.engine.sync`, each in a thread, one writer at a time."""
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import islice
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from sqlalchemy import Connection
+
+from lodger.engine.service import lock_context
+from lodger.engine import sync
+from lodger.engine.core.clock import Clock
+from lodger.engine.core.events import Event
+from lodger.engine.store.migrations.revision import Progress, silent
+from lodger.engine.store.revision_cache import Compile
+from lodger.engine.core.settings import Settings
+from lodger.engine.service.async_nouns import (
+    Actions,
+    Audit,
+    Collections,
+    Grants,
+    Locks,
+    Metrics,
+    Nodes,
+    Schedules,
+    Scripts,
+    Secrets,
+    Shell,
+    Tenants,
+    Tokens,
+    Verb,
+    Webhooks,
+)
+
+if TYPE_CHECKING:
+    from lodger.engine.service.hooks import Hook
+    from lodger.engine.effects.outcome_commit import ApplyEffects
+    from lodger.engine.store.platform.locks import Lock
+    from lodger.engine.store.records import Action
+    from lodger.engine.core.execution import Executor
+    from lodger.engine.node.node import Node
+    from lodger.sandbox.job import LogLine
+
+T = TypeVar("T")
+#: Threads for the verbs; writes queue on the database's one writer lock, reads go side by side.
+THREADS = 4
+#: Values that a stream hands over at once.
+STREAMED = 500
+
+
+class Threads:
+    """Carries out the verbs of an engine in a few threads. Satisfies :class:`lodger.engine.service.async_nouns.Carrier`."""
+
+    def __init__(self, inner: sync.Engine) -> None:
+        self._inner = inner
+        self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb")
+
+    def carry(
+        self, noun: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Awaitable[Any]:
+        """Carry out one verb."""
+        inner = getattr(self._inner, noun) if noun else self._inner
+        # Who acts is known by the context, which a thread of the pool does not have of itself.
+        bound = partial(contextvars.copy_context().run, function, inner, *args, **kwargs)
+        return asyncio.get_running_loop().run_in_executor(self.pool, bound)
+
+    async def stream(
+        self, noun: str, function: Callable[..., Generator[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> AsyncIterator[Any]:
+        """Carry out a verb that gives many, some at a time."""
+        given = function(getattr(self._inner, noun), *args, **kwargs)
+        loop = asyncio.get_running_loop()
+        try:
+            while some := await loop.run_in_executor(self.pool, lambda: [*islice(given, STREAMED)]):
+                for each in some:
+                    yield each
+        finally:
+            await loop.run_in_executor(self.pool, given.close)
+
+    async def read(self, look: Callable[[Connection], T]) -> T:
+        """Do what only reads, on one snapshot of the ledger."""
+
+        def work() -> T:
+            with self._inner.books.database.read() as connection:
+                return look(connection)
+
+        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+
+
+AsyncHook = Callable[[Event], Coroutine[Any, Any, object]]
+
+
+def _carried(hook: "Hook | AsyncHook") -> "Hook":
+    """Give what the thread of the hooks calls: a coroutine function goes to the loop that it was set on, one after the other."""
+    if not inspect.iscoroutinefunction(hook):
+        return hook
+    loop = asyncio.get_running_loop()
+
+    def call(event: Event) -> object:
+        return asyncio.run_coroutine_threadsafe(hook(event), loop).result()
+
+    return call
+
+
+class Engine(Shell[sync.Engine]):
+    """An open ledger, for asyncio. ``async with Engine.open(path) as engine``, or :meth:`open` and :meth:`close`."""
+
+    def __init__(self, inner: sync.Engine) -> None:
+        self.inner = inner
+        self.threads = Threads(inner)
+        super().__init__("", self.threads)
+        self.books = inner.books
+        self.tenants = Tenants("tenants", self.threads)
+        self.grants = Grants("grants", self.threads)
+        self.collections = Collections("collections", self.threads)
+        self.secrets = Secrets("secrets", self.threads)
+        self.webhooks = Webhooks("webhooks", self.threads)
+        self.scripts = Scripts("scripts", self.threads)
+        self.schedules = Schedules("schedules", self.threads)
+        self.actions = Actions("actions", self.threads)
+        self.tokens = Tokens("tokens", self.threads)
+        self.audit = Audit("audit", self.threads)
+        self.nodes = Nodes("nodes", self.threads)
+        self.locks = Locks("locks", self.threads)
+        self.metrics = Metrics("metrics", self.threads)
+        self.meters = inner.meters
+        self.datasets = inner.datasets
+        self.expose = inner.expose
+        self.attach = inner.attach
+        self.record_changed = inner.record_changed
+        self.record_sessions = inner.record_sessions
+        self.handler = inner.handler
+        self.handlers = inner.handlers
+
+    prepare = Verb(sync.Engine.prepare)
+    run_at = Verb(sync.Engine.run_at)
+    run_in = Verb(sync.Engine.run_in)
+
+    @classmethod
+    def open(
+        cls,
+        url_or_path: str,
+        *,
+        clock: Clock | None = None,
+        settings: Settings | None = None,
+        compile_schedule: Compile | None = None,
+        progress: Progress = silent,
+    ) -> Self:
+        """Open a ledger, making or upgrading it; see :meth:`lodger.engine.sync.Engine.open`. Blocks for that long."""
+        opened = sync.Engine.open(
+            url_or_path, clock=clock, settings=settings, compile_schedule=compile_schedule, progress=progress
+        )
+        return cls(opened)
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        """Let ``await Engine.open(…)`` give the engine too."""
+        return self
+        yield
+
+    async def close(self) -> None:
+        """Let go of threads and database; safe to call twice."""
+        self.threads.pool.shutdown()
+        if self.inner.hooks.there:
+            # Those that wait may be coroutines of this very loop.
+            await asyncio.to_thread(self.inner.hooks.close)
+        self.inner.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def own_people(self, is_own: Callable[[str, str], bool]) -> None:
+        """Let the platform say who a tenant's people are; see :meth:`lodger.engine.sync.Engine.own_people`."""
+        self.inner.own_people(is_own)
+
+    def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
+        return self.inner.on_event(listener)
+
+    def on(self, name: str, hook: "Hook | AsyncHook | None" = None, *, tenant_id: str | None = None) -> Any:  # noqa: ANN401 - a decorator, or what takes the hook off
+        """Set a hook; see :meth:`lodger.engine.sync.Engine.on`. A coroutine function runs on the loop that sets it."""
+        if hook is None:
+            return partial(self._decorated, name, tenant_id)
+        return self.inner.on(name, _carried(hook), tenant_id=tenant_id)
+
+    def _decorated(self, name: str, tenant_id: str | None, hook: "Hook | AsyncHook") -> "Hook | AsyncHook":
+        self.inner.on(name, _carried(hook), tenant_id=tenant_id)
+        return hook
+
+    async def events(self, *, kept: int = 10_000) -> AsyncIterator[Event]:
+        """Give events as they happen; a reader that falls ``kept`` behind loses the oldest."""
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[Event] = asyncio.Queue()
+
+        def put(event: Event) -> None:
+            if queue.qsize() >= kept:
+                queue.get_nowait()
+            queue.put_nowait(event)
+
+        def hear(event: Event) -> None:
+            loop.call_soon_threadsafe(put, event)
+
+        forget = self.on_event(hear)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            forget()
+
+    def live(self, tenant_id: str, action_id: str | None = None) -> "AsyncGenerator[Action | LogLine]":
+        """Give what happens to a tenant's actions, or one action with its log; see :meth:`lodger.engine.sync.Engine.live`."""
+        from lodger.engine.service.action_stream import alive
+
+        return alive(self.inner, tenant_id, action_id, self.threads.read)
+
+    def lock(
+        self,
+        name: str,
+        lease: float | str | timedelta = "1m",
+        *,
+        slot: datetime | None = None,
+        holder: str | None = None,
+    ) -> "AbstractAsyncContextManager[Lock | None]":
+        """Hold a named lock for a block, renewed while it lasts: ``async with engine.lock("rebuild") as held: if held: …``."""
+        return lock_context.aheld(self.locks, name, lease, slot, holder)
+
+    @asynccontextmanager
+    async def node(
+        self,
+        executor: "Executor | None" = None,
+        name: str | None = None,
+        *,
+        apply_effects: "ApplyEffects | None" = None,
+        couriers: bool = True,
+    ) -> AsyncIterator["Node"]:
+        """Run a node for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
+        from lodger.engine.node.node import Node
+
+        made = Node(self.inner, executor, name, apply_effects=apply_effects, couriers=couriers)
+        try:
+            await made.start()
+            yield made
+        finally:
+            await made.stop()

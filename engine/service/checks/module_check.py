@@ -1,0 +1,72 @@
+"""What is said to whoever stores a WebAssembly module that cannot run: it is compiled when it is handed in, in a locked worker."""
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.settings import Settings
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.job import Bundle, Job
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+
+if TYPE_CHECKING:
+    from lodger.sandbox.intake import Intake
+    from lodger.sandbox.shelf import Shelf
+
+
+class ModuleCheck:
+    """Compiles modules beforehand, and leaves the code where a node of this user finds it. Costs nothing until the first module."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._making = threading.Lock()
+        self._made: Intake | None = None
+
+    @property
+    def _intake(self) -> "Intake":
+        from lodger.sandbox.intake import Intake
+
+        with self._making:
+            if self._made is None:
+                told = self._settings
+                self._made = Intake(partial(shelf_of, told), profile=told.profile, minimum=told.walls_minimum)
+            return self._made
+
+    def demand(self, tenant_id: str, wasm: bytes, limits: Limits) -> None:
+        """Let a good module pass. Blocks for as long as it compiles.
+
+        Raises:
+            InputError: module_refused, module_too_costly.
+            Unavailable: no worker can be had here, or not behind the walls that this host must have.
+        """
+        try:
+            ended = self._intake.judge(Job(Bundle({}, wasm=wasm), limits, tag="check", tenant=tenant_id))
+        except SandboxError as problem:
+            raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+        if ended is None:
+            return
+        why = ended.error.message if ended.error else ended.outcome.value
+        if ended.outcome is Outcome.COMPILE_ERROR:
+            raise InputError(
+                "module_refused",
+                "the module cannot run here",
+                why=why,
+                fix="build it as a WASI preview 1 command (docs/reference/webassembly.md)",
+                outcome=ended.outcome.value,
+            )
+        raise InputError(
+            "module_too_costly",
+            "the module takes too much to compile",
+            why=why,
+            fix="make it smaller: fewer and shorter functions",
+            outcome=ended.outcome.value,
+        )
+
+
+def shelf_of(settings: Settings) -> "Shelf":
+    """Give the shelf of compiled modules that every engine of this user shares."""
+    from lodger.sandbox.shelf import Shelf
+
+    return Shelf.lasting(settings.cache_dir, most_disk_bytes=settings.module_cache_bytes)

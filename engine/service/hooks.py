@@ -1,0 +1,138 @@
+"""Hooks: functions of the platform's that are called when something happens, in a thread of their own.
+
+A slow hook delays other hooks, never a slot; one that raises is logged and called again the next time. Hooks hear what the nodes of
+their own process do; what must reach a platform whatever is killed is a webhook, or stands in the ledger.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.events import Event, Events
+from lodger.engine.core.metrics import Meters
+
+_log = logging.getLogger("lodger.hooks")
+#: Events that wait for a slow hook; beyond that the newest are dropped, and counted.
+KEPT = 10_000
+#: Longest wait for hooks at the end, seconds.
+CLOSE_S = 10.0
+Hook = Callable[[Event], object]
+
+
+@dataclass(frozen=True, slots=True)
+class HookSpec:
+    """One name that hooks can be set on: which events it stands for."""
+
+    name: str
+    help: str
+    fits: Callable[[Event, float], bool]
+
+
+def _over(event: Event, _late_ms: float) -> bool:
+    return event.kind == "finished" and event.details["state"] in {"done", "failed", "cancelled"}
+
+
+HOOKS: Final = (
+    HookSpec("started", "an attempt begins", lambda event, _late_ms: event.kind == "started"),
+    HookSpec("finished", "an action is over, well or badly; what is tried again is not over", _over),
+    HookSpec(
+        "failed",
+        "an action is over and has failed",
+        lambda event, late_ms: _over(event, late_ms) and event.details["state"] == "failed",
+    ),
+    HookSpec(
+        "late",
+        "an attempt begins missed_after_s or more after it was due, or actions wait that long: then without an action, with "
+        "their number and oldest_ms",
+        lambda event, late_ms: (
+            event.kind == "overdue" or (event.kind == "started" and event.details["lateness_ms"] >= late_ms)
+        ),
+    ),
+    HookSpec(
+        "budget",
+        "a tenant has used four fifths of what it may use in a day (budget, limit, used), or all of it (reason budget_runs, …); once a "
+        "day, node and reason",
+        lambda event, _late_ms: event.kind == "spent" or (event.kind == "budget" and event.details.get("per") == "day"),
+    ),
+)
+_BY_NAME = {spec.name: spec for spec in HOOKS}
+
+
+class Hooks:
+    """Calls hooks; its thread lives from the first hook until :meth:`close`."""
+
+    def __init__(self, events: Events, meters: Meters, late_s: float) -> None:
+        self._events = events
+        self._meters = meters
+        self._late_ms = late_s * 1000
+        self._set: tuple[tuple[HookSpec, str | None, Hook], ...] = ()
+        self._lock = threading.Lock()
+        self._waiting: queue.Queue[tuple[Hook, Event] | None] = queue.Queue(KEPT)
+        self._thread: threading.Thread | None = None
+        self._deaf: Callable[[], None] | None = None
+
+    def add(self, name: str, hook: Hook, tenant_id: str | None = None) -> Callable[[], None]:
+        """Set a hook; call what is returned to take it off. ``tenant_id``: only what happens to this tenant.
+
+        Raises:
+            InputError: hook_unknown.
+        """
+        spec = _BY_NAME.get(name)
+        if spec is None:
+            raise InputError(
+                "hook_unknown", f"there is no hook {name!r}", fix="one of: " + ", ".join(each.name for each in HOOKS)
+            )
+        made = (spec, tenant_id, hook)
+        with self._lock:
+            self._set = (*self._set, made)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="lodger-hooks", daemon=True)
+                self._thread.start()
+                self._deaf = self._events.listen(self._hear)
+
+        def forget() -> None:
+            with self._lock:
+                self._set = tuple(each for each in self._set if each is not made)
+
+        return forget
+
+    def _hear(self, event: Event) -> None:
+        for spec, tenant_id, hook in self._set:
+            if tenant_id in {None, event.tenant_id} and spec.fits(event, self._late_ms):
+                try:
+                    self._waiting.put_nowait((hook, event))
+                except queue.Full:
+                    self._meters.count("lodger_hooks_dropped_total", spec.name)
+
+    def _work(self) -> None:
+        while (one := self._waiting.get()) is not None:
+            hook, event = one
+            try:
+                hook(event)
+            except Exception:  # noqa: BLE001 - it is the platform's, and the next one has to be called
+                _log.exception("a hook on %s raised", event.kind)
+
+    @property
+    def there(self) -> bool:
+        """Whether any was ever set."""
+        return self._thread is not None
+
+    def close(self) -> None:
+        """Call what waits, then end the thread; a hook that takes longer than ten seconds is left to itself. Safe to call twice."""
+        with self._lock:
+            thread, self._thread, self._set = self._thread, None, ()
+            if self._deaf is not None:
+                self._deaf()
+                self._deaf = None
+        if thread is not None:
+            with suppress(queue.Full):
+                self._waiting.put(None, timeout=CLOSE_S)
+            if thread is not threading.current_thread():
+                thread.join(CLOSE_S)
+            if thread.is_alive() and thread is not threading.current_thread():
+                _log.warning("a hook is still at work: nobody waits for it any more")

@@ -1,0 +1,98 @@
+"""A named lock for the length of a block: taken, renewed while the block lasts, freed at its end."""
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from lodger.engine.store.platform.locks import Lock
+from lodger.engine.recurrence.duration import parse_duration
+
+if TYPE_CHECKING:
+    from lodger.engine.service import async_nouns
+    from lodger.engine.service.nouns.locks import Locks
+
+_log = logging.getLogger("lodger.locks")
+
+
+def who(holder: str | None) -> str:
+    """Give who holds it: this thread of this process of this host, unless told."""
+    return holder or f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
+
+
+def _third_s(lease: float | str | timedelta) -> float:
+    if isinstance(lease, str):
+        return parse_duration(lease) / 3_000_000
+    return lease.total_seconds() / 3 if isinstance(lease, timedelta) else lease / 3000
+
+
+@contextmanager
+def held(
+    locks: "Locks", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
+) -> Iterator[Lock | None]:
+    """Hold a lock; see :meth:`lodger.engine.sync.Engine.lock`."""
+    mine = who(holder)
+    lock = locks.take(name, mine, lease, slot=slot)
+    if lock is None:
+        yield None
+        return
+    over = threading.Event()
+
+    def renew() -> None:
+        while not over.wait(_third_s(lease)):
+            try:
+                if locks.take(name, mine, lease, slot=slot) is None:
+                    _log.warning("the lock %s was lost: its lease had ended", name)
+                    return
+            except Exception:  # noqa: BLE001 - a database that is away comes back before two thirds of the lease are over, or does not
+                _log.exception("the lock %s could not be renewed", name)
+
+    renewing = threading.Thread(target=renew, name=f"lodger-lock-{name}", daemon=True)
+    renewing.start()
+    try:
+        yield lock
+    finally:
+        over.set()
+        renewing.join()
+        locks.free(name, mine)
+
+
+@asynccontextmanager
+async def aheld(
+    locks: "shells.Locks", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
+) -> AsyncIterator[Lock | None]:
+    """Hold a lock; see :meth:`lodger.engine.service.async_engine.Engine.lock`."""
+    mine = holder or f"{who(None)}-{id(asyncio.current_task())}"
+    lock = await locks.take(name, mine, lease, slot=slot)
+    if lock is None:
+        yield None
+        return
+    over = asyncio.Event()
+
+    async def renew() -> Any:  # noqa: ANN401 - nothing
+        while True:
+            try:
+                async with asyncio.timeout(_third_s(lease)):
+                    await over.wait()
+                    return
+            except TimeoutError:
+                pass
+            try:
+                if await locks.take(name, mine, lease, slot=slot) is None:
+                    _log.warning("the lock %s was lost: its lease had ended", name)
+                    return
+            except Exception:  # noqa: BLE001 - as above
+                _log.exception("the lock %s could not be renewed", name)
+
+    renewing = asyncio.create_task(renew(), name=f"lodger-lock-{name}")
+    try:
+        yield lock
+    finally:
+        over.set()
+        await renewing
+        await locks.free(name, mine)

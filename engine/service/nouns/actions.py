@@ -1,0 +1,248 @@
+"""The verbs on actions: what happened, happens and will."""
+
+from datetime import datetime, timedelta
+
+from lodger.engine.core.clock import to_us
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.actions import actions, backfills, retries, monitoring
+from lodger.engine.store import signing_keys, pages
+from lodger.engine.store.queue import outbox
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.actions.actions import Request
+from lodger.engine.store.actions.backfills import Backfilled
+from lodger.engine.store.queue.outbox import Delivery
+from lodger.engine.store.records import Action, Attempt, Json, Page
+from lodger.engine.store.actions.monitoring import Compared, Overdue, RunningNow
+from lodger.engine.recurrence.duration import parse_duration
+from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.sandbox.job import LogLine
+
+# Inside the noun the word ``list`` is a verb.
+ActionPage = Page[Action]
+AttemptList = list[Attempt]
+LineList = list[LogLine]
+RunningList = list[RunningNow]
+OverdueList = list[Overdue]
+ComparedList = list[Compared]
+DeliveryList = list[Delivery]
+
+#: A century.
+MOST_GRACE_S = 3_155_760_000
+
+
+class Actions(Verbs):
+    """What happened, happens and will: slots, gaps and requests.
+
+    An action's id says enough to find it; whose it is stands before it all the same, so that nobody is shown a stranger's by an
+    id that came from outside. None is for whoever may see everybody's.
+    """
+
+    __slots__ = ()
+
+    def list(
+        self,
+        tenant_id: str | None = None,
+        schedule_id: str | None = None,
+        state: str | None = None,
+        *,
+        outcome: str | None = None,
+        origin: str | None = None,
+        script: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = 100,
+        before: str | None = None,
+        cursor: str | None = None,
+    ) -> ActionPage:
+        """Give actions, newest first: a page (see :meth:`Tenants.list`), or all with ``limit`` None.
+
+        Args:
+            since: only those due then or later; ``until``: only those due earlier.
+            before: only those made before the one with this id.
+
+        Raises:
+            InputError: state_unknown, outcome_unknown, origin_unknown, cursor_invalid, limit_invalid.
+        """
+        sought = actions.Sought(tenant_id, schedule_id, state, outcome, origin, script, aware(since), aware(until))
+        with self.books.database.read() as connection:
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            of = f"actions:{sought}"
+            last = signing_keys.place(connection, of, cursor) if cursor else before
+            found = actions.list_some(connection, sought, limit=limit, before=last)
+            return pages.page(connection, of, found, lambda each: each.id)
+
+    def get(self, tenant_id: str | None, action_id: str) -> Action:
+        """Give one action; raises NotFound."""
+        with self.books.database.read() as connection:
+            return actions.get(connection, action_id, tenant_id)
+
+    def attempts(self, tenant_id: str | None, action_id: str) -> AttemptList:
+        """Give every try at an action, the running one included."""
+        with self.books.database.read() as connection:
+            return actions.attempts(connection, action_id, tenant_id)
+
+    def logs(self, tenant_id: str | None, action_id: str) -> LineList:
+        """Give what the action's finished attempts logged, in order."""
+        with self.books.database.read() as connection:
+            return actions.logs(connection, action_id, tenant_id)
+
+    def deliveries(self, tenant_id: str | None, action_id: str) -> DeliveryList:
+        """Give the mails and webhooks that an action asked for, and what became of each; raises NotFound."""
+        with self.books.database.read() as connection:
+            found = actions.get(connection, action_id, tenant_id)
+            return outbox.deliveries(connection, found.tenant_id, action_id)
+
+    def run_at(
+        self,
+        tenant_id: str,
+        script: str,
+        at: datetime,
+        params: Json = None,
+        request_key: str | None = None,
+    ) -> Action:
+        """Run a script once at an instant, however far away; one in the past is due at once.
+
+        ``request_key``: asking again with the same key (per tenant) gives the action of the first time.
+        """
+        return self._once("actions.run_at", tenant_id, Request(script, to_us(_instant(at)), params, request_key))
+
+    def run_in(
+        self,
+        tenant_id: str,
+        script: str,
+        delay: float | str | timedelta,
+        params: Json = None,
+        request_key: str | None = None,
+    ) -> Action:
+        """Run a script once after a delay, counted from now on the engine's clock.
+
+        Args:
+            delay: milliseconds, a timedelta, or a text such as ``"90s"``, ``"1h30m"``, ``"PT15M"``.
+
+        Raises:
+            InputError: instant_out_of_range, delay_negative, or what is wrong with the text.
+        """
+        at_us = self._now_us + _delay_us(delay)
+        return self._once("actions.run_in", tenant_id, Request(script, at_us, params, request_key))
+
+    def _once(self, verb: str, tenant_id: str, request: Request) -> Action:
+        with self._changing(verb, tenant_id, request.script) as change:
+            before = actions.asked(change.connection, tenant_id, request.request_key)
+            made = before or actions.once(self.books, change.connection, tenant_id, request, self._now_us)
+            return change.made(made, changed=before is None)
+
+    def run_now(
+        self,
+        tenant_id: str,
+        schedule: str,
+        *,
+        params: Json = None,
+        request_key: str | None = None,
+        node: str | None = None,
+    ) -> Action:
+        """Run a schedule's script now.
+
+        Args:
+            schedule: its name or id.
+            node: name of the node that shall run it; any one unless told, also of a schedule placed on every node.
+        """
+        with self._changing("actions.run_now", tenant_id, schedule) as change:
+            before = actions.asked(change.connection, tenant_id, request_key)
+            made = before or actions.run_now(
+                self.books, change.connection, tenant_id, schedule, params, request_key, self._now_us, node
+            )
+            return change.made(made, changed=before is None)
+
+    def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfilled:
+        """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before its time.
+
+        They run in slot order, with low priority, behind every slot that comes due meanwhile. What failed has run: replay it.
+
+        Raises:
+            InputError: backfill_range, backfill_forgotten, backfill_too_large.
+        """
+        begin, until = to_us(_instant(start)), to_us(_instant(end))
+        with self._changing("actions.backfill", tenant_id, schedule) as change:
+            made = backfills.backfill(self.books, change.connection, tenant_id, schedule, begin, until, self._now_us)
+            log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
+            return change.made(made, after=log)
+
+    def replay(
+        self, tenant_id: str | None, action_id: str, *, newest: bool = False, request_key: str | None = None
+    ) -> Action:
+        """Repeat an action that is over, with its params and slot, from its first step.
+
+        Args:
+            newest: run the newest versions of its scripts instead of those it had.
+
+        Raises:
+            Conflict: action_open.
+            InputError: replay_gap, when the row stands for many slots.
+        """
+        whose = self.get(tenant_id, action_id).tenant_id
+        with self._changing("actions.replay", whose, action_id) as change:
+            before = actions.asked(change.connection, whose, request_key)
+            made = before or backfills.replay(
+                self.books, change.connection, whose, action_id, self._now_us, newer=newest, request_key=request_key
+            )
+            return change.made(made, changed=before is None)
+
+    def retry(self, tenant_id: str | None, action_id: str) -> Action:
+        """Let a failed action go on at the step that failed, with the versions, params and results that it had.
+
+        Its tries are counted anew. What has already been done by its earlier steps is not done again.
+
+        Raises:
+            Conflict: action_not_failed.
+        """
+        whose = self.get(tenant_id, action_id).tenant_id
+        with self._changing("actions.retry", whose, action_id) as change:
+            change.before(actions.get(change.connection, action_id, whose))
+            return change.made(retries.retry(self.books, change.connection, whose, action_id, self._now_us))
+
+    def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
+        """Give what runs right now, longest first, beside what earlier runs of the same schedule and step took."""
+        with self.books.database.read() as connection:
+            return monitoring.running(connection, self._now_us, tenant_id, max(1, min(limit, 10_000)))
+
+    def overdue(self, tenant_id: str | None = None, *, grace_s: float = 10.0, limit: int = 100) -> OverdueList:
+        """Give what should have started more than ``grace_s`` ago and has not, longest first, each with why.
+
+        Raises:
+            InputError: grace_invalid.
+        """
+        if not abs(grace_s) <= MOST_GRACE_S:  # NaN is below nothing
+            raise InputError("grace_invalid", f"{grace_s} is no grace", fix=f"give seconds, at most {MOST_GRACE_S}")
+        grace_us = int(max(0.0, grace_s) * 1_000_000)
+        with self.books.database.read() as connection:
+            return monitoring.overdue(
+                self.books, connection, self._now_us, tenant_id, grace_us, max(1, min(limit, 10_000))
+            )
+
+    def compared(self, tenant_id: str | None, action_id: str) -> ComparedList:
+        """Give what each attempt of an action took beside earlier runs of the same schedule and step, and whether it was slow."""
+        with self.books.database.read() as connection:
+            return monitoring.compared(connection, actions.get(connection, action_id, tenant_id), self._now_us)
+
+    def cancel(self, tenant_id: str | None, action_id: str) -> Action:
+        """Cancel an action that is not over: queued, waiting or running; raises Conflict when it is over."""
+        whose = self.get(tenant_id, action_id).tenant_id
+        with self._changing("actions.cancel", whose, action_id) as change:
+            change.before(actions.get(change.connection, action_id, whose))
+            return change.made(actions.cancel(change.connection, action_id, whose, self._now_us))
+
+
+def _delay_us(delay: float | str | timedelta) -> int:
+    if isinstance(delay, str):
+        return parse_duration(delay)
+    if not isinstance(delay, timedelta) and not abs(delay) < MOST_GRACE_S * 1e9:  # NaN is below nothing
+        raise InputError("instant_out_of_range", f"{delay} is no delay", fix="give milliseconds or a timedelta")
+    us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
+    if us < 0:
+        raise InputError("delay_negative", "a delay cannot be negative", fix="give milliseconds or a timedelta")
+    return us
+
+
+def _instant(instant: datetime) -> datetime:
+    return aware(instant) or instant

@@ -1,0 +1,334 @@
+"""The verbs on schedules: scripts bound to rules."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.errors import Conflict, InputError
+from lodger.engine.store.schedules import counts, last_runs, revisions, schedules
+from lodger.engine.store.scripts import differences
+from lodger.engine.store import signing_keys, pages
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.records import (
+    Counters,
+    Json,
+    LastRun,
+    Page,
+    Schedule,
+    ScheduleDiff,
+    ScheduleRevision,
+)
+from lodger.engine.store.schedules.revisions import Wish
+from lodger.engine.policy.conduct import Conduct, parse_placement
+from lodger.engine.policy.defaults import number, whole, word
+from lodger.engine.core.access.labels import parse_labels
+from lodger.engine.policy.retry import Retry
+from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
+from lodger.engine.core.serialization import shaped
+from lodger.engine.service.nouns.foresight import Foresight
+from lodger.engine.service.nouns.noun import UNCHANGED, Change, RuleWish, StepWish, aware, specs
+
+# Inside the noun the word ``list`` is a verb.
+SchedulePage = Page[Schedule]
+RevisionPage = Page[ScheduleRevision]
+
+#: States that a schedule which exists can be in.
+STATES = ("armed", "paused", "suspended", "ended")
+_NOT_COMPARED = {"tenant_id", "schedule_id", "revision", "created_at", "created_by", "why"}
+
+
+class Schedules(Foresight):
+    """Scripts bound to rules."""
+
+    __slots__ = ()
+
+    def create(
+        self,
+        tenant_id: str,
+        name: str,
+        *,
+        script: StepWish,
+        rules: RuleWish,
+        exclusions: RuleWish = (),
+        tz: str | None = None,
+        dst: DstPolicy | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        missed: str = word("missed"),
+        overlap: str = word("overlap"),
+        params: Json = None,
+        limits: Mapping[str, Any] | None = None,
+        retry: Retry | Mapping[str, Any] | int | None = None,
+        jitter_s: float = number("jitter_s"),
+        expires_s: float = number("expires_s"),
+        priority: str = word("priority"),
+        pause_after: int = whole("pause_after"),
+        labels: str | Iterable[str] = word("labels"),
+        placement: str = word("placement"),
+        grants: Iterable[str] | None = None,
+        first_after: datetime | None = None,
+        version: int | str | None = None,
+        why: str | None = None,
+    ) -> Schedule:
+        """Bind a script to rules.
+
+        Args:
+            script: its name; or several, the steps of every action in order, each a name or ``{"script", "version", "limits"}``.
+                The first one's input are the params, every other one's the result of the step before.
+            version: which version of the script runs, a number; "latest", the default, is the newest when an action is made.
+            rules: texts or RuleSpecs, united; ``exclusions`` take slots away again.
+            first_after: instant from which slots are owed, itself included; default now.
+            missed: skip, latest, all, ``within:10m``.
+            overlap: skip, queue_one, queue_all, cancel_running, allow.
+            jitter_s: due up to so much after the slot, the same for every slot, never as late as the next one.
+            expires_s: what has not started so long after it was due expires; 0: never.
+            priority: high, normal, low, among the tenant's own actions.
+            pause_after: paused after so many failed actions in a row; 0: never.
+            labels: a node must carry all of them to run it; ``node:NAME`` is the node of that name.
+            placement: any, or every_node: each slot runs once on each living node that carries the labels (platform only).
+            grants: of its scripts' grants those it gives them; None for all of them.
+            why: the reason, kept with the revision and in the audit log.
+
+        Raises:
+            InputError: rule_too_frequent, when two slots are closer than the tenant's ``min_interval_s``.
+            Conflict: schedules_full.
+            RuleInvalid: a rule is not one; ``index`` is where.
+            RuleNeverFires: no slot is left from ``first_after`` on.
+            InputError, NotFound, Conflict: whatever else is wrong.
+        """
+        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
+        conduct = Conduct(jitter_s, expires_s, priority, pause_after, parse_labels(labels), parse_placement(placement))
+        steps = script if version is None else revisions.with_version(script, version)
+        wish = Wish(steps, wished, missed, overlap, retry, limits, params, conduct, grants)
+        owed = aware(first_after)
+        gap_s = self.books.rulebook.smallest_gap_s(wished, from_us(self._now_us))
+        with self._changing("schedules.create", tenant_id, name, name) as change:
+            return change.made(
+                schedules.create(
+                    self.books,
+                    change.connection,
+                    tenant_id,
+                    name,
+                    wish,
+                    self._now_us,
+                    change.act_because(why),
+                    None if owed is None else to_us(owed),
+                    gap_s,
+                )
+            )
+
+    def edit(
+        self,
+        tenant_id: str,
+        schedule: str,
+        *,
+        script: StepWish = UNCHANGED,
+        rules: RuleWish = UNCHANGED,
+        exclusions: RuleWish = UNCHANGED,
+        tz: str | None = UNCHANGED,
+        dst: DstPolicy = UNCHANGED,
+        start: datetime | None = UNCHANGED,
+        end: datetime | None = UNCHANGED,
+        missed: str = UNCHANGED,
+        overlap: str = UNCHANGED,
+        params: Json = UNCHANGED,
+        limits: Mapping[str, Any] | None = UNCHANGED,
+        retry: Retry | Mapping[str, Any] | int | None = UNCHANGED,
+        jitter_s: float = UNCHANGED,
+        expires_s: float = UNCHANGED,
+        priority: str = UNCHANGED,
+        pause_after: int = UNCHANGED,
+        labels: str | Iterable[str] = UNCHANGED,
+        placement: str = UNCHANGED,
+        grants: Iterable[str] | None = UNCHANGED,
+        version: int | str | None = UNCHANGED,
+        why: str | None = None,
+        revision: int | None = None,
+    ) -> Schedule:
+        """Change what is given, as a new revision; the old one is accounted up to now in the same transaction.
+
+        Args:
+            why: the reason, kept with the revision and in the audit log.
+            revision: refuse when the schedule is not at this revision any more.
+
+        Raises:
+            Conflict: changed_meanwhile, and those of :meth:`create`.
+        """
+        named: dict[str, Any] = {
+            "rules": rules if rules is UNCHANGED else specs(rules),
+            "exclusions": exclusions if exclusions is UNCHANGED else specs(exclusions),
+            "tz": tz,
+            "dst": dst,
+            "start": start if start is UNCHANGED else aware(start),
+            "end": end if end is UNCHANGED else aware(end),
+        }
+        change = {
+            "script": script,
+            "missed": missed,
+            "overlap": overlap,
+            "params": params,
+            "limits": limits,
+            "retry": retry,
+            "grants": grants,
+            "version": version,
+        }
+        conduct = {
+            "jitter_s": jitter_s,
+            "expires_s": expires_s,
+            "priority": priority,
+            "pause_after": pause_after,
+            "labels": labels if labels is UNCHANGED else parse_labels(labels),
+            "placement": placement,
+        }
+        named, change, conduct = (
+            {name: value for name, value in given.items() if value is not UNCHANGED}
+            for given in (named, change, conduct)
+        )
+        if conduct:
+            change["conduct"] = conduct
+        book, now = self.books.rulebook, from_us(self._now_us)
+        wished = replace(self.get(tenant_id, schedule).rules, **named) if named else None
+        gap_s = book.smallest_gap_s(wished, now) if wished is not None else None
+        with self._changing("schedules.edit", tenant_id, schedule) as changing:
+            before = self._at(changing, tenant_id, schedule, revision)
+            if named:
+                change["rules"] = replace(before.rules, **named)
+                if change["rules"] != wished:  # somebody else has edited it in between
+                    gap_s = book.smallest_gap_s(change["rules"], now)
+            edited = schedules.edit(
+                self.books,
+                changing.connection,
+                tenant_id,
+                before.id,
+                change,
+                self._now_us,
+                changing.act_because(why),
+                gap_s,
+            )
+            return changing.made(edited)
+
+    def _at(self, change: Change, tenant_id: str, schedule: str, revision: int | None = None) -> Schedule:
+        """Give what is there before, which must be at that revision where one is named."""
+        before = change.before(schedules.get(change.connection, tenant_id, schedule))
+        if revision is not None and before.revision != revision:
+            raise Conflict(
+                "changed_meanwhile",
+                f"schedule {before.name!r} is at revision {before.revision}, not {revision}",
+                why="somebody else has changed it in between",
+                fix="read it again, and make your change on top of that",
+            )
+        return before
+
+    def rollback(self, tenant_id: str, schedule: str, revision: int, *, why: str | None = None) -> Schedule:
+        """Make an earlier revision the present one again, as a new revision; what came in between stays readable.
+
+        Raises:
+            NotFound: revision_unknown, or a script or version that it names is gone.
+            RuleNeverFires: its rules have no slot left.
+        """
+        with self.books.database.read() as connection:
+            found = schedules.get(connection, tenant_id, schedule)
+            old = revisions.get(connection, tenant_id, found.id, revision)
+        gap_s = self.books.rulebook.smallest_gap_s(old.rules, from_us(self._now_us))
+        wanted = {
+            "script": old.steps, "rules": old.rules, "missed": old.missed, "overlap": old.overlap, "retry": old.retry,
+            "limits": old.limits, "params": old.params, "conduct": old.conduct, "grants": old.grants,
+        }  # fmt: skip
+        with self._changing("schedules.rollback", tenant_id, schedule) as change:
+            act = change.act_because(why or change.act.why or f"rollback to revision {revision}")
+            self._at(change, tenant_id, found.id)
+            return change.made(
+                schedules.edit(self.books, change.connection, tenant_id, found.id, wanted, self._now_us, act, gap_s)
+            )
+
+    def revisions(
+        self, tenant_id: str, schedule: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> RevisionPage:
+        """Give a schedule's revisions, newest first: all of them, or a page (see :meth:`Tenants.list`)."""
+        with self.books.database.read() as connection:
+            found = schedules.get(connection, tenant_id, schedule)
+            of = f"revisions:{tenant_id}:{found.id}"
+            before = signing_keys.place(connection, of, cursor) if cursor else None
+            some = revisions.some(connection, tenant_id, found.id, before=before, limit=limit)
+            return pages.page(connection, of, some, lambda each: each.revision)
+
+    def diff(self, tenant_id: str, schedule: str, older: int, newer: int | None = None) -> ScheduleDiff:
+        """Say what differs between two revisions; ``newer`` is the present one when it is left out."""
+        with self.books.database.read() as connection:
+            found = schedules.get(connection, tenant_id, schedule)
+            before = revisions.get(connection, tenant_id, found.id, older)
+            after = revisions.get(connection, tenant_id, found.id, found.revision if newer is None else newer)
+        said = [
+            {name: value for name, value in shaped(each).items() if name not in _NOT_COMPARED}
+            for each in (before, after)
+        ]
+        return ScheduleDiff(found.id, before.revision, after.revision, differences.of_fields(*said))
+
+    def pause(
+        self, tenant_id: str, schedule: str, *, note: str | None = None, until: datetime | None = None
+    ) -> Schedule:
+        """Take it off at once, for ever or until an instant; its slots become one gap row with reason paused."""
+        wake = aware(until)
+        with self._changing("schedules.pause", tenant_id, schedule) as change:
+            before = self._at(change, tenant_id, schedule)
+            wake_us = None if wake is None else to_us(wake)
+            return change.made(
+                schedules.pause(self.books, change.connection, tenant_id, before.id, self._now_us, note, wake_us)
+            )
+
+    def resume(self, tenant_id: str, schedule: str) -> Schedule:
+        """Arm a paused schedule again."""
+        with self._changing("schedules.resume", tenant_id, schedule) as change:
+            before = self._at(change, tenant_id, schedule)
+            return change.made(schedules.resume(self.books, change.connection, tenant_id, before.id, self._now_us))
+
+    def delete(self, tenant_id: str, schedule: str) -> Schedule:
+        """Delete at once; what waits is cancelled, what runs may end, history stays."""
+        with self._changing("schedules.delete", tenant_id, schedule) as change:
+            before = self._at(change, tenant_id, schedule)
+            return change.made(schedules.erase(self.books, change.connection, tenant_id, before.id, self._now_us))
+
+    def get(self, tenant_id: str, schedule: str) -> Schedule:
+        """Give a schedule by id or name; raises NotFound."""
+        with self.books.database.read() as connection:
+            return schedules.get(connection, tenant_id, schedule)
+
+    def list(
+        self,
+        tenant_id: str | None = None,
+        *,
+        state: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> SchedulePage:
+        """Give a tenant's schedules, or all, by tenant and name: all of them, or a page (see :meth:`Tenants.list`).
+
+        Args:
+            state: only those that are armed, paused, suspended or ended.
+
+        Raises:
+            InputError: state_unknown, cursor_invalid.
+        """
+        if state is not None and state not in STATES:
+            raise InputError("state_unknown", f"there is no state {state!r}", fix="one of: " + ", ".join(STATES))
+        with self.books.database.read() as connection:
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            of = f"schedules:{tenant_id}:{state}"
+            after = signing_keys.place(connection, of, cursor) if cursor else None
+            found = schedules.some(connection, tenant_id, after=after, limit=limit, state=state)
+            return pages.page(connection, of, found, lambda each: (each.tenant_id, each.name))
+
+    def counters(self, tenant_id: str, schedule: str) -> Counters:
+        """Count what became of a schedule's actions, of those whose history is kept."""
+        with self.books.database.read() as connection:
+            found = schedules.get(connection, tenant_id, schedule)
+            return counts.of_schedule(connection, found)
+
+    def last_run(self, tenant_id: str, schedule: str) -> LastRun | None:
+        """Give the run that started last, whatever became of it: slot, actual start, node. None when nothing ever ran."""
+        with self.books.database.read() as connection:
+            found = schedules.get(connection, tenant_id, schedule)
+            return last_runs.last_run(connection, tenant_id, found.id)

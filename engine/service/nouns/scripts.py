@@ -1,0 +1,260 @@
+"""The verbs on scripts and their versions."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lodger.engine.core.errors import Conflict, NotFound
+from lodger.engine.core.handlers import Handler
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.store.scripts import differences, ping_content, scripts
+from lodger.engine.store import signing_keys, pages
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
+from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.core.params import read_fields
+from lodger.engine.service.checks.module_check import ModuleCheck
+from lodger.engine.service.nouns.noun import UNCHANGED, Verbs
+from lodger.engine.service.nouns.rehearsals import Rehearsals
+from lodger.engine.service.checks.source_check import SourceCheck
+
+# Inside the noun the word ``list`` is a verb.
+ScriptList = list[Script]
+ScriptPage = Page[Script]
+VersionPage = Page[ScriptVersion]
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts(Verbs):
+    """Scripts and their versions."""
+
+    intake: ModuleCheck
+    proof: SourceCheck
+    rehearsals: Rehearsals
+
+    def put(
+        self,
+        tenant_id: str,
+        name: str,
+        source: Given,
+        *,
+        grants: Iterable[str] | None = UNCHANGED,
+        params: Mapping[str, Any] | None = None,
+        offered: bool = False,
+        why: str | None = None,
+        after_version: int | None = None,
+        force: bool = False,
+    ) -> ScriptVersion:
+        """Store a version; the same source and grants again make no new one.
+
+        A source is parsed first, by the runtime, in a locked worker; what cannot run is refused with its line. Where no worker can
+        be had it is stored all the same, and the answer's ``unchecked`` says why nobody has looked at it.
+
+        Args:
+            source: the text of ``main.js``, source by file name with ``main.js`` among them, or the bytes of a WebAssembly module,
+                which is compiled first, in a locked worker.
+            grants: of the tenant's grants those that this script needs; None for all of them. Left out: as the version before.
+            params: its typed params, see :mod:`lodger.engine.core.params`; None for any JSON value.
+            offered: every tenant may bind it, by its name with @ before it; for scripts of the tenant ``@platform``.
+            why: the reason, kept with the version and in the audit log.
+            after_version: refuse when another version has come since this one; 0 when there may be none at all.
+            force: store a source without looking at it; a module is compiled all the same.
+
+        Raises:
+            InputError: script_name_invalid, script_empty, entry_missing, source_not_text, source_too_large, source_refused,
+                source_too_costly, not_webassembly, module_refused, module_too_costly, grant_unknown, why_invalid, fields_invalid,
+                not_offerable.
+            Conflict: scripts_full, versions_full, changed_meanwhile.
+            Unavailable: a module cannot be compiled on this host.
+        """
+        fields = read_fields(params)
+        content, unchecked = self._looked_at(tenant_id, name, source, force=force)
+        needs = encoded if grants is UNCHANGED else lambda _before: encoded(grants)
+        with self._changing("scripts.put", tenant_id, name, name) as change:
+            latest = scripts.latest(change.connection, tenant_id, name)
+            if latest is not None:
+                change.before(latest)
+            if after_version is not None and after_version != (latest.version if latest else 0):
+                raise Conflict(
+                    "changed_meanwhile",
+                    f"script {name!r} is at version {latest.version if latest else 0}, not {after_version}",
+                    why="somebody else has stored it in between",
+                    fix="read it again, and store your change on top of that",
+                )
+            made = scripts.put(
+                self.books,
+                change.connection,
+                tenant_id,
+                name,
+                content,
+                self._now_us,
+                change.act_because(why),
+                needs=needs,
+                fields=fields,
+                offered=offered,
+            )
+            return change.made(replace(made, unchecked=unchecked) if unchecked else made)
+
+    def put_ping(
+        self,
+        tenant_id: str,
+        name: str,
+        url: str,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: Json = None,
+        expect: str = "2xx",
+        why: str | None = None,
+    ) -> ScriptVersion:
+        """Store a script that is one HTTP request; bound by schedules and run like any other, without a worker.
+
+        It leaves as a request of a script would: to hosts that the tenant was granted (``fetch:HOST``), with its secrets where a
+        header names them (``Bearer {{secret:NAME}}``), within its budgets. All tries of an action carry one Idempotency-Key.
+
+        Args:
+            url: where it goes.
+            method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
+            body: text, or a JSON value; when left out a POST, PUT or PATCH tells tenant, action, schedule, slot and params.
+            expect: statuses that are a success, as ``2xx 404``; any other fails the run, which is tried again as its policy says.
+            why: the reason, kept with the version and in the audit log.
+
+        Raises:
+            InputError: ping_invalid, source_too_large, script_name_invalid, kind_fixed, why_invalid.
+            Conflict: scripts_full, versions_full.
+        """
+        with self._changing("scripts.put_ping", tenant_id, name, name) as change:
+            content = ping_content.read(
+                url, method, headers, body, expect, scripts.limits_of(self.books, change.connection, tenant_id)
+            )
+            latest = scripts.latest(change.connection, tenant_id, name)
+            if latest is not None:
+                change.before(latest)
+            act = change.act_because(why)
+            return change.made(scripts.put(self.books, change.connection, tenant_id, name, content, self._now_us, act))
+
+    def put_handler(self, handler: Handler) -> ScriptVersion:
+        """Store a handler as a script of the platform's; see :meth:`lodger.engine.sync.Engine.handler`."""
+        with self._changing("scripts.put_handler", PLATFORM, handler.name, handler.name) as change:
+            latest = scripts.latest(change.connection, PLATFORM, handler.name)
+            if latest is not None:
+                change.before(latest)
+            return change.made(scripts.put_handler(self.books, change.connection, handler, self._now_us, change.act))
+
+    def _looked_at(self, tenant_id: str, name: str, source: Given, *, force: bool) -> tuple[Content, str | None]:
+        """Read a source, and give why it was not looked at, where it was not. Outside of the transaction: nobody waits for a stranger's."""
+        with self.books.database.read() as connection:
+            limits = scripts.limits_of(self.books, connection, tenant_id)
+            scripts.named(name, "script")
+            content = read(bytes(source) if isinstance(source, bytearray | memoryview) else source, limits)
+            try:
+                known = scripts.get(connection, tenant_id, name).digest
+            except NotFound:
+                known = ""
+        if known == content.digest:
+            return content, None
+        if content.wasm is not None:
+            self.intake.demand(tenant_id, content.wasm, limits)
+            return content, None
+        if force:
+            return content, "force was said"
+        return content, self.proof.demand(tenant_id, name, content.modules, limits)
+
+    def check(self, tenant_id: str, source: Given) -> Checked:
+        """Say whether a source could run, before it is stored: the runtime parses all its files, in walls, and runs no line.
+
+        Raises:
+            InputError: script_empty, entry_missing, source_not_text, source_too_large, not_webassembly.
+            Unavailable: this host cannot raise the walls.
+        """
+        return self.rehearsals.check(tenant_id, source)
+
+    def dry_run(
+        self,
+        tenant_id: str,
+        name: str,
+        params: Json = None,
+        *,
+        version: int | None = None,
+        source: Given | None = None,
+        fetches: bool = False,
+    ) -> DryRun:
+        """Run a script once in real walls against the data of now; say how it ended and what it would have done.
+
+        Nothing is stored: no action, no effect, no mail. Of its requests (``fetch``) those leave that only read, GET and HEAD; the
+        others are shown.
+
+        Args:
+            version: the latest by default.
+            source: run this instead of what is stored, such as an edit that is not saved yet.
+            fetches: let all requests leave.
+
+        Raises:
+            NotFound: no such tenant, script or version.
+            InputError: not_rehearsable, and what is wrong with the source.
+            Unavailable: this host cannot raise the walls.
+        """
+        return self.rehearsals.dry_run(tenant_id, name, params, version, source, fetches=fetches)
+
+    def get(self, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
+        """Give a version, the latest by default; raises NotFound."""
+        with self.books.database.read() as connection:
+            return scripts.get(connection, tenant_id, name, version)
+
+    def module(self, tenant_id: str, name: str, version: int | None = None) -> bytes:
+        """Give the bytes of a version that is a WebAssembly module, the latest by default.
+
+        Raises:
+            NotFound: script_unknown.
+            InputError: no_module.
+        """
+        with self.books.database.read() as connection:
+            return scripts.module(connection, tenant_id, name, version)
+
+    def versions(
+        self, tenant_id: str, name: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> VersionPage:
+        """Give versions, newest first: all of them, or a page (see :meth:`Tenants.list`)."""
+        with self.books.database.read() as connection:
+            of = f"versions:{tenant_id}:{name}"
+            before = signing_keys.place(connection, of, cursor) if cursor else None
+            found = scripts.versions(connection, tenant_id, name, before=before, limit=limit)
+            return pages.page(connection, of, found, lambda each: each.version)
+
+    def diff(self, tenant_id: str, name: str, older: int, newer: int | None = None) -> ScriptDiff:
+        """Say what differs between two versions; ``newer`` is the latest when it is left out."""
+        with self.books.database.read() as connection:
+            before = scripts.get(connection, tenant_id, name, older)
+            after = scripts.get(connection, tenant_id, name, newer)
+        files = differences.of_files(before.modules, after.modules)
+        return ScriptDiff(name, before.version, after.version, files)
+
+    def rollback(self, tenant_id: str, name: str, version: int, *, why: str | None = None) -> ScriptVersion:
+        """Store an earlier version's source again, as a new version; what came in between stays readable."""
+        with self._changing("scripts.rollback", tenant_id, name, name) as change:
+            change.before(scripts.get(change.connection, tenant_id, name))
+            old = scripts.content(change.connection, scripts.get(change.connection, tenant_id, name, version))
+            act = change.act_because(why or change.act.why or f"rollback to version {version}")
+            found = scripts.get(change.connection, tenant_id, name, version)
+            return change.made(
+                scripts.put(
+                    self.books, change.connection, tenant_id, name, old, self._now_us, act,
+                    needs=lambda _before: encoded(found.grants), fields=read_fields(found.fields),
+                    offered=scripts.is_offered(change.connection, found.script_id),
+                )
+            )  # fmt: skip
+
+    def offered(self) -> ScriptList:
+        """Give the platform's scripts that every tenant may bind, by name; their ``fields`` say what they want to be told."""
+        with self.books.database.read() as connection:
+            return scripts.offered(connection)
+
+    def list(self, tenant_id: str, *, limit: int | None = None, cursor: str | None = None) -> ScriptPage:
+        """Give the tenant's scripts, by name: all of them, or a page (see :meth:`Tenants.list`)."""
+        with self.books.database.read() as connection:
+            tenants.get(connection, tenant_id)
+            of = f"scripts:{tenant_id}"
+            after = signing_keys.place(connection, of, cursor) if cursor else None
+            found = scripts.some(connection, tenant_id, after=after, limit=limit)
+            return pages.page(connection, of, found, lambda each: each.name)

@@ -1,0 +1,90 @@
+"""The verbs on secrets: stored encrypted, granted by name, given back by nobody."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lodger.engine.store.tenants import grants, secrets
+from lodger.engine.store.tenants.secrets import Secret
+from lodger.engine.vault.vault import Vault
+from lodger.engine.service.nouns.noun import Verbs
+
+# Inside the noun the word ``list`` is a verb.
+SecretList = list[Secret]
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """What a rotation did: how many secrets it encrypted anew, with which key, and which keys it dropped."""
+
+    renewed: int
+    key_id: str
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets(Verbs):
+    """What scripts use and never see. Nothing here answers with a value."""
+
+    vault: Vault
+
+    def put(self, tenant_id: str, name: str, value: str, *, hosts: Iterable[str] = (), grant: bool = False) -> Secret:
+        """Store a secret, or its new value; requests that are made from now on use it.
+
+        Args:
+            hosts: where it may be sent to in a header, like ``api.example.com`` or ``*.example.com``; none: nowhere.
+            grant: also give the tenant the grant ``secret:NAME``.
+
+        Raises:
+            InputError: secret_name_invalid, secret_value_invalid, host_invalid, secrets_full.
+            NotFound: tenant_unknown.
+            Unavailable: keys_unset, keys_missing, keys_readable, keys_invalid, extra_missing.
+        """
+        with self._changing("secrets.put", tenant_id, name, name) as change:
+            before = [each for each in secrets.list_all(change.connection, tenant_id) if each.name == name]
+            change.before(before[0] if before else None)
+            made = secrets.put(self.vault, change.connection, tenant_id, name, value, hosts, self._now_us)
+            if grant:
+                grants.change(self.books, change.connection, tenant_id, [f"secret:{name}"], [])
+            return change.made(made)
+
+    def list(self, tenant_id: str) -> SecretList:
+        """Give what may be known of a tenant's secrets, by name; raises NotFound."""
+        with self.books.database.read() as connection:
+            return secrets.list_all(connection, tenant_id)
+
+    def delete(self, tenant_id: str, name: str) -> None:
+        """Delete a secret; raises NotFound."""
+        with self._changing("secrets.delete", tenant_id, name, name) as change:
+            change.before({"name": name})
+            secrets.erase(change.connection, tenant_id, name)
+            change.made(None, after=None)
+
+    def rotate(self, *, new_key: bool = False, drop: bool = False) -> Rotated:
+        """Encrypt all that older keys have encrypted with the newest one. It may be broken off and begun again at any time.
+
+        Args:
+            new_key: make a new key first. With several nodes, give them the new file before you go on without this.
+            drop: forget the keys that nothing is encrypted with any more.
+
+        Raises:
+            Unavailable: the keys are not to be had or not to be written; a row is not what was stored.
+        """
+        ring = self.vault.keyring
+        if new_key:
+            ring.add()
+        renewed = 0
+        while True:
+            with self.books.database.write() as connection:
+                some = secrets.renew(self.vault, connection)
+            if not some:
+                break
+            renewed += some
+        dropped: set[str] = set()
+        if drop:
+            with self.books.database.read() as connection:
+                dropped = set(ring.keys()) - secrets.keys_in_use(connection) - {ring.newest()[0]}
+            ring.drop(dropped)
+        done = Rotated(renewed, ring.newest()[0], tuple(sorted(dropped)))
+        with self._changing("secrets.rotate", None, done.key_id) as change:
+            change.made(done)
+        return done

@@ -1,0 +1,181 @@
+"""The verbs on tenants: customers of the platform."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from typing import Any
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.service.archive import export as archive, restore as arrival
+from lodger.engine.store import signing_keys, pages
+from lodger.engine.store.usage import storage_usage, usage
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.tenants.grants import encoded, encoded_people
+from lodger.engine.store.records import Page, Tenant
+from lodger.engine.store.usage.usage import Account
+from lodger.engine.policy.budgets import STORAGE, STORAGE_HELP
+from lodger.engine.service.nouns.noun import UNCHANGED, Verbs
+
+# Inside the noun the word ``list`` is a verb.
+TenantPage = Page[Tenant]
+
+
+class Tenants(Verbs):
+    """Customers of the platform."""
+
+    __slots__ = ()
+
+    def create(
+        self,
+        tenant_id: str,
+        name: str | None = None,
+        limits: Mapping[str, Any] | None = None,
+        *,
+        grants: Iterable[str] = (),
+        people: Iterable[str] = (),
+        labels: str | Iterable[str] | None = None,
+    ) -> Tenant:
+        """Make a tenant.
+
+        Args:
+            limits: process limits and ``concurrent_runs`` as the operator allows them.
+            grants: what its scripts may do beside what every tenant's may (setting ``grants``), like ``sets:write``.
+            people: its own people, whom scripts may mail: addresses, and ``*@example.com`` for whole domains.
+            labels: only nodes that carry all of them run anything of this tenant; ``node:NAME`` is the node of that name.
+
+        Raises:
+            InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, grant_unknown, address_invalid, label_invalid.
+            Conflict: tenant_exists.
+        """
+        more, own = tuple(grants), encoded_people(people)
+        held = encoded([*self.books.sources.grants(None).shown(), *more]) if more else None
+        with self._changing("tenants.create", tenant_id) as change:
+            made = tenants.create(
+                self.books,
+                change.connection,
+                tenant_id,
+                name,
+                dict(limits or {}),
+                self._now_us,
+                grants=held,
+                people=own,
+                labels=labels,
+            )
+            return change.made(made)
+
+    def get(self, tenant_id: str) -> Tenant:
+        """Give one tenant; raises NotFound."""
+        with self.books.database.read() as connection:
+            return tenants.get(connection, tenant_id)
+
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> TenantPage:
+        """Give tenants, by id: all of them, or a page.
+
+        Args:
+            limit: most that are given; the answer's ``next`` is the cursor of the page after, None on the last.
+
+        Raises:
+            InputError: cursor_invalid.
+        """
+        with self.books.database.read() as connection:
+            after = signing_keys.place(connection, "tenants", cursor) if cursor else None
+            found = tenants.some(connection, after=after, limit=limit)
+            return pages.page(connection, "tenants", found, lambda each: each.id)
+
+    def edit(
+        self,
+        tenant_id: str,
+        *,
+        name: str = UNCHANGED,
+        limits: Mapping[str, Any] | None = UNCHANGED,
+        labels: str | Iterable[str] | None = UNCHANGED,
+    ) -> Tenant:
+        """Change the name, all the limits at once, or all the labels; attempts that start from now on have the new ones.
+
+        Raises:
+            InputError: limit_unknown, limit_out_of_range, label_invalid.
+        """
+        with self._changing("tenants.edit", tenant_id) as change:
+            change.before(tenants.get(change.connection, tenant_id))
+            given = {"name": name, "limits": limits, "labels": labels}
+            wanted = {key: value for key, value in given.items() if value is not UNCHANGED}
+            return change.made(tenants.edit(self.books, change.connection, tenant_id, wanted))
+
+    def suspend(self, tenant_id: str) -> Tenant:
+        """Stop everything of a tenant at once; nothing of it starts or commits until it is resumed."""
+        with self._changing("tenants.suspend", tenant_id) as change:
+            change.before(tenants.get(change.connection, tenant_id))
+            return change.made(tenants.suspend(self.books, change.connection, tenant_id, self._now_us))
+
+    def resume(self, tenant_id: str) -> Tenant:
+        """Go on; slots of the suspension are gap rows."""
+        with self._changing("tenants.resume", tenant_id) as change:
+            change.before(tenants.get(change.connection, tenant_id))
+            return change.made(tenants.resume(self.books, change.connection, tenant_id, self._now_us))
+
+    def usage(self, tenant_id: str, since: date | str | None = None, until: date | str | None = None) -> Account:
+        """Give what a tenant used, by UTC day, and how far its budgets are used up; what failed by our fault is not counted.
+
+        Args:
+            since: the first day, like 2027-01-31; None for the oldest that is kept (400 days).
+            until: the last day; None for today.
+
+        Raises:
+            InputError: day_invalid, usage_range.
+        """
+        days = _day(since), _day(until)
+        with self.books.database.read() as connection:
+            tenants.get(connection, tenant_id)
+            kept = storage_usage.of_tenant(connection, tenant_id)
+            (now,) = usage.of_day(self.books, connection, [tenant_id], self._now_us // usage.DAY_US).values()
+            stored = usage.BudgetRow(STORAGE, "tenant", now.allowed.storage_bytes, kept.total, STORAGE_HELP)
+            return Account(tuple(usage.of_tenant(connection, tenant_id, *days)), (*now.rows(), stored))
+
+    def export(self, tenant_id: str) -> bytes:
+        """Give a suspended tenant as one archive, for :meth:`restore` on another ledger, of either kind of database.
+
+        In it are its scripts, schedules, history, documents, keyed values, messages that wait, its audit log, and its secrets, sealed
+        under the key that they are sealed with here. Not in it: tokens, and what of feeds of changes has not been read yet.
+        Rows of tables of the platform's own are the platform's to move.
+
+        Raises:
+            NotFound: tenant_unknown.
+            Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
+        """
+        # A snapshot: what stands still in it needs no lock, and nobody who writes waits until the last row is packed.
+        with self.books.database.read() as connection:
+            return archive.export(connection, tenant_id, self._now_us)
+
+    def restore(self, tenant_id: str, archive: bytes) -> Tenant:
+        """Make the tenant of an archive, suspended; :meth:`resume` lets it go on, slots of the time between become gap rows.
+
+        Args:
+            archive: what :meth:`export` gave of a tenant of this id. Nobody's but an administrator's to give: it brings limits and
+                grants along.
+
+        Raises:
+            InputError: archive_invalid, archive_of_other, archive_of_other_version, limit_unknown, limit_out_of_range, grant_unknown.
+            Conflict: tenant_exists, script_not_offered.
+        """
+        with self._changing("tenants.restore", None, tenant_id) as change:
+            made = arrival.bring_in(self.books, change.connection, tenant_id, bytes(archive), self._now_us)
+            return change.made(made)
+
+    def delete(self, tenant_id: str) -> None:
+        """Delete a tenant with everything that is its own, for ever; that it was deleted stays in the platform's audit log."""
+        with self._changing("tenants.delete", None, tenant_id) as change:
+            ready_queue.lock(change.connection, [tenant_id])
+            change.before(tenants.get(change.connection, tenant_id))
+            tenants.erase(change.connection, tenant_id)
+            change.made(None, after={})
+
+
+def _day(given: date | str | None) -> date | None:
+    if isinstance(given, datetime):
+        raise InputError("day_invalid", f"{given} is an instant and no day", fix="such as 2027-01-31")
+    if given is None or isinstance(given, date):
+        return given
+    try:
+        return date.fromisoformat(given)
+    except ValueError:
+        raise InputError("day_invalid", f"{given!r} is no day", fix="such as 2027-01-31") from None

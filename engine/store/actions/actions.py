@@ -1,0 +1,366 @@
+"""Actions by request (once, run now), cancelling them, and reading what happened."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, false, insert, select
+
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.ids import is_id
+from lodger.engine.store.scripts import inputs
+from lodger.engine.store import pages
+from lodger.engine.store.queue import version_pins, schedule_concurrency, ready_queue
+from lodger.engine.store.lifecycle import running_lines
+from lodger.engine.store.schedules import schedules
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.scripts.bindings import bind
+from lodger.engine.store.context import Books, loaded
+from lodger.engine.store.pages import Cut
+from lodger.engine.store.records import Action, AnyRow, Attempt, Json, Schedule
+from lodger.engine.store.revision_cache import Revision
+from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.store.queue.stops import cancel_where
+from lodger.engine.policy.conduct import parse_priority
+from lodger.engine.core.access.labels import NODE, parse_labels, written
+from lodger.engine.policy.overlap import Overlap
+from lodger.engine.core.params import accepted
+from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.outcome import Outcome
+
+_a = tables.actions.c
+OVER = ("done", "failed", "cancelled", "skipped", "expired")
+STATES = ("ready", "running", "sealed", "waiting_retry", *OVER)
+ORIGINS = ("slot", "backfill", "run_now", "replay", "once")
+OUTCOMES = tuple(outcome.value for outcome in Outcome)
+#: Latest instant a request may name: the end of year 9999.
+LATEST_US = 253_402_300_799_999_999
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a caller wants done once. ``request_key`` makes asking twice the same as asking once, per tenant."""
+
+    script: str
+    at_us: int
+    params: Json = None
+    request_key: str | None = None
+
+
+def once(books: Books, connection: Connection, tenant_id: str, request: Request, now_us: int) -> Action:
+    """Store a one-off; an instant in the past is due at once. The script version is the latest of this moment.
+
+    Raises:
+        InputError: instant_out_of_range, params_invalid, params_too_large, params_too_deep, request_key_invalid.
+        NotFound, Conflict: the tenant or the script.
+    """
+    tenants.demand_active(connection, tenant_id)
+    if not 0 <= request.at_us <= LATEST_US:
+        raise InputError("instant_out_of_range", "this instant is outside the years 1970 to 9999", fix="give another")
+    before = asked(connection, tenant_id, request.request_key)
+    if before is not None:
+        return before
+    script = bind(connection, tenant_id, request.script)
+    accepted(script.fields, request.params)
+    return store(
+        books,
+        connection,
+        {
+            "tenant_id": tenant_id,
+            "origin": "once",
+            "slot": request.at_us,
+            "due_at": request.at_us,
+            "script_id": script.script_id,
+            "script_version": script.version,
+            "params": inputs.given(books, connection, tenant_id, request.params),
+            "request_key": request.request_key,
+            "requires": script.requires,
+        },
+    )
+
+
+def run_now(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    params: Json,
+    request_key: str | None,
+    now_us: int,
+    node: str | None = None,
+) -> Action:
+    """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``.
+
+    Args:
+        node: the name of the node that shall run it; None for any that carries the schedule's labels.
+
+    Raises:
+        InputError: params_invalid, params_too_large, params_too_deep, request_key_invalid, label_invalid.
+        NotFound, Conflict: schedule_unknown, tenant_suspended.
+    """
+    tenants.demand_active(connection, tenant_id)
+    before = asked(connection, tenant_id, request_key)
+    if before is not None:
+        return before
+    found = schedules.get(connection, tenant_id, schedule)
+    script = bind(connection, tenant_id, found.script)
+    revision, key = _revision(books, connection, found), node or ""
+    if params is not None:
+        accepted(script.fields, params)
+    requires = written([*revision.requires.split(), *parse_labels([NODE + key] if key else ())])
+    busy = schedule_concurrency.busy(connection, found.id, key)
+    return store(
+        books,
+        connection,
+        {
+            "tenant_id": tenant_id,
+            "schedule_id": found.id,
+            "revision": found.revision,
+            "origin": "run_now",
+            "due_at": now_us,
+            "priority": parse_priority(found.conduct["priority"]),
+            "held": int(busy and found.overlap != Overlap.ALLOW),
+            "script_id": script.script_id,
+            "script_version": version_pins.first(revision.steps, script.version),
+            "steps": version_pins.pinned(connection, tenant_id, revision.steps),
+            "params": inputs.given(books, connection, tenant_id, params, revision.limits_of(0)),
+            "request_key": request_key,
+            "node_key": key,
+            "requires": requires,
+        },
+    )
+
+
+def _revision(books: Books, connection: Connection, schedule: Schedule) -> Revision:
+    return books.rulebook.revision(connection, schedule.tenant_id, schedule.id, schedule.revision)
+
+
+def asked(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
+    """Give the action that was asked for with this key before.
+
+    Raises:
+        InputError: request_key_invalid.
+    """
+    if request_key is None:
+        return None
+    if not 1 <= len(request_key) <= 200 or not request_key.isprintable():
+        raise InputError("request_key_invalid", "a request key has 1 to 200 printable characters", fix="use a UUID")
+    rows = _read(connection, _select().where(_a.tenant_id == tenant_id, _a.request_key == request_key))
+    return rows[0] if rows else None
+
+
+def store(books: Books, connection: Connection, values: dict[str, Any]) -> Action:
+    """Store a request that may start when it is due."""
+    action_id = books.ids.new()
+    connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
+    ready_queue.widen(connection, [(values["tenant_id"], values["requires"])])
+    ready_queue.refresh(connection, [values["tenant_id"]])
+    return get(connection, action_id, values["tenant_id"])
+
+
+def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us: int) -> Action:
+    """Cancel an action that is not over; a running one's worker dies within ``poll_s``, the row says cancelled at once.
+
+    Raises:
+        Conflict: action_over, action_sealed.
+    """
+    ready_queue.lock(connection, [get(connection, action_id, tenant_id).tenant_id])
+    action = get(connection, action_id, tenant_id)
+    if action.state in OVER:
+        raise Conflict("action_over", f"the action is {action.state} already", fix="there is nothing to cancel")
+    if action.state == "sealed":
+        raise Conflict("action_sealed", "the action's effects are being applied", fix="wait for its end")
+    cancel_where(connection, (_a.tenant_id == action.tenant_id) & (_a.id == action_id), now_us, "requested")
+    if action.schedule_id is not None:
+        schedule_concurrency.release(connection, [(action.tenant_id, action.schedule_id, action.node_key)])
+    ready_queue.refresh(connection, [action.tenant_id])
+    return get(connection, action_id, action.tenant_id)
+
+
+def _select() -> Select[Any]:
+    schedule, script = tables.schedules.c, tables.scripts.c
+    return (
+        select(tables.actions, schedule.name.label("schedule"), script.name.label("script"))
+        .outerjoin_from(
+            tables.actions,
+            tables.schedules,
+            (schedule.tenant_id == _a.tenant_id) & (schedule.id == _a.schedule_id),
+        )
+        .outerjoin(tables.scripts, (script.tenant_id == _a.tenant_id) & (script.id == _a.script_id))
+    )
+
+
+def get(connection: Connection, action_id: str, tenant_id: str | None = None) -> Action:
+    """Give one action; without a tenant it is looked for under each of them.
+
+    Raises:
+        NotFound: action_unknown.
+    """
+    rows = []
+    if is_id(action_id):
+        rows = _read(connection, _select().where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id))
+    if not rows:
+        # Nobody has told by this whether there is such an action: no id looks like that.
+        why = "" if is_id(action_id) else "an action's id is a UUID; whose it is stands before it"
+        raise NotFound("action_unknown", f"there is no action {action_id!r}", why=why, fix="list the actions")
+    return rows[0]
+
+
+def _who(tenant_id: str | None) -> Any:  # noqa: ANN401 - a list or a subquery
+    return select(tables.tenants.c.id) if tenant_id is None else [tenant_id]
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which actions are wanted; None is any. ``since`` and ``until`` bound when they were due: [since, until)."""
+
+    tenant_id: str | None = None
+    schedule_id: str | None = None
+    state: str | None = None
+    outcome: str | None = None
+    origin: str | None = None
+    script: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        for what, word, words in (
+            ("state", self.state, STATES),
+            ("outcome", self.outcome, OUTCOMES),
+            ("origin", self.origin, ORIGINS),
+        ):
+            if word is not None and word not in words:
+                raise InputError(f"{what}_unknown", f"there is no {what} {word!r}", fix="one of: " + ", ".join(words))
+
+
+def list_some(
+    connection: Connection, sought: Sought, *, limit: int | None = 100, before: str | None = None
+) -> Cut[Action]:
+    """Give actions, newest first; ``before`` is the id of the last one of the page before."""
+    statement = _select().order_by(_a.id.desc())
+    if sought.schedule_id is not None:
+        statement = statement.where(_a.schedule_id == sought.schedule_id if is_id(sought.schedule_id) else false())
+    for column in ("tenant_id", "state", "outcome", "origin"):
+        value = getattr(sought, column)
+        if value is not None:
+            statement = statement.where(_a[column] == value)
+    if sought.script is not None:
+        statement = statement.where(tables.scripts.c.name == sought.script)
+    if sought.since is not None:
+        statement = statement.where(_a.due_at >= to_us(sought.since))
+    if sought.until is not None:
+        statement = statement.where(_a.due_at < to_us(sought.until))
+    if before is not None:
+        statement = statement.where(_a.id < before if is_id(before) else false())
+    return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])
+
+
+def made_after(connection: Connection, tenant_id: str, after: str, most: int) -> list[Action]:
+    """Give a tenant's actions with ids behind ``after``, in the order of making."""
+    return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id > after).order_by(_a.id).limit(most))
+
+
+def still_open(connection: Connection, tenant_id: str, most: int) -> list[Action]:
+    """Give what is not over yet of a tenant."""
+    return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.state.in_(tables.OPEN)).limit(most))
+
+
+def these(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
+    """Give a tenant's actions of these ids, those that are still there."""
+    return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id.in_(list(ids))))
+
+
+def _read(connection: Connection, statement: Select[Any]) -> list[Action]:
+    return [_action(row) for row in connection.execute(statement)]
+
+
+def _action(row: AnyRow) -> Action:
+    return Action(
+        id=row.id,
+        tenant_id=row.tenant_id,
+        schedule_id=row.schedule_id,
+        schedule=row.schedule,
+        script=row.script,
+        script_version=row.script_version,
+        origin=row.origin,
+        state=row.state,
+        reason=row.reason,
+        slot=_instant(row.slot),
+        slot_to=_instant(row.slot_to),
+        due_at=from_us(row.due_at),
+        started_at=_instant(row.started_us),
+        finished_at=_instant(row.finished_us),
+        attempt=row.attempt,
+        outcome=Outcome(row.outcome) if row.outcome else None,
+        result=loaded(row.result),
+        error=_error(row.error),
+        params=loaded(row.params),
+        request_key=row.request_key,
+        step=row.step,
+        replay_of=row.replay_of,
+        node_key=row.node_key,
+        requires=tuple(row.requires.split()),
+    )
+
+
+def _instant(us: int | None) -> datetime | None:
+    return None if us is None else from_us(us)
+
+
+def _error(text: str | None) -> ScriptError | None:
+    return None if text is None else ScriptError(**json.loads(text))
+
+
+def attempts(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[Attempt]:
+    """Give every try at an action in order, the one that runs now included."""
+    found_by = select(tables.actions).where(_a.tenant_id.in_(_who(tenant_id)), _a.id == action_id)
+    action = connection.execute(found_by).first() if is_id(action_id) else None
+    if action is None:
+        raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
+    t = tables.attempts.c
+    rows = connection.execute(
+        select(tables.attempts).where(t.tenant_id == action.tenant_id, t.action_id == action_id).order_by(t.step, t.n)
+    ).all()
+    lines = _lines(connection, action.tenant_id, action_id)
+    found = [_attempt(row, lines.get((row.step, row.n), ())) for row in rows]
+    if action.state in {"running", "sealed"}:
+        found.append(
+            Attempt(
+                action_id,
+                action.step,
+                action.attempt,
+                action.node_id,
+                from_us(action.started_us),
+                None,
+                None,
+                None,
+                Usage(),
+            )
+        )
+    return found
+
+
+def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[LogLine]:
+    """Give what the action's attempts logged, in order; of one that runs what is known of it yet."""
+    action = get(connection, action_id, tenant_id)
+    lines = running_lines.of(connection, action.tenant_id, action_id) | _lines(connection, action.tenant_id, action_id)
+    return [line for key in sorted(lines) for line in lines[key]]
+
+
+def _lines(connection: Connection, tenant_id: str, action_id: str) -> dict[tuple[int, int], tuple[LogLine, ...]]:
+    t = tables.attempt_logs.c
+    rows = connection.execute(select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id))
+    return {
+        (step, n): tuple(LogLine(level, text, us) for level, text, us in json.loads(body)) for step, n, body in rows
+    }
+
+
+def _attempt(row: AnyRow, lines: tuple[LogLine, ...]) -> Attempt:
+    usage = Usage(row.cpu_us / 1000, row.wall_us / 1000, row.memory_peak_bytes, row.host_calls)
+    return Attempt(
+        row.action_id, row.step, row.n, row.node_id, from_us(row.started_us), from_us(row.finished_us), Outcome(row.outcome),
+        _error(row.error), usage, tuple(json.loads(row.effects)) if row.effects else (), lines,
+    )  # fmt: skip

@@ -1,0 +1,201 @@
+"""Runs again: a range of slots that did not run, or one action with the same or the newest version of its scripts."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.ids import is_id
+from lodger.engine.store.actions import actions
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.store.scripts import inputs
+from lodger.engine.store.schedules import schedules
+from lodger.engine.store.queue import schedule_concurrency, ready_queue
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.context import Books
+from lodger.engine.store.queue.version_pins import newest
+from lodger.engine.store.records import Action, AnyRow
+from lodger.engine.store.revision_cache import Revision
+from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.policy.backfill import chosen
+from lodger.engine.policy.conduct import Priority
+from lodger.engine.policy.defaults import whole
+from lodger.engine.policy.overlap import Overlap
+
+_a = tables.actions.c
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """What a backfill made. ``left_alone`` slots of the range had run, or had been backfilled, or are yet to come."""
+
+    schedule_id: str
+    actions: tuple[str, ...]
+    left_alone: int
+
+
+def backfill(
+    books: Books, connection: Connection, tenant_id: str, schedule: str, start_us: int, end_us: int, now_us: int
+) -> Backfilled:
+    """Make actions of the slots in [start, end) that did not run: skipped, in a gap, expired or cancelled, or before its time.
+
+    They are due now, in slot order, with low priority, and behind every slot that comes due meanwhile: a backfill never costs
+    a live slot its run.
+
+    Raises:
+        InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
+    """
+    tenants.demand_active(connection, tenant_id)
+    found = schedules.get(connection, tenant_id, schedule)
+    if not start_us < end_us <= now_us:
+        raise InputError(
+            "backfill_range",
+            "a backfill goes from an earlier to a later instant, and not into the future",
+            why="slots to come are accounted when they are due",
+            fix="give start < end, and end no later than now",
+        )
+    (clock,) = tick.of(connection, tenant_id, [found.id])
+    forgotten = connection.scalar(
+        select(tables.schedules.c.forgotten_us).where(
+            tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == found.id
+        )
+    )
+    if forgotten is not None and start_us <= forgotten:
+        raise InputError(
+            "backfill_forgotten",
+            f"what happened up to {from_us(forgotten):%Y-%m-%d %H:%M:%S} UTC is not kept any more",
+            why="a slot that has run could run a second time",
+            fix="begin later, or run the script once with params of your own",
+        )
+    revision = books.rulebook.revision(connection, tenant_id, found.id, clock.revision)
+    if revision.everywhere:
+        raise InputError(
+            "backfill_every_node",
+            f"schedule {found.name!r} runs on every node",
+            why="which nodes were there at a slot that has passed, nobody can say",
+            fix="run it now, once on each node",
+        )
+    slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
+    states, backfilled = _known(connection, found.id, start_us, end_us)
+    run, left = chosen(slots, states, backfilled)
+    script_id, version, steps = newest(connection, tenant_id, clock.script_id, revision.steps)
+    serially = revision.terms.overlap is not Overlap.ALLOW
+    held = serially and schedule_concurrency.busy(connection, found.id)
+    rows = []
+    for number, slot in enumerate(run):
+        rows.append({
+            "tenant_id": tenant_id, "id": books.ids.new(), "schedule_id": found.id, "revision": clock.revision,
+            "origin": "backfill", "slot": to_us(slot), "due_at": now_us, "state": "ready", "priority": int(Priority.LOW),
+            "held": int(held or (serially and number > 0)), "script_id": script_id, "script_version": version, "steps": steps,
+            "requires": revision.requires,
+        })  # fmt: skip
+    if rows:
+        connection.execute(insert(tables.actions), rows)
+        ready_queue.widen(connection, [(tenant_id, revision.requires)])
+        ready_queue.refresh(connection, [tenant_id])
+    return Backfilled(found.id, tuple(str(row["id"]) for row in rows), left + coming)
+
+
+def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) -> tuple[list[datetime], int]:
+    """Give the accounted slots of the range, and how many the next tick will account."""
+    most = whole("backfill_max")
+    slots = list(islice(revision.recurrence.between(from_us(start_us), from_us(end_us)), most + 1))
+    if len(slots) > most:
+        raise InputError(
+            "backfill_too_large",
+            f"the range has more than {most} slots",
+            why="one backfill is one transaction",
+            fix=f"end it at {slots[most]:%Y-%m-%dT%H:%M:%SZ}, and ask for the rest after that",
+            end=slots[most].isoformat(),
+        )
+    accounted = [slot for slot in slots if to_us(slot) <= accounted_us]
+    return accounted, len(slots) - len(accounted)
+
+
+def _known(
+    connection: Connection, schedule_id: str, start_us: int, end_us: int
+) -> tuple[dict[datetime, str], frozenset[datetime]]:
+    rows = connection.execute(
+        select(_a.slot, _a.state, _a.origin).where(
+            _a.schedule_id == schedule_id,
+            tables.is_slotted,
+            _a.slot >= start_us,
+            _a.slot < end_us,
+            _a.slot_to.is_(None),
+        )
+    ).all()
+    states = {from_us(row.slot): row.state for row in rows if row.origin == "slot"}
+    return states, frozenset(from_us(row.slot) for row in rows if row.origin == "backfill")
+
+
+def replay(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    action_id: str,
+    now_us: int,
+    *,
+    newer: bool = False,
+    request_key: str | None = None,
+) -> Action:
+    """Repeat an action that is over, from its first step, with its params and slot; it waits for what is unfinished.
+
+    Args:
+        newer: run the newest versions of its scripts instead of those it had. What never had one runs the newest anyway.
+
+    Raises:
+        NotFound: action_unknown.
+        Conflict: action_open.
+        InputError: replay_gap, params_too_large, params_too_deep.
+    """
+    tenants.demand_active(connection, tenant_id)
+    before = actions.asked(connection, tenant_id, request_key)
+    if before is not None:
+        return before
+    which = select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)
+    row = connection.execute(which).first() if is_id(action_id) else None
+    if row is None:
+        raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
+    if row.state not in actions.OVER:
+        raise Conflict("action_open", f"the action is {row.state}", fix="wait for its end, or cancel it")
+    if row.slot_to is not None:
+        raise InputError("replay_gap", "this row stands for many slots", fix="backfill the range instead")
+    revision = None
+    if row.schedule_id is not None:
+        revision = books.rulebook.revision(connection, tenant_id, row.schedule_id, row.revision)
+    script_id, version, steps = _scripts(connection, row, revision, newer=newer)
+    inputs.fitting(books, connection, tenant_id, row.params, None if revision is None else revision.limits_of(0))
+    busy = row.schedule_id is not None and schedule_concurrency.busy(connection, row.schedule_id, row.node_key)
+    made: dict[str, Any] = {
+        "tenant_id": tenant_id, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "replay",
+        "slot": row.slot, "due_at": now_us, "priority": row.priority, "replay_of": row.id, "params": row.params,
+        "held": int(busy and revision is not None and revision.terms.overlap is not Overlap.ALLOW),
+        "script_id": script_id, "script_version": version, "steps": steps, "request_key": request_key,
+        "node_key": row.node_key, "requires": row.requires,
+    }  # fmt: skip
+    return actions.store(books, connection, made)
+
+
+def _scripts(
+    connection: Connection,
+    row: AnyRow,
+    revision: Revision | None,
+    *,
+    newer: bool,
+) -> tuple[str, int, str | None]:
+    if row.script_id is None:
+        first = select(tables.schedule_revisions.c.script_id).where(
+            tables.schedule_revisions.c.tenant_id == row.tenant_id,
+            tables.schedule_revisions.c.schedule_id == row.schedule_id,
+            tables.schedule_revisions.c.revision == row.revision,
+        )
+        return newest(connection, row.tenant_id, str(connection.scalar(first)), revision.steps if revision else ())
+    had = json.loads(row.steps) if row.steps else [[row.script_id, row.script_version]]
+    if newer:
+        return newest(connection, row.tenant_id, had[0][0], [{"script_id": script} for script, _version in had])
+    return had[0][0], had[0][1], row.steps

@@ -1,0 +1,82 @@
+"""The requests by which schedules run on changes.
+
+A run that is asked for here is an ordinary request of its schedule. One at a time: while anything of the schedule is unfinished
+nothing is asked for, and whoever looks comes again.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import Conflict, NotFound
+from lodger.engine.store.actions import actions
+from lodger.engine.store.queue import schedule_concurrency, ready_queue
+from lodger.engine.store.context import Books
+from lodger.engine.store.queue.followers import Follower
+from lodger.engine.store.schema import scheduling as tables
+
+_k, _a = tables.schedule_clock.c, tables.actions.c
+
+
+def busy(connection: Connection, schedule_id: str) -> bool:
+    """Whether anything of a schedule is unfinished, a try that waits to be repeated included."""
+    of = (_a.schedule_id == schedule_id, _a.state.in_(tables.OPEN))
+    return connection.scalar(select(_a.id).where(*of).limit(1)) is not None
+
+
+class Woken(StrEnum):
+    """What became of a schedule that has something to read."""
+
+    ASKED = "asked"
+    BUSY = "busy"  # come again
+    RESTS = "rests"  # paused, suspended, deleted, or closed by an exclusion: whoever looks at all comes again
+
+
+def wake(books: Books, connection: Connection, follower: Follower, now_us: int) -> Woken:
+    """Ask for a run of a schedule, no sooner after its last one than its tenant's limits allow."""
+    ready_queue.lock(connection, [follower.tenant_id])
+    clock = connection.execute(
+        select(_k.state, _k.revision).where(_k.tenant_id == follower.tenant_id, _k.schedule_id == follower.schedule_id)
+    ).first()
+    if clock is None or clock.state != "armed":
+        return Woken.RESTS
+    revision = books.rulebook.revision(connection, follower.tenant_id, follower.schedule_id, clock.revision)
+    if _closed(revision.recurrence, now_us):
+        return Woken.RESTS
+    if busy(connection, follower.schedule_id):
+        return Woken.BUSY
+    limits = connection.scalar(select(tables.tenants.c.limits).where(tables.tenants.c.id == follower.tenant_id))
+    gap_us = books.sources.allowance(limits or "{}").min_interval_s * 1_000_000
+    last: int | None = connection.scalar(select(func.max(_a.started_us)).where(_a.schedule_id == follower.schedule_id))
+    due_us = now_us if last is None else max(now_us, last + gap_us)
+    return (
+        Woken.ASKED
+        if _asked(books, connection, follower.tenant_id, follower.schedule_id, None, due_us)
+        else Woken.RESTS
+    )
+
+
+def _closed(recurrence: Any, now_us: int) -> bool:  # noqa: ANN401 - a Union, or what a test compiles
+    now = from_us(now_us)
+    start = getattr(recurrence, "start", None)
+    closed_until = getattr(recurrence, "closed_until", None)
+    return (start is not None and now < start) or (closed_until is not None and closed_until(now) is not None)
+
+
+def again(books: Books, connection: Connection, tenant_id: str, action_id: str, schedule_id: str, now_us: int) -> bool:
+    """Ask for the run that goes on where this action's left changes unread; whether it was asked for."""
+    if schedule_concurrency.busy(connection, schedule_id):
+        return False
+    return _asked(books, connection, tenant_id, schedule_id, f"changes {action_id}", now_us)
+
+
+def _asked(
+    books: Books, connection: Connection, tenant_id: str, schedule_id: str, key: str | None, due_us: int
+) -> bool:
+    try:
+        actions.run_now(books, connection, tenant_id, schedule_id, None, key, due_us)
+    except (Conflict, NotFound):  # suspended or deleted meanwhile: whoever resumes it finds what waits
+        return False
+    return True

@@ -1,0 +1,244 @@
+"""What goes on right now: what runs and for how long, beside what it used to take; what is overdue, and why."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, literal_column, select
+
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.store.queue import placements
+from lodger.engine.store.actions.actions import attempts as tries
+from lodger.engine.store.context import Books
+from lodger.engine.store.records import Action, AnyRow
+from lodger.engine.store.schema.nodes import nodes
+from lodger.engine.store.schema.scheduling import (
+    actions,
+    attempts,
+    schedule_clock,
+    schedules,
+    scripts,
+    tenants,
+    turns,
+)
+from lodger.engine.core.access.labels import carries
+from lodger.engine.policy.pace import MOST_RUNS, Pace, pace
+
+#: No action's id.
+NOBODY = "00000000-0000-0000-0000-000000000000"
+#: (schedule, step)
+Track = tuple[str, int]
+_a = actions.c
+
+
+@dataclass(frozen=True, slots=True)
+class RunningNow:
+    """An attempt that runs.
+
+    Attributes:
+        elapsed_ms: since it started, by this process's clock.
+        pace: of the same step of the schedule's earlier runs.
+        slow: it has taken longer already than :mod:`lodger.engine.policy.pace` finds usual.
+    """
+
+    action_id: str
+    tenant_id: str
+    schedule_id: str | None
+    schedule: str | None
+    script: str | None
+    step: int
+    attempt: int
+    node: str | None
+    slot: datetime | None
+    due_at: datetime
+    started_at: datetime
+    elapsed_ms: float
+    pace: Pace
+    slow: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """What should have started.
+
+    Attributes:
+        action_id: None for a schedule whose slot nobody has ticked.
+        waits_ms: since it was due.
+        why: ``predecessor`` (of its schedule), ``no_node`` (no living node carries its labels), ``concurrent_runs`` (of its
+            tenant), ``tenant_suspended``, ``node_memory``, ``node_long``, ``unticked`` (no node ticks), ``slots`` (all are taken).
+    """
+
+    action_id: str | None
+    tenant_id: str
+    schedule_id: str | None
+    schedule: str | None
+    due_at: datetime
+    waits_ms: float
+    why: str
+
+
+_named = (
+    select(
+        _a.id, _a.tenant_id, _a.schedule_id, schedules.c.name.label("schedule"), scripts.c.name.label("script"), _a.step,
+        _a.attempt, nodes.c.name.label("node"), _a.slot, _a.due_at, _a.started_us, _a.held, _a.reason, _a.requires, _a.node_key,
+    )
+    .outerjoin_from(actions, schedules, (schedules.c.tenant_id == _a.tenant_id) & (schedules.c.id == _a.schedule_id))
+    .outerjoin(scripts, (scripts.c.tenant_id == _a.tenant_id) & (scripts.c.id == _a.script_id))
+    .outerjoin(nodes, nodes.c.id == _a.node_id)
+)  # fmt: skip
+
+
+def running(connection: Connection, now_us: int, tenant_id: str | None, limit: int) -> list[RunningNow]:
+    """Give what runs, longest first."""
+    statement = _named.where(_a.state == literal_column("'running'")).order_by(_a.started_us, _a.id).limit(limit)
+    if tenant_id is not None:
+        statement = statement.where(_a.tenant_id == tenant_id)
+    rows = connection.execute(statement).all()
+    known = paces(connection, ((row.schedule_id, row.step) for row in rows if row.schedule_id is not None))
+    found = []
+    for row in rows:
+        elapsed_ms = max(0, now_us - row.started_us) / 1000
+        usual = known.get((row.schedule_id, row.step), _UNKNOWN)
+        found.append(
+            RunningNow(
+                row.id, row.tenant_id, row.schedule_id, row.schedule, row.script, row.step, row.attempt, row.node,
+                None if row.slot is None else from_us(row.slot), from_us(row.due_at), from_us(row.started_us), elapsed_ms,
+                usual, usual.slow(elapsed_ms),
+            )
+        )  # fmt: skip
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """An attempt beside earlier runs of the same schedule and step.
+
+    Attributes:
+        took_ms: so far, while it runs.
+        times: of the median; None while nothing is known.
+    """
+
+    step: int
+    attempt: int
+    took_ms: float
+    pace: Pace
+    times: float | None
+    slow: bool
+
+
+_UNKNOWN = pace([])
+
+
+def compared(connection: Connection, action: Action, now_us: int) -> list[Compared]:
+    """Compare the attempts of an action, in order."""
+    tried = tries(connection, action.id, action.tenant_id)
+    known = paces(
+        connection, ((str(action.schedule_id), each.step) for each in tried if action.schedule_id), but=action.id
+    )
+    found = []
+    for each in tried:
+        usual = known.get((str(action.schedule_id), each.step), _UNKNOWN)
+        took_ms = each.usage.wall_ms if each.finished_at else (now_us - to_us(each.started_at)) / 1000
+        times = round(took_ms / usual.median_ms, 3) if usual.median_ms else None
+        found.append(Compared(each.step, each.n, took_ms, usual, times, usual.slow(took_ms)))
+    return found
+
+
+_earlier = (
+    select(attempts.c.wall_us)
+    .join_from(
+        actions,
+        attempts,
+        (attempts.c.tenant_id == _a.tenant_id)
+        & (attempts.c.action_id == _a.id)
+        & (attempts.c.step == bindparam("step")),
+    )
+    .where(
+        _a.schedule_id == bindparam("schedule"),
+        _a.state == "done",
+        _a.id != bindparam("but"),
+        attempts.c.outcome == "ok",
+    )
+    .order_by(_a.slot.desc())
+    .limit(MOST_RUNS)
+)
+
+
+def paces(connection: Connection, tracks: Iterable[Track], but: str = NOBODY) -> dict[Track, Pace]:
+    """Give the pace of these steps of schedules, from their latest runs that were done, one action left out."""
+    found = {}
+    for schedule, step in sorted(set(tracks)):
+        walls = connection.scalars(_earlier, {"schedule": schedule, "step": step, "but": but})
+        found[schedule, step] = pace([wall / 1000 for wall in walls])
+    return found
+
+
+def overdue(
+    books: Books, connection: Connection, now_us: int, tenant_id: str | None, grace_us: int, limit: int
+) -> list[Overdue]:
+    """Give what should have started more than ``grace_us`` ago and has not, longest first."""
+    before = now_us - grace_us
+    waiting = _named.where(_a.state.in_(("ready", "waiting_retry")), _a.due_at < before)
+    clocks = (
+        select(schedule_clock.c.tenant_id, schedule_clock.c.schedule_id, schedule_clock.c.next_at, schedules.c.name)
+        .join_from(
+            schedule_clock,
+            schedules,
+            (schedules.c.tenant_id == schedule_clock.c.tenant_id) & (schedules.c.id == schedule_clock.c.schedule_id),
+        )
+        .where(schedule_clock.c.next_at < before)
+    )
+    if tenant_id is not None:
+        waiting = waiting.where(_a.tenant_id == tenant_id)
+        clocks = clocks.where(schedule_clock.c.tenant_id == tenant_id)
+    rows = connection.execute(waiting.order_by(_a.due_at, _a.id).limit(limit)).all()
+    why = _Why(books, connection, now_us, rows)
+    found = [
+        Overdue(
+            row.id,
+            row.tenant_id,
+            row.schedule_id,
+            row.schedule,
+            from_us(row.due_at),
+            (now_us - row.due_at) / 1000,
+            why(row),
+        )
+        for row in rows
+    ]
+    for row in connection.execute(clocks.order_by(schedule_clock.c.next_at).limit(limit)):
+        waits_ms = (now_us - row.next_at) / 1000
+        found.append(
+            Overdue(None, row.tenant_id, row.schedule_id, row.name, from_us(row.next_at), waits_ms, "unticked")
+        )
+    return sorted(found, key=lambda each: -each.waits_ms)[:limit]
+
+
+class _Why:
+    """Says of what waits why it does."""
+
+    def __init__(self, books: Books, connection: Connection, now_us: int, rows: Sequence[AnyRow]) -> None:
+        ids = sorted({row.tenant_id for row in rows})
+        self._nodes = placements.living(books, connection, now_us)
+        self._tenants = {
+            row.id: row
+            for row in connection.execute(
+                select(tenants.c.id, tenants.c.state, tenants.c.labels).where(tenants.c.id.in_(ids))
+            )
+        }
+        lines = select(turns.c.tenant_id, turns.c.requires, turns.c.startable_at).where(turns.c.tenant_id.in_(ids))
+        self._startable = {(row.tenant_id, row.requires): row.startable_at for row in connection.execute(lines)}
+
+    def __call__(self, row: AnyRow) -> str:
+        tenant = self._tenants.get(row.tenant_id)
+        if row.held:
+            return "predecessor"
+        if tenant is None or tenant.state != "active":
+            return "tenant_suspended"
+        needs = f"{row.requires} {tenant.labels}".strip()
+        if not any(carries(node.labels, needs) for node in self._nodes):
+            return "no_node"
+        if row.reason in {"node_memory", "node_long"}:
+            return str(row.reason)
+        if self._startable.get((row.tenant_id, row.requires)) is None:
+            return "concurrent_runs"
+        return "slots"

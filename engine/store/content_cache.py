@@ -1,0 +1,216 @@
+"""Contents of script versions, the limits of attempts, what tenants are allowed: read once, because none ever changes."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, literal_column, select, true
+
+from lodger.engine.core.ids import OWNED, PLATFORM
+from lodger.engine.store.bulk import Over, columns, unnested
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.scheduling import script_versions, scripts
+from lodger.engine.policy import budgets
+from lodger.engine.core.access import grants
+from lodger.engine.policy.allowance import Allowance
+from lodger.engine.core.access.grants import Grants
+from lodger.engine.core.settings import Settings
+from lodger.engine.core.params import Field, read_fields
+from lodger.sandbox.limits import LIMITS, Limits
+
+#: Versions and limits kept.
+KEPT = 2_000
+#: What the kept versions may hold together; a WebAssembly module alone may have megabytes.
+KEPT_BYTES = 64 * 1024 * 1024
+PROCESS_LIMITS = frozenset(spec.name for spec in LIMITS)
+
+#: (tenant, script, version)
+VersionKey = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a version of a script runs as.
+
+    Attributes:
+        name: of the script, with @ before it when it is the platform's and another tenant's claim.
+        modules, wasm: its content; one of the two holds it.
+        grants: those that the version needs, as JSON text.
+        kind: script, ping or host.
+        fields: its typed params, None for any JSON value.
+    """
+
+    name: str
+    modules: dict[str, str]
+    wasm: bytes | None
+    size: int
+    grants: str | None = None
+    kind: str = "script"
+    fields: tuple[Field, ...] | None = None
+
+
+_columns = (
+    scripts.c.name, scripts.c.tenant_id, scripts.c.kind, script_versions.c.modules, script_versions.c.wasm,
+    script_versions.c.grants, script_versions.c.fields,
+)  # fmt: skip
+_script = (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id == script_versions.c.script_id)
+
+
+def _of(tenant: Any, script: Any, number: Any) -> tuple[ColumnElement[bool], ...]:  # noqa: ANN401 - columns or bound values
+    return (
+        # The platform's scripts have their versions there; that this tenant may run one was decided when it was bound.
+        script_versions.c.tenant_id.in_((tenant, PLATFORM)),
+        script_versions.c.script_id == script,
+        script_versions.c.version == number,
+    )
+
+
+_NAMES = ("tenant", "script", "number")
+_some = Over(
+    _NAMES,
+    lambda given: (
+        select(given.c.tenant, given.c.script, given.c.number, *_columns)
+        .select_from(given.join(script_versions, true()).join(scripts, _script))
+        .where(*_of(given.c.tenant, given.c.script, given.c.number))
+    ),
+)
+_given = unnested(_NAMES, (scripts.c.tenant_id, scripts.c.id, scripts.c.version))
+_found = (
+    select(*_columns)
+    .join_from(script_versions, scripts, _script)
+    .where(*_of(_given.c.tenant, _given.c.script, _given.c.number))
+    .correlate(_given)
+    .offset(literal_column("0"))
+    .lateral("found")
+)
+_all = select(_given.c.tenant, _given.c.script, _given.c.number, *_found.c).select_from(_given.join(_found, true()))
+
+
+class Sources:
+    """A bounded cache."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._default = Allowance(
+            settings.concurrent_runs,
+            settings.scripts_per_tenant,
+            settings.versions_per_script,
+            settings.schedules_per_tenant,
+            settings.min_interval_s,
+            settings.runs_per_day,
+            settings.cpu_s_per_day,
+            settings.mails_per_day,
+            settings.retention_days,
+            settings.retention_runs,
+            **{f"{name}_per_day": getattr(settings, f"{name}_per_day") for name in budgets.NAMES if name != "mails"},
+            storage_bytes=settings.storage_bytes,
+        )
+        self._granted = grants.parse(settings.grants.split())
+        self._grants: OrderedDict[tuple[str | None, ...], Grants] = OrderedDict()
+        self._allowances: OrderedDict[str, Allowance] = OrderedDict()
+        self._versions: OrderedDict[VersionKey, Source] = OrderedDict()
+        self._versions_bytes = 0
+        self._limits: OrderedDict[tuple[str, str | None], Limits] = OrderedDict()
+        self._budgets: OrderedDict[tuple[str, str | None], dict[str, int]] = OrderedDict()
+
+    def versions(self, connection: Connection, wanted: Iterable[VersionKey]) -> dict[VersionKey, Source]:
+        """Give the content of each version."""
+        found, absent = {}, []
+        for key in sorted(set(wanted)):
+            kept = self._versions.get(key)
+            if kept is None:
+                absent.append(key)
+            else:
+                self._versions.move_to_end(key)
+                found[key] = kept
+        for key, source in _read(connection, absent).items():
+            found[key] = self._keep(key, source)
+        return found
+
+    def forget(self, tenant: str) -> None:
+        """Forget the versions of a tenant that are kept: under their numbers an archive may have brought in others."""
+        for key in [each for each in list(self._versions) if each[0] == tenant]:
+            self._versions_bytes -= self._versions.pop(key).size
+
+    def _keep(self, key: VersionKey, source: Source) -> Source:
+        self._versions[key] = source
+        self._versions_bytes += source.size
+        while len(self._versions) > 1 and (len(self._versions) > KEPT or self._versions_bytes > KEPT_BYTES):
+            self._versions_bytes -= self._versions.popitem(last=False)[1].size
+        return source
+
+    def limits(self, tenant_limits: str, wishes: str | None) -> Limits:
+        """Give what the operator allows the tenant, lowered by what the schedule wishes; both are JSON text."""
+        key = (tenant_limits, wishes)
+        kept = self._limits.get(key)
+        if kept is None:
+            given = {name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS}
+            wished = json.loads(wishes) if wishes else {}
+            budgets.given(wished)
+            of_process = {name: value for name, value in wished.items() if name not in budgets.OF_ATTEMPT}
+            kept = self._limits[key] = Limits(**given).lowered(of_process)
+            while len(self._limits) > KEPT:
+                self._limits.popitem(last=False)
+        return kept
+
+    def budgets(self, tenant_limits: str, wishes: str | None) -> dict[str, int]:
+        """Give every budget of an attempt: what the operator allows the tenant, lowered by what the schedule wishes."""
+        key = (tenant_limits, wishes)
+        kept = self._budgets.get(key)
+        if kept is None:
+            allowed, wished = (budgets.given(json.loads(text)) if text else {} for text in key)
+            kept = self._budgets[key] = budgets.lowered(allowed, wished)
+            while len(self._budgets) > KEPT:
+                self._budgets.popitem(last=False)
+        return kept
+
+    def grants(self, tenant_grants: str | None, *narrower: str | None) -> Grants:
+        """Give what a run holds of a tenant with these grants, of a version and of a schedule; each is JSON text.
+
+        None of the tenant's is what the setting says; None of another layer takes nothing away.
+        """
+        key = (tenant_grants, *narrower)
+        kept = self._grants.get(key)
+        if kept is None:
+            kept = self._granted if tenant_grants is None else grants.parse(json.loads(tenant_grants))
+            for text in narrower:
+                kept = kept.narrowed(None if text is None else grants.parse(json.loads(text)))
+            self._grants[key] = kept
+            while len(self._grants) > KEPT:
+                self._grants.popitem(last=False)
+        return kept
+
+    def allowance(self, tenant_limits: str) -> Allowance:
+        """Give what a tenant with these limits (JSON text) is allowed.
+
+        Raises:
+            InputError: limit_out_of_range.
+        """
+        kept = self._allowances.get(tenant_limits)
+        if kept is None:
+            kept = self._allowances[tenant_limits] = self._default.instead(json.loads(tenant_limits))
+            while len(self._allowances) > KEPT:
+                self._allowances.popitem(last=False)
+        return kept
+
+
+def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, Source]:
+    if not keys:
+        return {}
+    given = [_named(key) for key in keys]
+    sqlite = connection.dialect.name == "sqlite"
+    rows = _some.rows(connection, given) if sqlite else connection.execute(_all, columns(_NAMES, given))
+    return {(key := (row[0], row[1], row[2])): _source(key, row) for row in rows}
+
+
+def _named(key: VersionKey) -> dict[str, Any]:
+    return dict(zip(_NAMES, key, strict=True))
+
+
+def _source(key: VersionKey, row: AnyRow) -> Source:
+    module = None if row.wasm is None else bytes(row.wasm)
+    name = row.name if row.tenant_id == key[0] else OWNED + row.name
+    fields = read_fields(json.loads(row.fields)) if row.fields else None
+    size = len(row.modules) + len(module or b"") + len(row.fields or "")
+    return Source(name, json.loads(row.modules), module, size, row.grants, row.kind, fields)

@@ -1,0 +1,1 @@
+"""The life of an action: tick, claim, lease, end, retention. One transaction each."""

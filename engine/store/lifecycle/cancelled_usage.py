@@ -1,0 +1,81 @@
+"""What a cancelled attempt leaves: its logs and what it used, written after its worker has died."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, bindparam, update
+
+from lodger.engine.store.usage import budget_reservations, storage_usage, usage
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.context import Books
+from lodger.engine.store.lifecycle.claims import Lease, holds
+from lodger.engine.store.insert_ignore import insert_absent
+from lodger.engine.store.schema.scheduling import attempt_logs, attempts
+from lodger.engine.core.execution import Claim, Finished
+
+_t = attempts.c
+#: Whoever took the action away has ended the attempt; only its own node knows the rest, and only once.
+_complete = (
+    update(attempts)
+    .where(
+        _t.tenant_id == bindparam("k_tenant"),
+        _t.action_id == bindparam("k_action"),
+        _t.step == bindparam("k_step"),
+        _t.n == bindparam("k_n"),
+        _t.node_id == bindparam("k_node"),
+        _t.lease_epoch == bindparam("k_epoch"),
+        _t.outcome == "cancelled",
+        _t.wall_us == 0,
+    )
+    .values(
+        cpu_us=bindparam("cpu"),
+        wall_us=bindparam("wall"),
+        memory_peak_bytes=bindparam("memory"),
+        host_calls=bindparam("calls"),
+    )
+)
+
+
+def write(
+    books: Books,
+    connection: Connection,
+    lease: Lease,
+    batch: Sequence[tuple[Claim, Finished]],
+    now_us: int,
+    warned: list[usage.Warned] | None = None,
+) -> list[Claim]:
+    """Complete the rows of these attempts; give those that had one. None without the lease under which they ran.
+
+    ``warned`` is given those tenants whom this brought to four fifths of a budget of the day.
+    """
+    if not holds(connection, lease):
+        return []
+    ready_queue.lock(connection, {claim.tenant_id for claim, _finished in batch})
+    found: list[Claim] = []
+    logged = []
+    stored: Counter[str] = Counter()
+    charged: usage.Charges = defaultdict(Counter)
+    for claim, finished in batch:
+        ran = finished.usage
+        key = {"k_tenant": claim.tenant_id, "k_action": claim.action_id, "k_step": claim.step, "k_n": claim.attempt,
+               "k_node": lease.node_id, "k_epoch": claim.lease_epoch}  # fmt: skip
+        used = {"cpu": int(ran.cpu_ms * 1000), "wall": max(1, int(ran.wall_ms * 1000)),
+                "memory": ran.memory_peak_bytes, "calls": ran.host_calls}  # fmt: skip
+        if claim.lease_epoch != lease.epoch or connection.execute(_complete, key | used).rowcount != 1:
+            continue
+        found.append(claim)
+        if finished.logs:
+            lines = json.dumps([[line.level, line.text, line.us] for line in finished.logs])
+            logged.append({"tenant_id": claim.tenant_id, "action_id": claim.action_id, "step": claim.step,
+                           "n": claim.attempt, "lines": lines})  # fmt: skip
+            stored[claim.tenant_id] += storage_usage.size(lines)
+        charged[claim.tenant_id, now_us // usage.DAY_US].update({"runs": 1, "cpu_us": used["cpu"]})
+        charged[claim.tenant_id, claim.started_us // usage.DAY_US] += usage.counted(finished.spent, applied=False)
+    insert_absent(connection, attempt_logs, logged)
+    nearly = usage.charge(books, connection, charged)
+    if warned is not None:
+        warned += nearly
+    budget_reservations.release(connection, [(claim.tenant_id, claim.action_id, claim.attempt) for claim in found])
+    storage_usage.grow(connection, stored)
+    return found

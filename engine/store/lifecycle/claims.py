@@ -1,0 +1,325 @@
+"""Takes actions that may start: least recently served tenant first, each within its cap."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, bindparam, literal_column, select, update
+
+from lodger.engine.store.queue import ready_queue as turn
+from lodger.engine.store.usage import usage
+from lodger.engine.store.context import Books, loaded
+from lodger.engine.store.usage.budgets import end_waiting
+from lodger.engine.store.queue.candidates import Line, candidates, running
+from lodger.engine.store.queue.expiry import expire
+from lodger.engine.store.bulk import UpdateMany
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.data import storage
+from lodger.engine.store.schema.nodes import nodes
+from lodger.engine.store.schema.scheduling import (
+    actions,
+    tenants,
+    turns,
+    usage_days,
+)
+from lodger.engine.store.content_cache import Source, VersionKey
+from lodger.engine.store.lifecycle.schedule_context import NOTHING, told, upcoming
+from lodger.engine.core.execution import Claim
+from lodger.engine.policy.allowance import Used, exhausted
+from lodger.engine.policy.placement import LONG_MS, Room, unbounded
+from lodger.sandbox.limits import Limits
+
+#: How many more waiting actions, and tenants, a node looks at when it cannot take the first.
+LOOKED = 64
+_LONG = Limits(wall_ms=LONG_MS + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who claims: a node, the epoch it holds, and the labels it carries."""
+
+    node_id: str
+    epoch: int
+    labels: frozenset[str] = frozenset()
+
+
+_home = turns.alias("home")
+_queue = (
+    select(
+        turns.c.tenant_id, turns.c.requires, turns.c.cap, tenants.c.limits, tenants.c.grants, tenants.c.generation,
+        turns.c.served_us,
+        *(usage_days.c[name] for name in usage.COLUMNS), storage.c.kept_bytes, storage.c.history_bytes,
+    )
+    .join_from(turns, tenants, tenants.c.id == turns.c.tenant_id)
+    .join(_home, (_home.c.tenant_id == turns.c.tenant_id) & (_home.c.requires == ""))
+    .outerjoin(usage_days, (usage_days.c.tenant_id == turns.c.tenant_id) & (usage_days.c.day == bindparam("day")))
+    .outerjoin(storage, storage.c.tenant_id == turns.c.tenant_id)
+    .where(
+        turns.c.requires == bindparam("one"),
+        turns.c.bound.in_(bindparam("bound", expanding=True)),
+    )
+    .order_by(turns.c.served_us, turns.c.tenant_id)
+    .limit(bindparam("free"))
+    .with_for_update(skip_locked=True, of=_home)
+)  # fmt: skip
+_queues = {
+    # The sign keeps SQLite from the index by instants: told while nothing waited that there are few rows in it, it would read and
+    # sort all that wait now. By the index in the order of service it reads as many as it gives.
+    "sqlite": _queue.where(
+        turns.c.startable_at.is_not(None), literal_column("+lodger_turns.startable_at") <= bindparam("now", type_=BigInteger)
+    ),
+    "postgresql": _queue.where(turns.c.startable_at <= bindparam("now")),
+}  # fmt: skip
+_take = UpdateMany(
+    actions,
+    {"k_tenant": "tenant_id", "k_id": "id"},
+    ("node_id", "lease_epoch", "started_us", "deadline_us"),
+    {"state": "running"},
+    {"attempt": actions.c.attempt + 1},
+)
+_tell_why = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
+    .values(reason=bindparam("why"))
+)
+
+
+_held = select(nodes.c.epoch, nodes.c.state).where(nodes.c.id == bindparam("node")).with_for_update(read=True)
+
+
+def holds(connection: Connection, lease: Lease) -> bool:
+    """Whether the node still has this lease. What is claimed under a lost one would be rescued by nobody."""
+    row = connection.execute(_held, {"node": lease.node_id}).first()
+    return row is not None and row.epoch == lease.epoch and row.state == "alive"
+
+
+def claim(
+    books: Books,
+    connection: Connection,
+    lease: Lease,
+    free: int,
+    now_us: int,
+    room: Room | None = None,
+    spent: dict[str, str] | None = None,
+) -> list[Claim]:
+    """Start up to ``free`` actions under this node's lease; none when it holds the lease no more.
+
+    Tenants share what is free evenly; what one leaves, the next may take.
+
+    Args:
+        room: what of the node is free beside slots; what does not fit waits and says why.
+        spent: is told which tenants have used up a budget of the day, and which.
+    """
+    if free <= 0 or not holds(connection, lease):
+        return []
+    expire(connection, now_us)
+    room = room or unbounded(free)
+    # A node that refuses some looks at more tenants, because those in front may have nothing that fits.
+    looked = free + LOOKED if room.refuses(_LONG) else free
+    waiting = _line(connection, lease, looked, now_us)
+    terms = {row.tenant_id: row for row in waiting}
+    for row in waiting:
+        books.meet(row.tenant_id, row.generation)
+    left = _left(books, connection, terms, now_us, spent)
+    lines = [Line(row.tenant_id, row.requires, 0) for row in waiting if left[row.tenant_id] > 0]
+    for number, line in enumerate(lines):
+        # Its share if all before it leave theirs.
+        share = -(-free // (len(lines) - number))
+        line.most = _looked_at(books, room, terms[line.tenant_id].limits, min(share, left[line.tenant_id]))
+    found = candidates(connection, lines, now_us)
+    books.rulebook.revisions(connection, _bound(row for rows in found.values() for row in rows))
+    taken: list[Any] = []
+    for number, line in enumerate(lines):
+        share = -(-(free - len(taken)) // (len(lines) - number))
+        rows, most = found.get((line.tenant_id, line.requires), ()), min(share, left[line.tenant_id])
+        fitting, room = _fitting(books, connection, rows, most, terms[line.tenant_id].limits, room)
+        left[line.tenant_id] -= len(fitting)
+        taken += fitting
+    _start(books, connection, lease, taken, terms, now_us)
+    turn.served(connection, terms, now_us)
+    turn.refresh(connection, terms)
+    return _described(books, connection, lease, taken, terms, now_us)
+
+
+def _left(
+    books: Books, connection: Connection, terms: dict[str, AnyRow], now_us: int, spent: dict[str, str] | None
+) -> dict[str, int]:
+    """Give how many more of each tenant may start; what waits of one whose budget of the day is used up ends here."""
+    at_work = running(connection, terms)
+    left: dict[str, int] = {}
+    for tenant, row in terms.items():
+        allowed, used = books.sources.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)
+        reason = exhausted(allowed, used)
+        if reason is not None:
+            end_waiting(connection, tenant, reason, now_us)
+            left[tenant] = 0
+            if spent is not None:
+                spent[tenant] = reason
+            continue
+        left[tenant] = row.cap - at_work.get(tenant, 0)
+        if allowed.runs_per_day is not None:
+            # What runs now may count too: what is over the budget by it waits until it is known.
+            left[tenant] = min(left[tenant], allowed.runs_per_day - used.runs - at_work.get(tenant, 0))
+    return left
+
+
+def _looked_at(books: Books, room: Room, tenant_limits: str, most: int) -> int:
+    """Give how many actions of a line are looked at: more, where the first may not fit."""
+    # No schedule may have more than its tenant: when that fits, whatever is taken fits.
+    return most if room.takes(most, books.sources.limits(tenant_limits, None)) else most + LOOKED
+
+
+def _line(connection: Connection, lease: Lease, most: int, now_us: int) -> Sequence[Any]:
+    """Lock and give whose turn it is, least recently served first; what another transaction works on is passed by."""
+    required, bound = turn.fitting(connection, lease.labels)
+    values = {"now": now_us, "free": most, "day": now_us // usage.DAY_US, "bound": bound}
+    found: list[Any] = []
+    for one in required:
+        found += connection.execute(_queues[connection.dialect.name], values | {"one": one}).all()
+    return found if len(required) == 1 else sorted(found, key=lambda row: (row.served_us, row.tenant_id))[:most]
+
+
+def _fitting(
+    books: Books, connection: Connection, rows: Sequence[Any], most: int, tenant_limits: str, room: Room
+) -> tuple[list[Any], Room]:
+    """Choose what fits of the first that wait; what does not says why. Give what was chosen and the room that is left."""
+    chosen: list[Any] = []
+    told = []
+    for row, limits in zip(rows, _limits(books, connection, rows, tenant_limits), strict=True):
+        if len(chosen) == most:
+            break
+        why = room.refuses(limits)
+        if why is None:
+            chosen.append(row)
+            room = room.without(1, limits)
+        elif row.reason != why:
+            told.append({"k_tenant": row.tenant_id, "k_id": row.id, "why": why})
+    if told:
+        connection.execute(_tell_why, told)
+    return chosen, room
+
+
+def _start(
+    books: Books, connection: Connection, lease: Lease, rows: Sequence[Any], terms: dict[str, AnyRow], now_us: int
+) -> None:
+    """Put what was chosen under the lease."""
+    _take.run(
+        connection,
+        [
+            {
+                "k_tenant": row.tenant_id,
+                "k_id": row.id,
+                "node_id": lease.node_id,
+                "lease_epoch": lease.epoch,
+                "started_us": now_us,
+                "deadline_us": now_us + _patience_us(books, terms[row.tenant_id].limits),
+            }
+            for row in rows
+        ],
+    )
+
+
+def _bound(rows: Iterable[Any]) -> set[tuple[str, str, int]]:
+    return {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
+
+
+def _limits(books: Books, connection: Connection, rows: Sequence[Any], tenant_limits: str) -> list[Limits]:
+    """Give the limits of each of these actions of one tenant."""
+    found = []
+    for row in rows:
+        wishes = None
+        if row.revision is not None:
+            wishes = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision).limits_of(
+                row.step
+            )
+        found.append(books.sources.limits(tenant_limits, wishes))
+    return found
+
+
+def _patience_us(books: Books, tenant_limits: str) -> int:
+    return books.sources.limits(tenant_limits, None).wall_ms * 1000 + int(books.settings.grace_s * 1_000_000)
+
+
+def _be_patient(
+    books: Books, connection: Connection, rows: Sequence[Any], sources: dict[VersionKey, Source], now_us: int
+) -> None:
+    """Let handlers have the time that they asked for, before they are taken from their node."""
+    late = []
+    for row in rows:
+        source = sources[row.tenant_id, row.script_id, row.script_version]
+        if source.kind == "host":
+            patience_s = json.loads(source.modules["host.json"])["deadline_s"] + books.settings.grace_s
+            late.append({"k_tenant": row.tenant_id, "k_id": row.id, "until": now_us + int(patience_s * 1_000_000)})
+    if late:
+        connection.execute(_put_off, late)
+
+
+_put_off = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
+    .values(deadline_us=bindparam("until"))
+)
+
+
+def _described(
+    books: Books,
+    connection: Connection,
+    lease: Lease,
+    rows: Sequence[Any],
+    terms: dict[str, AnyRow],
+    now_us: int,
+) -> list[Claim]:
+    books.rulebook.revisions(connection, _bound(rows))
+    known = told(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
+    sources = books.sources.versions(connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows})
+    _be_patient(books, connection, rows, sources, now_us)
+    ahead: dict[str, tuple[int, ...]] = {}
+    days = {tenant: usage.today(books, terms[tenant]) for tenant in {row.tenant_id for row in rows}}
+    claims = []
+    for row in rows:
+        key = (row.tenant_id, row.schedule_id, row.revision)
+        revision = books.rulebook.revision(connection, *key) if row.revision is not None else None
+        last = known.get(row.schedule_id, NOTHING)
+        if revision is not None and row.schedule_id not in ahead:
+            ahead[row.schedule_id] = upcoming(revision, last[0])
+        source = sources[row.tenant_id, row.script_id, row.script_version]
+        params = row.params if row.params is not None or revision is None else revision.params
+        if row.step > 0:
+            params = row.handed
+        wishes = revision.limits_of(row.step) if revision else None
+        tenant, today = terms[row.tenant_id], days[row.tenant_id]
+        claims.append(
+            Claim(
+                action_id=row.id,
+                tenant_id=row.tenant_id,
+                schedule_id=row.schedule_id,
+                script_name=source.name,
+                script_version=row.script_version,
+                modules=source.modules,
+                wasm=source.wasm,
+                kind=source.kind,
+                fields=source.fields,
+                attempt=row.attempt,
+                step=row.step,
+                lease_epoch=lease.epoch,
+                origin=row.origin,
+                slot_us=row.slot,
+                due_us=row.due_at,
+                started_us=now_us,
+                tz=revision.tz if revision else "UTC",
+                params=loaded(params),
+                previous_slot_us=last[1],
+                upcoming_us=ahead.get(row.schedule_id, ()),
+                last_result=loaded(last[2]),
+                last_start_us=last[3],
+                last_node=last[4],
+                grants=books.sources.grants(tenant.grants, source.grants, revision.grants if revision else None),
+                limits=books.sources.limits(tenant.limits, wishes),
+                budgets=books.sources.budgets(tenant.limits, wishes),
+                day=today.limited,
+                storage=(today.allowed.storage_bytes, (tenant.kept_bytes or 0) + (tenant.history_bytes or 0)),
+                tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,
+            )
+        )
+    return claims

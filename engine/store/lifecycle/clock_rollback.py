@@ -1,0 +1,53 @@
+"""What a wall clock that was set back leaves behind: instants of the past that now lie ahead.
+
+A lease that was renewed before the step seems to last until that time has come again, and while it does nobody takes over
+what a dead node ran. A tenant that was served before the step seems to be served later than all others, and while it does
+everybody goes before it. Both are brought to the present as soon as somebody looks; living nodes renew their leases anyway.
+
+What now is must be asked in the very moment of writing: a node that was held up since it looked at a clock would take the
+leases that were renewed meanwhile for such that lie ahead.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, literal, literal_column, select, update
+
+from lodger.engine.store.context import NOW_US, Books
+from lodger.engine.store.schema.nodes import nodes
+from lodger.engine.store.schema.scheduling import turns
+
+#: So far ahead may be what another node has just written: clocks of nodes differ by two seconds at most, else they claim nothing.
+SLACK_US = 3_000_000
+
+_served = (turns.c.startable_at.is_not(None), turns.c.served_us > bindparam("now") + SLACK_US)
+_turns = update(turns).where(*_served).values(served_us=bindparam("now"))
+
+
+def back(books: Books, connection: Connection, now_us: Callable[[], int]) -> bool:
+    """Whether something lies ahead that was in the past when it was written; reads only.
+
+    Args:
+        now_us: gives this node's time.
+    """
+    now = now_us()
+    any_of, _mended = _statements(of_server=books.database_time)
+    return connection.scalar(any_of, {"now": now, "lease_now": now}) is not None
+
+
+def mend(books: Books, connection: Connection, now_us: Callable[[], int]) -> None:
+    """Bring it to the present."""
+    _any_of, mended = _statements(of_server=books.database_time)
+    connection.execute(mended, {"lease_now": now_us()})
+    connection.execute(_turns, {"now": now_us()})
+
+
+@cache
+def _statements(*, of_server: bool) -> tuple[Any, Any]:
+    now: Any = literal_column(NOW_US) if of_server else bindparam("lease_now")
+    renewed = (nodes.c.state == "alive", nodes.c.seen_us > now + SLACK_US)
+    leases = select(nodes.c.id).where(*renewed).exists()
+    any_of = select(literal(1)).where(leases | select(turns.c.tenant_id).where(*_served).exists())
+    until = nodes.c.lease_until_us - nodes.c.seen_us + now
+    return any_of, update(nodes).where(*renewed).values(lease_until_us=until, seen_us=now)

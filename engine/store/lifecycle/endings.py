@@ -1,0 +1,261 @@
+"""How an attempt's end changes its action: the one place where a running action gets its next state."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, update
+
+from lodger.engine.store.lifecycle import tick, outcome_events
+from lodger.engine.store.queue import failures, schedule_concurrency, ready_queue
+from lodger.engine.store.usage import budget_reservations, storage_usage, usage
+from lodger.engine.store.context import Books
+from lodger.engine.store.bulk import UpdateMany, insert_many
+from lodger.engine.store.queue.version_pins import next_step
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
+from lodger.engine.policy import budgets
+from lodger.engine.policy.retry import Retry, Tries, again
+from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.outcome import Blame, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """One attempt that is over.
+
+    Attributes:
+        row: the running action: tenant_id, id, schedule_id, revision, step, attempt, node_id, lease_epoch, started_us,
+            tenant_faults, engine_faults, conflicts, steps, node_key.
+        reason: a word for the action row when the outcome alone does not tell (suspended, superseded).
+        spent: what it used of its budgets, by name.
+        drew: it held a share of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
+        day: on which its effects count, days since 1970; None for the one on which it ends.
+    """
+
+    row: Any
+    outcome: Outcome
+    result: str | None = None
+    error: ScriptError | None = None
+    logs: tuple[LogLine, ...] = ()
+    usage: Usage = Usage()  # noqa: RUF009 - frozen
+    effects: tuple[dict[str, Any], ...] = ()
+    reason: str | None = None
+    spent: Mapping[str, int] = field(default_factory=dict)
+    drew: bool = False
+    day: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of an action: its new state and, when it is tried again, from when.
+
+    Attributes:
+        state: ``ready`` when the next step may start.
+        step: the one whose attempt has ended.
+        paused: its schedule was paused by this end.
+    """
+
+    tenant_id: str
+    action_id: str
+    schedule_id: str | None
+    attempt: int
+    state: str
+    outcome: Outcome
+    retry_at_us: int | None = None
+    step: int = 0
+    paused: bool = False
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """What one transaction writes."""
+
+    moved: list[dict[str, Any]] = field(default_factory=list)
+    stepped: list[dict[str, Any]] = field(default_factory=list)
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    logged: list[dict[str, Any]] = field(default_factory=list)
+    over: set[schedule_concurrency.Line] = field(default_factory=set)
+    counted: list[tuple[str, str, bool]] = field(default_factory=list)
+    used: usage.Charges = field(default_factory=lambda: defaultdict(Counter))
+    stored: Counter[str] = field(default_factory=Counter)
+    held: list[tuple[str, str, int]] = field(default_factory=list)
+
+
+def settle(
+    books: Books,
+    connection: Connection,
+    endings: Iterable[Ending],
+    now_us: int,
+    warned: list[usage.Warned] | None = None,
+) -> list[Settled]:
+    """Store the ends of attempts and move their actions on; the caller has checked that it may (lease, state).
+
+    ``warned`` is given those tenants whom this brought to four fifths of a budget of the day.
+    """
+    endings = list(endings)
+    if not endings:
+        return []
+    bound = [end.row for end in endings if end.row.schedule_id is not None]
+    books.rulebook.revisions(connection, {(row.tenant_id, row.schedule_id, row.revision) for row in bound})
+    sheet = _Sheet()
+    settled = [_settled(books, connection, sheet, ending, now_us) for ending in endings]
+    _move_on.run(connection, sheet.moved)
+    if sheet.stepped:
+        connection.execute(_step_on, sheet.stepped)
+    insert_many(connection, attempts, sheet.tried)
+    insert_many(connection, attempt_logs, sheet.logged)
+    nearly = usage.charge(books, connection, sheet.used)
+    if warned is not None:
+        warned += nearly
+    budget_reservations.release(connection, sheet.held)
+    storage_usage.grow(connection, sheet.stored)
+    schedule_concurrency.release(connection, sheet.over)
+    failed = failures.count(connection, sheet.counted)
+    halted = {schedule for tenant, schedule in failed if tick.halt_failing(books, connection, tenant, schedule)}
+    ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
+    outcome_events.ended(connection, [(each, ending.error) for each, ending in zip(settled, endings, strict=True)], now_us)
+    return [replace(each, paused=True) if each.schedule_id in halted else each for each in settled]
+
+
+def _settled(books: Books, connection: Connection, sheet: _Sheet, ending: Ending, now_us: int) -> Settled:
+    row, outcome = ending.row, ending.outcome
+    schedule: str | None = row.schedule_id
+    revision = books.rulebook.revision(connection, row.tenant_id, schedule, row.revision) if schedule else None
+    faults, wait = _weighed(ending, revision.retry if revision else _DEFAULT)
+    state, due = _next_state(outcome, wait, now_us)
+    following = next_step(row.steps, row.step) if outcome is Outcome.OK else None
+    if following is not None:
+        state, due = "ready", now_us
+        script, version = following
+        sheet.stepped.append(_key_of(row) | {"script": script, "version": version, "given": ending.result})
+        ending = replace(ending, result=None)
+    sheet.moved.append(_move(ending, state, due, faults, now_us))
+    sheet.tried.append(_attempt(ending, now_us))
+    lines = None
+    if ending.logs:
+        lines = json.dumps([[line.level, line.text, line.us] for line in ending.logs])
+        sheet.logged.append(_key(row) | {"lines": lines})
+    tried = sheet.tried[-1]
+    sheet.stored[row.tenant_id] += storage_usage.size(ending.result, tried["error"], tried["effects"], lines)
+    _count(sheet.used, ending, now_us)
+    if ending.drew or outcome is Outcome.WORKER_LOST:
+        sheet.held.append((row.tenant_id, row.id, row.attempt))
+    if schedule is not None and due is None:
+        sheet.over.add((row.tenant_id, schedule, row.node_key))
+        counts = revision is not None and revision.conduct.pause_after and outcome.blames is not Blame.ENGINE
+        if counts and state in {"done", "failed"}:
+            sheet.counted.append((row.tenant_id, schedule, state == "failed"))
+    retry_at = due if following is None else None
+    return Settled(row.tenant_id, row.id, schedule, row.attempt, state, outcome, retry_at_us=retry_at, step=row.step)
+
+
+_DEFAULT = Retry()
+
+
+def _weighed(ending: Ending, retry: Retry) -> tuple[Tries, float | None]:
+    row, outcome = ending.row, ending.outcome
+    conflict = outcome is Outcome.CONFLICT
+    faults = Tries(
+        tenant=row.tenant_faults + (outcome.blames is Blame.TENANT),
+        engine=row.engine_faults + (outcome.blames is Blame.ENGINE),
+        conflicts=row.conflicts + conflict,
+    )
+    return faults, again(retry, outcome, faults)
+
+
+def _next_state(outcome: Outcome, wait_s: float | None, now_us: int) -> tuple[str, int | None]:
+    if outcome is Outcome.OK:
+        return "done", None
+    if outcome is Outcome.CANCELLED:
+        return "cancelled", None
+    if wait_s is None:
+        return "failed", None
+    return "waiting_retry", now_us + int(wait_s * 1_000_000)
+
+
+def _move(ending: Ending, state: str, due: int | None, faults: Tries, now_us: int) -> dict[str, Any]:
+    row, error = ending.row, ending.error
+    return {
+        "k_tenant": row.tenant_id,
+        "k_id": row.id,
+        "state": state,
+        "due_at": row.due_at if due is None else due,
+        "reason": ending.reason or row.reason,
+        "tenant_faults": faults.tenant,
+        "engine_faults": faults.engine,
+        "conflicts": faults.conflicts,
+        "finished_us": None if due is not None else now_us,
+        "outcome": ending.outcome.value,
+        "result": ending.result,
+        "error": _error_text(error),
+    }
+
+
+_move_on = UpdateMany(
+    actions,
+    {"k_tenant": "tenant_id", "k_id": "id"},
+    ("state", "due_at", "reason", "tenant_faults", "engine_faults", "conflicts", "finished_us", "outcome", "result", "error"),
+    {"node_id": None, "lease_epoch": None, "deadline_us": None},
+)  # fmt: skip
+
+
+_step_on = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
+    .values(
+        step=actions.c.step + 1,
+        script_id=bindparam("script"),
+        script_version=bindparam("version"),
+        handed=bindparam("given"),
+        # Each step has its own tries; attempt numbers go on, because they are part of the fence.
+        tenant_faults=0,
+        engine_faults=0,
+        conflicts=0,
+    )
+)
+
+
+def _key_of(row: AnyRow) -> dict[str, Any]:
+    return {"k_tenant": row.tenant_id, "k_id": row.id}
+
+
+def _error_text(error: ScriptError | None) -> str | None:
+    return None if error is None else json.dumps(asdict(error), ensure_ascii=False)
+
+
+def _key(row: AnyRow) -> dict[str, Any]:
+    return {"tenant_id": row.tenant_id, "action_id": row.id, "step": row.step, "n": row.attempt}
+
+
+def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
+    row, used = ending.row, ending.usage
+    return _key(row) | {
+        "node_id": row.node_id,
+        "lease_epoch": row.lease_epoch,
+        "started_us": row.started_us,
+        "finished_us": now_us,
+        "outcome": ending.outcome.value,
+        "error": _error_text(ending.error),
+        "effects": json.dumps(ending.effects, ensure_ascii=False) if ending.effects else None,
+        "cpu_us": int(used.cpu_ms * 1000),
+        "wall_us": int(used.wall_ms * 1000),
+        "memory_peak_bytes": used.memory_peak_bytes,
+        "host_calls": used.host_calls,
+    }
+
+
+def _count(used: usage.Charges, ending: Ending, now_us: int) -> None:
+    """Charge an attempt: what it used whatever became of it to the day it began on, what happens by its end to this one."""
+    row, outcome = ending.row, ending.outcome
+    if outcome.blames is Blame.ENGINE:
+        return
+    good = outcome is Outcome.OK
+    spent = ending.spent or (budgets.of_effects(ending.effects) if good else {})
+    begun, today = row.started_us // usage.DAY_US, now_us // usage.DAY_US
+    used[row.tenant_id, today].update({"runs": 1, "cpu_us": int(ending.usage.cpu_ms * 1000)})
+    for name, amount in usage.counted(spent, applied=good).items():
+        of_end = today if ending.day is None else ending.day
+        used[row.tenant_id, of_end if budgets.BY_NAME[name].effect else begun][name] += amount

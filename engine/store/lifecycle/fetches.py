@@ -1,0 +1,67 @@
+"""Answers to the requests of a run that is to be repeated: kept until its step is over, given again to the next run."""
+
+import json
+import zlib
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, bindparam, delete, insert, select
+
+from lodger.engine.capabilities.fetching import Fetched
+from lodger.engine.egress.request import Answer
+from lodger.engine.store.lifecycle.endings import Settled
+from lodger.engine.store.schema.data import fetches
+from lodger.engine.core.execution import Claim
+from lodger.sandbox.outcome import Outcome
+
+#: After these the same step is run again though its script did nothing wrong: what it was answered still holds.
+REPEATED = (Outcome.CONFLICT, Outcome.ENGINE_FAULT, Outcome.WORKER_LOST)
+
+_c = fetches.c
+_of_step = (_c.tenant_id == bindparam("tenant"), _c.action_id == bindparam("action"), _c.step == bindparam("step"))
+_kept = select(_c.key, _c.answer, _c.body).where(*_of_step)
+_forget = delete(fetches).where(*_of_step)
+
+
+def kept(connection: Connection, tenant_id: str, action_id: str, step: int) -> dict[str, Answer]:
+    """Give what the runs before were answered, by the request's key."""
+    rows = connection.execute(_kept, {"tenant": tenant_id, "action": action_id, "step": step})
+    return {row.key: _answer(row.answer, zlib.decompress(row.body)) for row in rows}
+
+
+def settle(connection: Connection, claim: Claim, fetched: Sequence[Fetched], outcome: Outcome) -> None:
+    """Keep what a run was answered that is to be repeated; forget what was kept for one that is over."""
+    step = {"tenant": claim.tenant_id, "action": claim.action_id, "step": claim.step}
+    if outcome not in REPEATED:
+        if claim.tries > 1:
+            connection.execute(_forget, step)
+        return
+    if fetched:
+        known = set(connection.scalars(select(_c.key).where(*_of_step), step))
+        rows = [_row(claim, each) for each in fetched if each.key not in known]
+        if rows:
+            connection.execute(insert(fetches), rows)
+
+
+def forget(connection: Connection, over: Sequence[Settled]) -> None:
+    """Forget what was kept of steps that are not run again after all."""
+    steps = [{"tenant": each.tenant_id, "action": each.action_id, "step": each.step} for each in over]
+    if steps:
+        connection.execute(_forget, steps)
+
+
+def _row(claim: Claim, fetched: Fetched) -> dict[str, object]:
+    answer = fetched.answer
+    told = [answer.status, answer.reason, answer.url, answer.headers, answer.redirected]
+    return {
+        "tenant_id": claim.tenant_id,
+        "action_id": claim.action_id,
+        "step": claim.step,
+        "key": fetched.key,
+        "answer": json.dumps(told, ensure_ascii=True),
+        "body": zlib.compress(answer.body, 1),
+    }
+
+
+def _answer(told: str, body: bytes) -> Answer:
+    status, reason, url, headers, redirected = json.loads(told)
+    return Answer(status, reason, url, tuple((name, value) for name, value in headers), body, redirected, 0, 0)

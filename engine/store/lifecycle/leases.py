@@ -1,0 +1,180 @@
+"""One lease per node: who is alive, who has lost its actions. Times are the database's: on SQLite this machine's, on
+PostgreSQL the server's, whatever the nodes' own clocks say.
+
+An epoch is never used twice: it moves when a node begins and when its lease is taken from it, so that whatever a node
+still wants to commit under an old epoch changes nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, insert, or_, select, update
+
+from lodger.engine.store.usage import budget_reservations
+from lodger.engine.store.context import Books
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
+from lodger.engine.store.schema.nodes import nodes
+from lodger.engine.store.schema.scheduling import actions, is_running
+from lodger.engine.store.queue.ready_queue import lock, refresh
+from lodger.engine.core.access.labels import NODE, written
+from lodger.engine.core.version import VERSION
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """What the rescuer took from nodes: names of the nodes that were lost and what became of their actions."""
+
+    nodes: tuple[str, ...]
+    actions: tuple[Settled, ...]
+
+
+def register(
+    books: Books,
+    connection: Connection,
+    node_id: str,
+    name: str,
+    now_us: int,
+    labels: Iterable[str] = (),
+    slots: int = 0,
+) -> Lease:
+    """Begin (again) as a node: a new epoch, a fresh lease. What ran under the old epoch is taken back first.
+
+    Args:
+        labels: what it carries beside its own name.
+    """
+    now_us = books.lease_us(connection, now_us)
+    carried = frozenset(labels) | {NODE + name}
+    row = connection.execute(select(nodes.c.epoch).where(nodes.c.id == node_id).with_for_update()).first()
+    values = {
+        "name": name, "epoch": 1 if row is None else row.epoch + 1, "state": "alive", "started_us": now_us, "seen_us": now_us,
+        "lease_until_us": now_us + books.settings.lease_us, "labels": written(carried), "slots": slots, "version": VERSION,
+    }  # fmt: skip
+    if row is None:
+        connection.execute(insert(nodes).values(id=node_id, **values))
+    else:
+        _take_back(books, connection, [node_id], now_us)
+        connection.execute(update(nodes).where(nodes.c.id == node_id).values(values))
+    return Lease(node_id, int(str(values["epoch"])), carried)
+
+
+_own = (nodes.c.id == bindparam("node"), nodes.c.epoch == bindparam("lease"), nodes.c.state == "alive")
+_renew = update(nodes).where(*_own).values(lease_until_us=bindparam("until"), seen_us=bindparam("now"))
+_relabel = update(nodes).where(*_own).values(labels=bindparam("carried"))
+
+
+def renew(books: Books, connection: Connection, lease: Lease, now_us: int) -> bool:
+    """Move the lease's end on; False when it was lost, and with it every action claimed under it.
+
+    Args:
+        now_us: the time that leases are kept by (:meth:`Books.lease_us`).
+    """
+    mine = {"node": lease.node_id, "lease": lease.epoch}
+    return connection.execute(_renew, mine | {"until": now_us + books.settings.lease_us, "now": now_us}).rowcount == 1
+
+
+def relabel(connection: Connection, lease: Lease, labels: Iterable[str]) -> Lease:
+    """Let a node carry other labels from now on; what it has claimed goes on."""
+    carried = frozenset(labels) | {label for label in lease.labels if label.startswith(NODE)}
+    connection.execute(_relabel, {"node": lease.node_id, "lease": lease.epoch, "carried": written(carried)})
+    return replace(lease, labels=carried)
+
+
+def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
+    """End the lease in good order: what still runs goes back to ready, nobody's fault; give the ids handed back."""
+    mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    # Nodes before tenants, as everywhere: whoever rescues this node now is waited for.
+    connection.execute(select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
+    _lock_tenants(connection, *mine)
+    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
+    give_back(connection, [(row.tenant_id, row.id, row.attempt) for row in rows])
+    connection.execute(
+        update(nodes)
+        .where(nodes.c.id == lease.node_id, nodes.c.epoch == lease.epoch)
+        .values(state="stopped", lease_until_us=now_us)
+    )
+    return [row.id for row in rows]
+
+
+def _lock_tenants(connection: Connection, *which: ColumnElement[bool] | TextClause) -> None:
+    if connection.dialect.name != "sqlite":
+        lock(connection, connection.scalars(select(actions.c.tenant_id).where(*which).distinct()))
+
+
+_give_back = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id == bindparam("action"), is_running)
+    .values(state="ready", node_id=None, lease_epoch=None, deadline_us=None, started_us=None)
+)
+
+
+def give_back(connection: Connection, rows: Sequence[tuple[str, str, int]]) -> None:
+    """Make running actions ready again, as if they had not been claimed; the attempt number is not used again."""
+    keys = [{"tenant": tenant, "action": action} for tenant, action, _attempt in rows]
+    if keys:
+        connection.execute(_give_back, keys)
+        budget_reservations.release(connection, rows)
+        refresh(connection, {key["tenant"] for key in keys})
+
+
+def hand_back(connection: Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
+    """Make attempts (action id, number) of this lease ready again that never began: their claim was written, its answer lost."""
+    mine = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    _lock_tenants(connection, *mine)
+    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
+    wanted = set(attempts)
+    give_back(connection, [tuple(row) for row in rows if (row.id, row.attempt) in wanted])
+
+
+def rescue(books: Books, connection: Connection, now_us: int) -> Rescued:
+    """Take the actions of nodes whose lease has ended, and attempts past their deadline; they run again."""
+    now_us = books.lease_us(connection, now_us)
+    lost = connection.execute(
+        select(nodes.c.id, nodes.c.name)
+        .where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us)
+        .with_for_update(skip_locked=True)
+    ).all()
+    if lost:
+        connection.execute(
+            update(nodes).where(nodes.c.id.in_([row.id for row in lost])).values(state="lost", epoch=nodes.c.epoch + 1)
+        )
+    gone = [row.id for row in lost]
+    _lock_tenants(connection, is_running, or_(actions.c.node_id.in_(gone), actions.c.deadline_us < now_us))
+    settled = _take_back(books, connection, gone, now_us)
+    late = connection.execute(select(actions).where(is_running, actions.c.deadline_us < now_us)).all()
+    message = "the attempt was silent long after its wall limit"
+    settled += settle(books, connection, [_lost(row, message) for row in late], now_us)
+    return Rescued(tuple(row.name for row in lost), tuple(settled))
+
+
+def _take_back(books: Books, connection: Connection, node_ids: list[str], now_us: int) -> list[Settled]:
+    if not node_ids:
+        return []
+    _lock_tenants(connection, is_running, actions.c.node_id.in_(node_ids))
+    rows = connection.execute(select(actions).where(is_running, actions.c.node_id.in_(node_ids))).all()
+    message = "the node that ran this attempt stopped renewing its lease"
+    return settle(books, connection, [_lost(row, message) for row in rows], now_us)
+
+
+def _lost(row: object, message: str) -> Ending:
+    return Ending(row, Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message))
+
+
+def overdue(books: Books, connection: Connection, now_us: int) -> bool:
+    """Whether there is anything to rescue; reads only."""
+    now_us = books.lease_us(connection, now_us)
+    lapsed = select(nodes.c.id).where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us).limit(1)
+    silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now_us).limit(1)
+    return connection.scalar(lapsed) is not None or connection.scalar(silent) is not None
+
+
+def running(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
+    """Give the attempts (action id, number) that the ledger says run under this lease."""
+    rows = connection.execute(
+        select(actions.c.id, actions.c.attempt).where(
+            actions.c.node_id == lease.node_id, actions.c.lease_epoch == lease.epoch, is_running
+        )
+    )
+    return {(row.id, row.attempt) for row in rows}

@@ -1,0 +1,200 @@
+"""Forgets what is over and old: bounded deletes of history, away from every claim."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, String, bindparam, case, cast, delete, exists, func, select, update
+
+from lodger.engine.store.usage import budget_reservations, storage_usage
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.context import Books
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.data import fetches, kv, outbox
+from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
+from lodger.engine.store.usage.usage import DAY_US
+
+#: Rows that one transaction deletes at most: a tenant's backlog never holds the writer for long.
+MOST = 500
+#: Actions that are weighed at once, oldest first: to weigh one SQLite reads all of it, and one can be of megabytes.
+WEIGHED = 16
+#: Days for which usage is kept, whatever the tenant's retention: bills are made from it.
+USAGE_DAYS = 400
+
+_over = actions.c.state.in_(("done", "failed", "cancelled", "skipped", "expired"))
+_ended = case((actions.c.finished_us.is_not(None), actions.c.finished_us), else_=actions.c.due_at)
+# The last run that was done tells the next one what it returned, however long ago that was.
+_done = actions.alias("done")
+_last_done = (actions.c.state == "done") & (
+    actions.c.slot
+    == select(_done.c.slot)
+    .where(_done.c.schedule_id == actions.c.schedule_id, _done.c.state == "done", _done.c.slot.is_not(None))
+    .order_by(_done.c.slot.desc())
+    .limit(1)
+    .correlate(actions)
+    .scalar_subquery()
+)
+# What still waits to be sent is told by its action.
+_unsent = exists().where(
+    outbox.c.tenant_id == actions.c.tenant_id,
+    outbox.c.action_id == cast(actions.c.id, String),
+    outbox.c.state.in_(("queued", "sending")),
+)
+_dispensable = _over & ~func.coalesce(_last_done, False) & ~_unsent
+_columns = (actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.slot, actions.c.slot_to)
+_older = (
+    select(*_columns)
+    .where(
+        actions.c.tenant_id == bindparam("tenant"),
+        # Ids begin with the time they were made: what was made later cannot have ended before.
+        actions.c.id < bindparam("horizon"),
+        _ended < bindparam("before"),
+        _dispensable,
+    )
+    .limit(MOST)
+)
+_further = (
+    select(*_columns)
+    .where(
+        actions.c.schedule_id == bindparam("schedule"),
+        actions.c.id < bindparam("oldest"),
+        _dispensable,
+    )
+    .limit(MOST)
+)
+_first = (
+    select(*_columns).where(actions.c.tenant_id == bindparam("tenant"), _dispensable).order_by(actions.c.id).limit(MOST)
+)
+_oldest = (
+    select(actions.c.id)
+    .where(actions.c.schedule_id == bindparam("schedule"), _over)
+    .order_by(actions.c.id.desc())
+    .limit(1)
+    .offset(bindparam("skipped"))
+)
+
+
+def old(books: Books, connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
+    """Give up to :data:`MOST` actions of a tenant that are over and are kept no longer; reads only.
+
+    Of each schedule the newest ``retention_runs`` are kept, and of these what ended in the last ``retention_days``, and always
+    the last one that was done. While the tenant takes more than its ``storage_bytes``, the oldest go before their time.
+    """
+    limits = connection.scalar(select(tenants.c.limits).where(tenants.c.id == tenant_id))
+    if limits is None:
+        return []
+    allowed = books.sources.allowance(limits)
+    before = now_us - allowed.retention_days * DAY_US
+    values: dict[str, Any] = {"tenant": tenant_id, "before": before, "horizon": first_id(before)}
+    found = list(connection.execute(_older, values).all())
+    seen = {row.id for row in found}
+    for (schedule,) in connection.execute(select(schedules.c.id).where(schedules.c.tenant_id == tenant_id)).all():
+        if len(found) >= MOST:
+            break
+        oldest = connection.scalar(_oldest, {"schedule": schedule, "skipped": allowed.retention_runs - 1})
+        if oldest is not None:
+            rows = connection.execute(_further, {"schedule": schedule, "oldest": oldest}).all()
+            found += [row for row in rows if row.id not in seen]
+    return found[:MOST] or _too_much(connection, tenant_id, allowed.storage_bytes)
+
+
+def _too_much(connection: Connection, tenant_id: str, most_bytes: int) -> list[AnyRow]:
+    """Give the oldest actions without which a tenant takes no more than it may."""
+    over = storage_usage.of_tenant(connection, tenant_id).total - most_bytes
+    if over <= 0:
+        return []
+    rows = connection.execute(_first, {"tenant": tenant_id}).all()
+    found: list[AnyRow] = []
+    while rows[len(found) :] and over > 0:
+        portion = rows[len(found) : len(found) + WEIGHED]
+        sizes = storage_usage.of_actions(connection, tenant_id, [row.id for row in portion], messages=True)
+        for row in portion:
+            if over <= 0:
+                break
+            found.append(row)
+            over -= sizes[row.id]
+    return found
+
+
+def first_id(us: int) -> str:
+    """Give the least id that an action made at this instant can have."""
+    milliseconds = f"{max(us, 0) // 1000:012x}"
+    return f"{milliseconds[:8]}-{milliseconds[8:]}-7000-8000-000000000000"
+
+
+def drop(connection: Connection, rows: Sequence[AnyRow], now_us: int) -> None:
+    """Delete these actions with their attempts, logs and messages, and usage that is too old for any bill.
+
+    Slots that are forgotten can never be backfilled, because nobody knows any more whether they ran.
+    """
+    if not rows:
+        return
+    whose = sorted({row.tenant_id for row in rows})
+    ready_queue.lock(connection, whose)
+    for tenant in whose:
+        gone = storage_usage.of_actions(connection, tenant, [row.id for row in rows if row.tenant_id == tenant])
+        storage_usage.grow(connection, {tenant: -gone.total()})
+    keys = [{"tenant": row.tenant_id, "action": row.id} for row in rows]
+    for table, column in (
+        (outbox, "action_id"),
+        (fetches, "action_id"),
+        (attempt_logs, "action_id"),
+        (attempts, "action_id"),
+        (actions, "id"),
+    ):
+        mine = (table.c.tenant_id == bindparam("tenant"), table.c[column] == bindparam("action"))
+        connection.execute(delete(table).where(*mine), keys)
+    latest: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if row.schedule_id is not None and row.slot is not None:
+            key = (row.tenant_id, row.schedule_id)
+            latest[key] = max(latest.get(key, 0), row.slot_to or row.slot)
+    if latest:
+        connection.execute(
+            _remember,
+            [{"k_tenant": tenant, "k_id": schedule, "slot": slot} for (tenant, schedule), slot in latest.items()],
+        )
+    day = now_us // DAY_US - USAGE_DAYS
+    for tenant in whose:
+        connection.execute(delete(usage_days).where(usage_days.c.tenant_id == tenant, usage_days.c.day < day))
+    budget_reservations.forget(connection, whose, now_us // DAY_US - 1)
+
+
+_remember = (
+    update(schedules)
+    .where(
+        schedules.c.tenant_id == bindparam("k_tenant"),
+        schedules.c.id == bindparam("k_id"),
+        func.coalesce(schedules.c.forgotten_us, 0) < bindparam("slot"),
+    )
+    .values(forgotten_us=bindparam("slot"))
+)
+
+
+_expired = (
+    select(kv.c.scope, kv.c.key)
+    .where(kv.c.tenant_id == bindparam("tenant"), kv.c.expires_us <= bindparam("now"))
+    .limit(MOST)
+)
+
+
+def expired(connection: Connection, tenant_id: str, now_us: int) -> list[AnyRow]:
+    """Give up to :data:`MOST` keyed values of a tenant whose time is over; reads only. No script sees them any more."""
+    return list(connection.execute(_expired, {"tenant": tenant_id, "now": now_us}).all())
+
+
+def drop_expired(connection: Connection, tenant_id: str, keys: Sequence[AnyRow], now_us: int) -> None:
+    """Delete these keyed values, but what has been set anew meanwhile."""
+    ready_queue.lock(connection, [tenant_id])
+    mine = (kv.c.tenant_id == tenant_id, kv.c.scope == bindparam("k_scope"), kv.c.key == bindparam("k_key"))
+    gone = delete(kv).where(*mine, kv.c.expires_us <= now_us)
+    connection.execute(gone, [{"k_scope": row.scope, "k_key": row.key} for row in keys])
+
+
+_history = select(actions.c.id).where(actions.c.tenant_id == tenants.c.id).exists()
+_mortal = select(kv.c.key).where(kv.c.tenant_id == tenants.c.id, kv.c.expires_us.is_not(None)).exists()
+
+
+def tenants_after(connection: Connection, tenant_id: str, most: int = 100) -> list[str]:
+    """Give the next tenants by id that have anything to forget some day, to go round all of them."""
+    found = select(tenants.c.id).where(tenants.c.id > tenant_id, tenants.c.state != "deleted", _history | _mortal)
+    return list(connection.scalars(found.order_by(tenants.c.id).limit(most)))

@@ -1,0 +1,62 @@
+"""What a new release of the zone data moves: armed clocks whose stored release is another one are worked out anew."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, update
+
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.store.context import Books
+from lodger.engine.store.queue.due import clocks
+from lodger.engine.store.schema.scheduling import schedule_clock
+from lodger.engine.recurrence.zones import tzdata_version
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A next slot that the new zone data moved, microseconds UTC; ``to_us`` None when no slot is left."""
+
+    tenant_id: str
+    schedule_id: str
+    from_us: int
+    to_us: int | None
+
+
+_clock = schedule_clock.c
+_stale = (
+    clocks.where(_clock.tzdata != bindparam("release"))
+    .order_by(_clock.schedule_id)
+    .limit(bindparam("most"))
+    # A pause or a tick between the look and the write would be undone.
+    .with_for_update(of=schedule_clock)
+)
+_retime = (
+    update(schedule_clock)
+    .where(_clock.tenant_id == bindparam("tenant"), _clock.schedule_id == bindparam("schedule"))
+    .values(next_at=bindparam("at"), state=bindparam("become"), tzdata=bindparam("release"))
+)
+
+
+def retime(
+    books: Books, connection: Connection, *, release: str | None = None, most: int = 500
+) -> tuple[int, list[Moved]]:
+    """Bring up to ``most`` clocks to this release; give how many were looked at and which moved.
+
+    What is accounted stays so: the next slot is the first after ``accounted_us`` under the new data.
+    """
+    release = release or tzdata_version()
+    rows = connection.execute(_stale, {"release": release, "most": most}).all()
+    revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
+    moves, moved = [], []
+    for row in rows:
+        at, state = row.next_at, row.state
+        if state == "armed" and revisions[row.schedule_id].fault is None:
+            following = revisions[row.schedule_id].recurrence.next_after(from_us(row.accounted_us))
+            at, state = (None, "ended") if following is None else (to_us(following), state)
+            if at != row.next_at:
+                moved.append(Moved(row.tenant_id, row.schedule_id, row.next_at, at))
+        moves.append(
+            {"tenant": row.tenant_id, "schedule": row.schedule_id, "at": at, "become": state, "release": release}
+        )
+    if moves:
+        connection.execute(_retime, moves)
+    return len(rows), moved

@@ -1,0 +1,157 @@
+"""What attempts say while they run: batches of lines beside the stored logs, until the attempt's own are there.
+
+The node that runs an attempt writes them, whoever reads the ledger sees them, in any process. They are no record: what is stored
+with the attempt takes their place, and what a lost node leaves is forgotten after a day.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, delete, func, select, tuple_
+
+from lodger.engine.store.insert_ignore import insert_absent
+from lodger.engine.store.schema.platform import running_lines
+from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
+from lodger.sandbox.job import LogLine
+
+#: How long the lines of an attempt that nobody ended are kept, microseconds.
+KEPT_US = 86_400_000_000
+Key = tuple[int, int]
+#: Tenant, action, step and number.
+Attempt = tuple[str, str, int, int]
+_c = running_lines.c
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some lines of one attempt, the ``number``-th time that it is written."""
+
+    tenant_id: str
+    action_id: str
+    step: int
+    n: int
+    number: int
+    lines: tuple[LogLine, ...]
+
+
+def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None:
+    """Store batches; those of actions that are no longer there are left out."""
+    wanted = list(batches)
+    there = _there(connection, {(each.tenant_id, each.action_id) for each in wanted})
+    insert_absent(
+        connection,
+        running_lines,
+        [
+            {
+                "tenant_id": each.tenant_id,
+                "action_id": each.action_id,
+                "step": each.step,
+                "n": each.n,
+                "number": each.number,
+                "lines": json.dumps([[line.level, line.text, line.us] for line in each.lines]),
+                "written_us": now_us,
+            }
+            for each in wanted
+            if (each.tenant_id, each.action_id) in there
+        ],
+    )
+
+
+def forget(connection: Connection, over: Iterable[Attempt]) -> set[Attempt]:
+    """Delete the lines of attempts that are stored or whose action is gone; give which those were."""
+    wanted = list(over)
+    there = _there(connection, {each[:2] for each in wanted})
+    t = attempts.c
+    stored = {
+        tuple(row)
+        for row in connection.execute(
+            select(t.tenant_id, t.action_id, t.step, t.n).where(
+                t.tenant_id.in_({each[0] for each in wanted}), t.action_id.in_({each[1] for each in wanted})
+            )
+        )
+    }
+    done = {key for key in wanted if key in stored or key[:2] not in there}
+    if done:
+        connection.execute(delete(running_lines).where(tuple_(_c.tenant_id, _c.action_id, _c.step, _c.n).in_(done)))
+    return done
+
+
+def _there(connection: Connection, wanted: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Give those of these actions (tenant, id) that there are: by key, or all history would be read twice a second."""
+    a = actions.c
+    mine = (a.tenant_id.in_({tenant for tenant, _ in wanted}), a.id.in_({action for _, action in wanted}))
+    return {(row.tenant_id, row.id) for row in connection.execute(select(a.tenant_id, a.id).where(*mine))}
+
+
+def sweep(connection: Connection, now_us: int) -> int:
+    """Delete what lost nodes left long ago; give the number of batches."""
+    return connection.execute(delete(running_lines).where(_c.written_us < now_us - KEPT_US)).rowcount
+
+
+def of(connection: Connection, tenant_id: str, action_id: str) -> dict[Key, tuple[LogLine, ...]]:
+    """Give what an action's attempts said while they ran, by step and attempt."""
+    rows = connection.execute(
+        select(_c.step, _c.n, _c.lines)
+        .where(_c.tenant_id == tenant_id, _c.action_id == action_id)
+        .order_by(_c.step, _c.n, _c.number)
+    )
+    found: dict[Key, tuple[LogLine, ...]] = {}
+    for step, n, lines in rows:
+        found[step, n] = (*found.get((step, n), ()), *_read(lines))
+    return found
+
+
+def _read(lines: str) -> list[LogLine]:
+    return [LogLine(*line) for line in json.loads(lines)]
+
+
+class Hearing:
+    """One action's lines, each told once: as they are said, and what was not heard when their attempt is stored."""
+
+    def __init__(self, tenant_id: str, action_id: str) -> None:
+        self._tenant_id = tenant_id
+        self._action_id = action_id
+        self._stored: set[Key] = set()
+        self._told: dict[Key, Counter[tuple[int, str]]] = {}
+        self._numbers: dict[Key, int] = {}
+
+    def look(self, connection: Connection) -> list[LogLine]:
+        """Give what was said since the look before, in order."""
+        mine = (attempt_logs.c.tenant_id == self._tenant_id, attempt_logs.c.action_id == self._action_id)
+        found: dict[Key, list[LogLine]] = {}
+        for step, n in connection.execute(select(attempt_logs.c.step, attempt_logs.c.n).where(*mine)).all():
+            if (step, n) not in self._stored:
+                found[step, n] = self._rest(connection, (step, n), mine)
+        said = (_c.tenant_id == self._tenant_id, _c.action_id == self._action_id)
+        newest = select(_c.step, _c.n, func.max(_c.number)).where(*said).group_by(_c.step, _c.n)
+        for step, n, number in connection.execute(newest).all():
+            heard = self._numbers.get((step, n), -1)
+            if (step, n) in self._stored or number <= heard:
+                continue
+            self._numbers[step, n] = number
+            fresh = select(_c.lines).where(*said, _c.step == step, _c.n == n, _c.number > heard).order_by(_c.number)
+            lines = [line for text in connection.scalars(fresh) for line in _read(text)]
+            self._told.setdefault((step, n), Counter()).update((line.us, line.level) for line in lines)
+            found.setdefault((step, n), []).extend(lines)
+        return [line for key in sorted(found) for line in found[key]]
+
+    def _rest(self, connection: Connection, key: Key, mine: Iterable[ColumnElement[bool]]) -> list[LogLine]:
+        """Give the lines of a stored attempt that were not told while it ran: known by instant and level, because a secret that the
+        script was given later is blotted out of all its lines at the end.
+        """
+        self._stored.add(key)
+        self._numbers.pop(key, None)
+        told = self._told.pop(key, Counter())
+        step, n = key
+        text = connection.scalar(
+            select(attempt_logs.c.lines).where(*mine, attempt_logs.c.step == step, attempt_logs.c.n == n)
+        )
+        rest = []
+        for line in _read(text or "[]"):
+            if told[line.us, line.level] > 0:
+                told[line.us, line.level] -= 1
+            else:
+                rest.append(line)
+        return rest

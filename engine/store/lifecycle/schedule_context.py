@@ -1,0 +1,82 @@
+"""What scripts are told about their schedules: the last run that was done, and the slots to come."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, bindparam, select
+
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.store.revision_cache import Revision
+from lodger.engine.store.schema.nodes import nodes
+from lodger.engine.store.schema.scheduling import actions, attempts, schedule_clock
+from lodger.engine.recurrence.on_changes import END
+
+#: Slots that a script is told about ahead.
+UPCOMING = 3
+
+
+_END_US = to_us(END)
+
+
+def upcoming(revision: Revision, next_us: int | None) -> tuple[int, ...]:
+    """Give the next slots from the clock's next on."""
+    slots: list[int] = []
+    while next_us is not None and next_us < _END_US and len(slots) < UPCOMING:
+        slots.append(next_us)
+        following = revision.recurrence.next_after(from_us(next_us)) if len(slots) < UPCOMING else None
+        next_us = to_us(following) if following else None
+    return tuple(slots)
+
+
+#: Next slot; slot, result, start and node of the last run that was done.
+Told = tuple[int | None, int | None, str | None, int | None, str | None]
+NOTHING: Told = (None, None, None, None, None)
+_done = actions.alias("done")
+_last = actions.alias("last")
+_told_by = (
+    select(
+        schedule_clock.c.schedule_id,
+        schedule_clock.c.next_at,
+        _last.c.slot,
+        _last.c.result,
+        _last.c.started_us,
+        nodes.c.name,
+    )
+    .select_from(
+        schedule_clock.outerjoin(
+            _last,
+            (_last.c.tenant_id == schedule_clock.c.tenant_id)
+            # The index (schedule_id, state, slot) has the latest done action at its end.
+            & (
+                _last.c.id
+                == select(_done.c.id)
+                .where(
+                    _done.c.schedule_id == schedule_clock.c.schedule_id,
+                    _done.c.state == "done",
+                    _done.c.slot.is_not(None),
+                )
+                .order_by(_done.c.slot.desc())
+                .limit(1)
+                .correlate(schedule_clock)
+                .scalar_subquery()
+            ),
+        )
+        .outerjoin(
+            attempts,
+            (attempts.c.tenant_id == _last.c.tenant_id)
+            & (attempts.c.action_id == _last.c.id)
+            & (attempts.c.step == _last.c.step)
+            & (attempts.c.n == _last.c.attempt),
+        )
+        .outerjoin(nodes, nodes.c.id == attempts.c.node_id)
+    )
+    .where(schedule_clock.c.schedule_id.in_(bindparam("schedules", expanding=True)))
+)
+
+
+def told(connection: Connection, schedule_ids: Iterable[str]) -> dict[str | None, Told]:
+    """Give it by schedule, of those that exist."""
+    wanted = sorted(set(schedule_ids))
+    if not wanted:
+        return {}
+    rows = connection.execute(_told_by, {"schedules": wanted}).all()
+    return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in rows}

@@ -1,0 +1,363 @@
+"""Turns due clocks into actions. A tick is one transaction: a row per slot or per gap, and the clock moved.
+
+Nothing here is pending between transactions: an edit, a pause or a deletion first accounts what the old revision owes.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.store import audit
+from lodger.engine.store.usage import budgets
+from lodger.engine.store.queue import due, failures, followers, version_pins, placements, schedule_concurrency, ready_queue
+from lodger.engine.store.context import Books
+from lodger.engine.store.queue.due import clocks
+from lodger.engine.store.insert_ignore import insert_absent
+from lodger.engine.store.bulk import UpdateMany
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.revision_cache import Revision
+from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules
+from lodger.engine.store.queue.schedule_concurrency import Line, Unfinished
+from lodger.engine.store.queue.stops import stop_running
+from lodger.engine.policy.jitter import delay
+from lodger.engine.core.access.labels import NODE, written
+from lodger.engine.policy.overlap import Overlap
+from lodger.engine.policy.plan import Gap, Run, Standing, Step, behind, plan, stretch
+
+#: Why a slot of a schedule placed on every node did not run anywhere.
+NO_NODE = "no_node"
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """What one clock's tick wrote. ``runs`` are (action id, slot); ``skipped`` are (slot, slot_to or None, reason)."""
+
+    tenant_id: str
+    schedule_id: str
+    runs: tuple[tuple[str, int], ...]
+    skipped: tuple[tuple[int, int | None, str], ...]
+    next_us: int | None
+
+
+_clock = schedule_clock.c
+_move = UpdateMany(
+    schedule_clock,
+    {"k_tenant": "tenant_id", "k_schedule": "schedule_id"},
+    ("state", "next_at", "accounted_us", "wake_at"),
+)
+
+
+def tick(books: Books, connection: Connection, now_us: int, most: int | None = None) -> list[Ticked]:
+    """Account every clock that is due at ``now_us``, at most ``most`` of them, oldest first.
+
+    Never waits: clocks of a tenant whose lock another transaction holds stay due for the next tick.
+    """
+    most = most or books.settings.tick_batch
+    for row in due.awake(connection, now_us, most):
+        books.meet(row.tenant_id, row.generation)
+        arm(books, connection, row, now_us, owed_reason="paused")
+    rows = due.due(connection, now_us, most)
+    for row in rows:
+        books.meet(row.tenant_id, row.generation)
+    halted = {row.schedule_id for row in rows if row.failures and _halted(books, connection, row)}
+    return account(books, connection, [row for row in rows if row.schedule_id not in halted], now_us)
+
+
+def halt_failing(books: Books, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
+    """Pause a schedule that has failed too often in a row; whether it was.
+
+    A clock that somebody holds is left to the tick, which looks before it names the next slot.
+    """
+    which = clocks.where(_clock.tenant_id == tenant_id, _clock.schedule_id == schedule_id, _clock.state == "armed")
+    row = connection.execute(which.with_for_update(skip_locked=True, of=schedule_clock)).first()
+    return row is not None and _halted(books, connection, row)
+
+
+def _halted(books: Books, connection: Connection, row: AnyRow) -> bool:
+    conduct = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision).conduct
+    if not conduct.stops(row.failures):
+        return False
+    _set_aside(books, connection, row, f"paused after {row.failures} failed actions in a row")
+    return True
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """What one transaction writes."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    moves: list[dict[str, Any]] = field(default_factory=list)
+    cancelled: list[Line] = field(default_factory=list)
+    superseded: list[Line] = field(default_factory=list)
+    failed: list[tuple[str, str, bool]] = field(default_factory=list)
+    touched: set[str] = field(default_factory=set)
+    required: set[tuple[str, str]] = field(default_factory=set)
+
+
+def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: int) -> list[Ticked]:
+    """Write what these armed clocks owe up to and including ``now_us`` and move them to their next slot."""
+    if not rows:
+        return []
+    revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
+    open_of = schedule_concurrency.unfinished(connection, [row.schedule_id for row in rows])
+    spent = budgets.used_up(books, connection, (row.tenant_id for row in rows), now_us)
+    living = placements.living(books, connection, now_us) if any(each.everywhere for each in revisions.values()) else []
+    sheet, now = _Sheet(), from_us(now_us)
+    told: list[tuple[AnyRow, int, int, int | None]] = []
+    for row in rows:
+        revision, begun = revisions[row.schedule_id], len(sheet.rows)
+        if revision.fault is not None:
+            _set_aside(books, connection, row, revision.fault)
+            continue
+        for key in placements.keys(revision, living):
+            unfinished = open_of.get((row.schedule_id, key or ""), schedule_concurrency.NOTHING)
+            reason = spent.get(row.tenant_id) or (NO_NODE if key is None else None)
+            steps = _decided(row, revision, unfinished, now, reason)
+            if steps:
+                _enter(connection, sheet, row, revision, unfinished, steps, key or "")
+        next_us = _next_us(revision, now)
+        sheet.moves.append(_moved(row, "armed" if next_us is not None else "ended", next_us, now_us))
+        told.append((row, begun, len(sheet.rows), next_us))
+        if len(sheet.rows) > begun:
+            sheet.touched.add(row.tenant_id)
+    _name(books, sheet.rows)
+    _write(books, connection, sheet, now_us)
+    return [_told(row, sheet.rows[begun:end], next_us) for row, begun, end, next_us in told]
+
+
+def _decided(row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None) -> list[Step]:
+    """Decide what the slots of one line become that are owed now."""
+    after = from_us(row.accounted_us)
+    if reason is not None:
+        return stretch(revision.recurrence, after, now, reason)
+    steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now)
+    if unfinished.backfilling and revision.terms.overlap is not Overlap.ALLOW:
+        steps = [behind(step) for step in steps]
+    return steps
+
+
+def _enter(
+    connection: Connection, sheet: _Sheet, row: AnyRow, revision: Revision, unfinished: Unfinished, steps: list[Step], key: str
+) -> None:  # fmt: skip
+    """Note on the sheet the rows of one line, and what its steps mean for what is unfinished."""
+    runs = [step for step in steps if isinstance(step, Run)]
+    line = (row.tenant_id, row.schedule_id, key)
+    if any(run.cancels for run in runs):
+        sheet.cancelled.append(line)
+    elif runs and unfinished.retrying and revision.terms.overlap is not Overlap.ALLOW:
+        sheet.superseded.append(line)
+        if revision.conduct.pause_after:
+            sheet.failed.append((row.tenant_id, row.schedule_id, True))
+    requires = revision.requires if not key else written((*revision.requires.split(), NODE + key))
+    if runs and requires:
+        sheet.required.add((row.tenant_id, requires))
+    pinned = version_pins.pinned(connection, row.tenant_id, revision.steps) if runs and revision.steps else None
+    for step in steps:
+        sheet.rows.append(_row(row, step, revision, pinned, key, requires))
+
+
+def _name(books: Books, rows: list[dict[str, Any]]) -> None:
+    """Give these actions their ids."""
+    for each, identity in zip(rows, books.ids.some(len(rows)), strict=True):
+        each["id"] = identity
+
+
+def _set_aside(books: Books, connection: Connection, row: AnyRow, why: str) -> None:
+    """Pause a clock on the engine's own account, with the reason; what is due and not accounted yet stays owed."""
+    _move.run(connection, [_moved(row, "paused", None, row.accounted_us)])
+    mine = (schedules.c.tenant_id == row.tenant_id, schedules.c.id == row.schedule_id)
+    name = connection.scalar(update(schedules).where(*mine).values(note=why).returning(schedules.c.name))
+    doing = audit.Doing("schedules.pause", row.tenant_id, row.schedule_id, name)
+    after = {"state": "paused", "note": why}
+    audit.write(books, connection, Act("engine", "node", why), doing, {"state": row.state}, after, books.clock.now_us())
+
+
+def _standing(revision: Revision, unfinished: Unfinished) -> Standing:
+    return Standing() if revision.terms.overlap is Overlap.ALLOW else unfinished.standing
+
+
+def _next_us(revision: Revision, after: datetime) -> int | None:
+    following = revision.recurrence.next_after(after)
+    return to_us(following) if following is not None else None
+
+
+def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> None:
+    stop_running(connection, sheet.cancelled, now_us, reason="superseded")
+    if sheet.superseded:
+        superseded = [{"schedule": each[1], "key": each[2], "now": now_us} for each in sheet.superseded]
+        connection.execute(_supersede, superseded)
+    insert_absent(connection, actions, sheet.rows)
+    _move.run(connection, sheet.moves)
+    schedule_concurrency.release(connection, sheet.superseded)
+    failures.count(connection, sheet.failed)
+    ready_queue.widen(connection, sheet.required)
+    ready_queue.refresh(connection, sheet.touched)
+
+
+_supersede = (
+    update(actions)
+    .where(
+        actions.c.schedule_id == bindparam("schedule"),
+        actions.c.node_key == bindparam("key"),
+        actions.c.state == "waiting_retry",
+    )
+    .values(state="failed", reason="superseded", finished_us=bindparam("now"))
+)
+
+
+def _row(row: AnyRow, step: Step, revision: Revision, pinned: str | None, key: str, requires: str) -> dict[str, Any]:
+    """Give the row of one step, without its id."""
+    slot = due_us = to_us(step.slot)
+    made = {
+        "tenant_id": row.tenant_id, "id": None, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "slot",
+        "slot": slot, "slot_to": None, "due_at": due_us, "priority": revision.conduct.rank, "expires_at": None,
+        "state": "skipped", "held": 0, "reason": step.reason, "script_id": None, "script_version": None, "steps": None,
+        "node_key": key, "requires": requires,
+    }  # fmt: skip
+    if isinstance(step, Run):
+        conduct = revision.conduct
+        if conduct.jitter_s:
+            following = revision.recurrence.next_after(step.slot)
+            made["due_at"] = due_us = to_us(step.slot + delay(row.schedule_id, conduct.jitter, step.slot, following))
+        if conduct.expiry_us is not None:
+            made["expires_at"] = due_us + conduct.expiry_us
+        made["state"], made["held"], made["steps"] = "ready", int(step.held), pinned
+        made["script_id"] = row.script_id
+        made["script_version"] = version_pins.first(revision.steps, row.script_version)
+    elif isinstance(step, Gap):
+        made["slot_to"] = to_us(step.slot_to)
+    return made
+
+
+def _moved(row: AnyRow, state: str, next_us: int | None, now_us: int, wake_us: int | None = None) -> dict[str, Any]:
+    return {
+        "k_tenant": row.tenant_id,
+        "k_schedule": row.schedule_id,
+        "state": state,
+        "next_at": next_us,
+        # The clock may have stepped back; what is accounted stays accounted.
+        "accounted_us": max(now_us, row.accounted_us),
+        "wake_at": wake_us,
+    }
+
+
+def _told(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> Ticked:
+    return Ticked(
+        row.tenant_id,
+        row.schedule_id,
+        tuple((each["id"], each["slot"]) for each in written if each["state"] == "ready"),
+        tuple((each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"),
+        next_us,
+    )
+
+
+def rest(
+    books: Books,
+    connection: Connection,
+    row: AnyRow,
+    now_us: int,
+    state: str,
+    wake_us: int | None = None,
+) -> list[Ticked]:
+    """Account a clock up to now and take it off: paused, suspended or deleted, at once."""
+    ticked = account(books, connection, [row], now_us) if row.state == "armed" else []
+    _move.run(
+        connection,
+        [_moved(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)],
+    )
+    return ticked
+
+
+def owe(books: Books, connection: Connection, row: AnyRow, now_us: int, reason: str) -> None:
+    """Account a clock at rest up to now: every slot it slept through becomes one row with one reason."""
+    revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
+    steps = stretch(revision.recurrence, from_us(row.accounted_us), from_us(max(now_us, row.accounted_us)), reason)
+    rows = [_row(row, step, revision, None, "", revision.requires) for step in steps]
+    _name(books, rows)
+    insert_absent(connection, actions, rows)
+
+
+def arm(
+    books: Books,
+    connection: Connection,
+    row: AnyRow,
+    now_us: int,
+    *,
+    owed_reason: str,
+) -> int | None:
+    """Give what a clock at rest slept through one row with its reason, and arm it; give the next slot."""
+    revision = books.rulebook.revision(connection, row.tenant_id, row.schedule_id, row.revision)
+    if revision.fault is not None:
+        _set_aside(books, connection, row, revision.fault)
+        return None
+    owe(books, connection, row, now_us, owed_reason)
+    now = from_us(max(now_us, row.accounted_us))
+    next_us = _next_us(revision, now)
+    _move.run(connection, [_moved(row, "armed" if next_us is not None else "ended", next_us, to_us(now))])
+    followers.armed(connection, row.tenant_id, row.schedule_id, now_us)
+    return next_us
+
+
+def upcoming(connection: Connection, until_us: int, most: int = 1000) -> list[int]:
+    """Instants up to ``until_us`` at which some clock comes due, ascending: what a node peeks at, claiming nothing."""
+    return [
+        *connection.scalars(_peek, {"until": until_us, "most": most}),
+        *connection.scalars(_wakes, {"until": until_us}),
+    ]
+
+
+_peek = (
+    select(_clock.next_at).where(_clock.next_at <= bindparam("until")).order_by(_clock.next_at).limit(bindparam("most"))
+)
+
+
+def ahead(connection: Connection, until_us: int, *, far: bool, most: int = 1000) -> tuple[list[int], int]:
+    """Give the instants of :func:`upcoming` and up to which instant there are no others.
+
+    Args:
+        far: look as far as nothing is, when nothing is up to ``until_us``.
+    """
+    soon = list(connection.scalars(_peek, {"until": until_us, "most": most}))
+    if len(soon) == most:
+        until_us = soon[-1]
+    soon += connection.scalars(_wakes, {"until": until_us})
+    if far and not soon:
+        until_us = min((each for each in connection.execute(_firsts).one() if each is not None), default=2**62) - 1
+    return soon, until_us
+
+
+_firsts = select(
+    *(
+        select(each).where(each.is_not(None)).order_by(each).limit(1).scalar_subquery()
+        for each in (_clock.next_at, _clock.wake_at)
+    )
+)
+_soon = (
+    select(_clock.tenant_id, _clock.schedule_id, _clock.revision, _clock.accounted_us)
+    .where(_clock.next_at > bindparam("after"), _clock.next_at <= bindparam("until"))
+    .order_by(_clock.next_at)
+    .limit(bindparam("most"))
+)
+_wakes = select(_clock.wake_at).where(_clock.wake_at <= bindparam("until")).limit(1000)
+
+
+def approaching(connection: Connection, after_us: int, until_us: int, most: int) -> list[tuple[str, str, int, int]]:
+    """Give whose clocks come due after one instant and up to another, the soonest first.
+
+    Each is (tenant, schedule, revision, the instant up to which its slots are accounted).
+    """
+    rows = connection.execute(_soon, {"after": after_us, "until": until_us, "most": most})
+    return [(row.tenant_id, row.schedule_id, row.revision, row.accounted_us) for row in rows]
+
+
+def of(connection: Connection, tenant_id: str, schedule_ids: Iterable[str] | None = None) -> Sequence[Any]:
+    """Give the clocks of a tenant, or of some of its schedules, locked for this transaction."""
+    statement = clocks.where(_clock.tenant_id == tenant_id)
+    if schedule_ids is not None:
+        statement = statement.where(_clock.schedule_id.in_(list(schedule_ids)))
+    return connection.execute(statement.with_for_update(of=schedule_clock)).all()

@@ -1,0 +1,68 @@
+"""Brings a database to this version's schema, programmatically: no alembic.ini, no working directory."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.migrations.revision import VERSION_TABLE, Progress, current, known, silent
+
+
+@cache
+def tree() -> ScriptDirectory:
+    """Give the packaged revisions, read once: they are most of what opening a ledger costs that is set up already."""
+    config = Config()
+    # The path may hold a percent sign, which Alembic's configuration would interpolate.
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    scripts = ScriptDirectory.from_config(config)
+    scripts.get_current_head()  # reads the files, which threads that open ledgers side by side need not do each
+    return scripts
+
+
+def upgrade(connection: Connection, progress: Progress = silent, *, to: str = "head") -> None:
+    """Go up to a revision inside the caller's transaction; an empty database is set up, a current one is left alone.
+
+    Raises:
+        Unavailable: database_newer, when the database was written by a later Lodger.
+    """
+    scripts, at = tree(), current(connection)
+    if at == scripts.get_current_head() and to == "head":
+        return
+    _known(scripts, at)
+    steps = [script for script in reversed(list(scripts.iterate_revisions(to, at or "base"))) if script]
+    for number, script in enumerate(steps, 1):
+        progress(script.revision, script.doc, number, len(steps))
+        _run(
+            connection,
+            scripts,
+            lambda rev, _context, target=script.revision: scripts._upgrade_revs(target, rev),
+        )
+
+
+def downgrade(connection: Connection, to: str = "base") -> None:
+    """Go back to a revision inside the caller's transaction."""
+    scripts = tree()
+    _known(scripts, current(connection))
+    _run(connection, scripts, lambda rev, _context: scripts._downgrade_revs(to, rev))
+
+
+def _known(scripts: ScriptDirectory, at: str | None) -> None:
+    if at is None or at in known():
+        return
+    raise Unavailable(
+        "database_newer",
+        f"the database has schema revision {at}, this Lodger knows none later than {scripts.get_current_head()}",
+        why="a later version of Lodger has upgraded it",
+        fix="run that version or a later one; a schema is never taken back behind your back",
+    )
+
+
+def _run(connection: Connection, scripts: ScriptDirectory, revisions: Callable[..., object]) -> None:
+    config = Config(attributes={"connection": connection, "version_table": VERSION_TABLE})
+    with EnvironmentContext(config, scripts, fn=revisions):
+        scripts.run_env()

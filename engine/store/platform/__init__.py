@@ -1,0 +1,1 @@
+"""What belongs to no tenant: nodes, named locks, gauges, idempotency keys."""

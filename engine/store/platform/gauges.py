@@ -1,0 +1,81 @@
+"""The ledger's own numbers for operators: how much waits, what is late, who blocks whom."""
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from lodger.engine.store.connection import blocking
+from lodger.engine.store.context import Books
+from lodger.engine.store.schema.data import outbox, sealed
+from lodger.engine.store.schema.nodes import nodes
+from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, schedule_clock, tenants, turns
+from lodger.engine.core.metrics import Metric, Sample, metric
+
+#: What should have gone on so long ago is overdue, microseconds.
+GRACE_US = 10_000_000
+
+# Each by an index that holds nothing else: history does not make them slow.
+_counted = {
+    "startable": select(func.count()).select_from(actions).where(is_startable),
+    "running": select(func.count()).select_from(actions).where(is_running),
+    "sealed": select(func.count()).select_from(sealed),
+}
+_outbox = (
+    select(outbox.c.state, func.count())
+    .where(outbox.c.state.in_(("queued", "sending", "failed")))
+    .group_by(outbox.c.state)
+)
+
+
+def read(books: Books, connection: Connection, now_us: int) -> list[Metric]:
+    """Give them, in the order of the table."""
+    number, oldest_us = late(connection, now_us)
+    chains = blocking.chains(connection)
+    waited = max((chain.waited_s for chain in chains), default=0.0)
+    return [
+        metric(
+            "lodger_actions",
+            _by_state("lodger_actions", [(state, connection.scalar(each)) for state, each in _counted.items()]),
+        ),
+        metric("lodger_overdue", [Sample("lodger_overdue", (), number)]),
+        metric("lodger_overdue_seconds", [Sample("lodger_overdue_seconds", (), oldest_us / 1_000_000)]),
+        metric("lodger_nodes", _by_state("lodger_nodes", _nodes(books, connection, now_us))),
+        metric("lodger_outbox", _by_state("lodger_outbox", connection.execute(_outbox).all())),
+        metric("lodger_blocked_sessions", [Sample("lodger_blocked_sessions", (), len(chains))]),
+        metric("lodger_blocked_seconds", [Sample("lodger_blocked_seconds", (), waited)]),
+    ]
+
+
+def late(connection: Connection, now_us: int) -> tuple[int, int]:
+    """Give how many clocks and tenants' lines are overdue, and how long the oldest has been due, microseconds.
+
+    By the hot, narrow rows alone: of a tenant whose actions wait for its cap nothing could start, so nothing is late.
+    """
+    before = now_us - GRACE_US
+    number, oldest = 0, now_us
+    for wanted in _LATE:
+        count, first = connection.execute(wanted, {"before": before}).one()
+        number += count
+        oldest = min(oldest, first if first is not None else now_us)
+    return number, now_us - oldest
+
+
+_at = turns.c.startable_at
+_LATE = (
+    # By the index of instants, and each tenant by key: as a list of tenants it looked through all their clocks.
+    select(func.count(), func.min(schedule_clock.c.next_at)).where(
+        schedule_clock.c.next_at < bindparam("before"),
+        select(tenants.c.state).where(tenants.c.id == schedule_clock.c.tenant_id).scalar_subquery() == "active",
+    ),
+    select(func.count(), func.min(_at)).where(turns.c.requires == "", _at < bindparam("before")),
+    select(func.count(), func.min(_at)).where(turns.c.requires > "", _at < bindparam("before")),
+)
+
+
+def _nodes(books: Books, connection: Connection, now_us: int) -> list[tuple[str, int]]:
+    at = books.lease_us(connection, now_us)
+    silent = (nodes.c.state == "alive") & (nodes.c.lease_until_us < at)
+    alive = connection.scalar(select(func.count()).where(nodes.c.state == "alive", ~silent)) or 0
+    return [("alive", alive), ("silent", connection.scalar(select(func.count()).where(silent)) or 0)]
+
+
+def _by_state(name: str, rows: object) -> list[Sample]:
+    return [Sample(name, (("state", state),), number) for state, number in sorted(rows)]  # type: ignore[call-overload]  # rows of two

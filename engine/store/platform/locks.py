@@ -1,0 +1,91 @@
+"""Named locks between the platform's own processes: one holder at a time until its lease ends, once for each slot."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, or_, select, update
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.store.context import Books
+from lodger.engine.store.insert_ignore import dialect_insert
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.nodes import locks
+
+_l = locks.c
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A named lock.
+
+    Attributes:
+        holder: who has it; None when nobody does.
+        epoch: moves on each time that it is taken; a write that carries it can be fenced by it.
+        until: when the lease ends, or ended.
+        slot: the last one that it was taken for.
+    """
+
+    name: str
+    holder: str | None
+    epoch: int
+    until: datetime
+    slot: datetime | None
+    taken_at: datetime
+    freed_at: datetime | None
+
+
+def take(
+    books: Books, connection: Connection, name: str, holder: str, lease_us: int, slot_us: int | None, now_us: int
+) -> Lock | None:
+    """Take a lock, or renew it for the holder that has it; None when another has it, or had it for this slot or a later one."""
+    now = books.lease_us(connection, now_us)
+    mine = (_l.holder == holder) & (_l.until_us > now)
+    free = _l.holder.is_(None) | (_l.until_us <= now)
+    if slot_us is not None:
+        free = free & or_(_l.slot.is_(None), _l.slot < slot_us)
+    renewed = connection.execute(
+        update(locks).where(*_named(name), mine).values(until_us=now + lease_us).returning(locks)
+    ).first()
+    if renewed is not None:
+        # Its holder has it for the slot that it was taken for, not for one after that.
+        return _lock(renewed, now) if slot_us is None or renewed.slot == slot_us else None
+    fresh = {"holder": holder, "until_us": now + lease_us, "taken_us": now, "freed_us": None, "node": holder}
+    fresh |= {} if slot_us is None else {"slot": slot_us}
+    statement = dialect_insert(connection, locks).values(tenant_id=PLATFORM, name=name, epoch=1, **fresh)
+    taken = connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["tenant_id", "name"], set_=fresh | {"epoch": locks.c.epoch + 1}, where=free
+        ).returning(locks)
+    ).first()
+    return None if taken is None else _lock(taken, now)
+
+
+def free(books: Books, connection: Connection, name: str, holder: str, now_us: int) -> bool:
+    """Give a lock back; whether this holder had it."""
+    now = books.lease_us(connection, now_us)
+    mine = (*_named(name), _l.holder == holder, _l.until_us > now)
+    return connection.execute(update(locks).where(*mine).values(holder=None, freed_us=now)).rowcount == 1
+
+
+def list_all(books: Books, connection: Connection, now_us: int) -> list[Lock]:
+    """Give every lock that was ever taken, by name."""
+    now = books.lease_us(connection, now_us)
+    rows = connection.execute(select(locks).where(_l.tenant_id == PLATFORM).order_by(_l.name))
+    return [_lock(row, now) for row in rows]
+
+
+def _named(name: str) -> tuple[ColumnElement[bool], ...]:
+    return (_l.tenant_id == PLATFORM, _l.name == name)
+
+
+def _lock(row: AnyRow, now_us: int) -> Lock:
+    return Lock(
+        name=row.name,
+        holder=row.holder if row.until_us > now_us else None,
+        epoch=row.epoch,
+        until=from_us(row.until_us),
+        slot=None if row.slot is None else from_us(row.slot),
+        taken_at=from_us(row.taken_us),
+        freed_at=None if row.freed_us is None else from_us(row.freed_us),
+    )

@@ -1,0 +1,159 @@
+"""What may start: the first so many actions of each line of tenants, and how many of each tenant run already.
+
+On PostgreSQL one question for all lines, on SQLite one for all that may start as many.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Connection,
+    Select,
+    Text,
+    any_,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    select,
+    true,
+    union_all,
+)
+
+from lodger.engine.store.bulk import Over, Row, columns, unnested
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.scheduling import Name, actions, is_running, is_startable
+from lodger.engine.policy.conduct import Priority
+
+
+@dataclass(slots=True)
+class Line:
+    """A tenant's actions that require the same labels.
+
+    Attributes:
+        most: how many of them may start.
+    """
+
+    tenant_id: str
+    requires: str
+    most: int
+
+
+_COLUMNS = (
+    actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.origin, actions.c.slot,
+    actions.c.due_at, actions.c.script_id, actions.c.script_version, actions.c.params, actions.c.step, actions.c.handed,
+    actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts, actions.c.reason, actions.c.requires,
+    actions.c.priority, (actions.c.attempt + literal_column("1")).label("attempt"),
+)  # fmt: skip
+
+
+def _of(rank: int, tenant: Any, labels: Any, most: Any, outer: Any = None) -> Select[Any]:  # noqa: ANN401 - columns or bound values
+    # One short look at the index per priority, instead of a sort over all that waits.
+    due = (
+        select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
+        .where(
+            actions.c.tenant_id == tenant,
+            actions.c.requires == labels,
+            is_startable,
+            actions.c.priority == literal_column(str(rank)),
+            actions.c.due_at <= bindparam("now", type_=BigInteger),
+        )
+        .order_by(actions.c.due_at, actions.c.id)
+        .limit(most)
+    )
+    if outer is not None:
+        due = due.correlate(outer)
+    return select(due.subquery())
+
+
+def _of_some(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
+    """For SQLite, whose LIMIT names no columns: the lines that may start so many."""
+    most = bindparam("most", type_=BigInteger)
+    ranked = union_all(*(_of(int(rank), given.c.tenant, given.c.labels, most, given) for rank in Priority)).subquery()
+    first = select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(most).correlate(given)
+    return (
+        select(*_COLUMNS)
+        .select_from(given)
+        .where(actions.c.tenant_id == given.c.tenant, actions.c.id.in_(first.scalar_subquery()))
+    )
+
+
+def _of_all() -> Select[Any]:
+    given = unnested(("tenant", "labels", "most"), (actions.c.tenant_id, actions.c.requires, actions.c.due_at))
+    ranked = union_all(
+        *(_of(int(rank), given.c.tenant, given.c.labels, given.c.most, given) for rank in Priority)
+    ).subquery()
+    first = (
+        select(ranked)
+        .order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id)
+        .limit(given.c.most)
+        .correlate(given)
+        .lateral("first")
+    )
+    # Behind OFFSET 0 the planner can do nothing but look up each by its key, whatever it knows or not of the table.
+    found = (
+        select(*_COLUMNS)
+        .where(actions.c.tenant_id == given.c.tenant, actions.c.id == first.c.id)
+        .correlate(given, first)
+        .offset(literal_column("0"))
+        .lateral("found")
+    )
+    return (
+        select(found)
+        .select_from(given.join(first, true()).join(found, true()))
+        .order_by(given.c.tenant, first.c.rank, first.c.due_at, first.c.id)
+    )
+
+
+_some = Over(("tenant", "labels"), _of_some)
+_all = _of_all()
+
+
+def candidates(connection: Connection, lines: Sequence[Line], now_us: int) -> dict[tuple[str, str], list[AnyRow]]:
+    """Give the first ``most`` of each line that are due, in the order in which they shall start."""
+    found: dict[tuple[str, str], list[AnyRow]] = {}
+    if connection.dialect.name == "sqlite":
+        alike: dict[int, list[Row]] = {}
+        for line in lines:
+            alike.setdefault(line.most, []).append({"tenant": line.tenant_id, "labels": line.requires})
+        for most, given in alike.items():
+            for row in _some.rows(connection, given, {"most": most, "now": now_us}):
+                found.setdefault((row.tenant_id, row.requires), []).append(row)
+        for each in found.values():
+            each.sort(key=lambda row: (row.priority, row.due_at, row.id))
+        return found
+    given = [{"tenant": line.tenant_id, "labels": line.requires, "most": line.most} for line in lines]
+    for row in connection.execute(_all, columns(("tenant", "labels", "most"), given) | {"now": now_us}).all():
+        found.setdefault((row.tenant_id, row.requires), []).append(row)
+    return found
+
+
+def _count(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
+    return (
+        select(actions.c.tenant_id, func.count().label("number"))
+        .select_from(given)
+        .where(actions.c.tenant_id == given.c.tenant, is_running)
+        .group_by(actions.c.tenant_id)
+    )
+
+
+_counted = Over(("tenant",), _count)
+_tenants = cast(bindparam("tenants", type_=Text), ARRAY(Name))
+_counts = (
+    select(actions.c.tenant_id, func.count().label("number"))
+    .where(actions.c.tenant_id == any_(_tenants), is_running)
+    .group_by(actions.c.tenant_id)
+)
+
+
+def running(connection: Connection, tenant_ids: Iterable[str]) -> dict[str, int]:
+    """Give how many actions of each of these tenants run; those without are absent."""
+    wanted = sorted(set(tenant_ids))
+    if connection.dialect.name == "sqlite":
+        rows = _counted.rows(connection, [{"tenant": tenant} for tenant in wanted])
+        return {row.tenant_id: row.number for row in rows}
+    named = columns(("tenants",), [{"tenants": tenant} for tenant in wanted])
+    return {row.tenant_id: row.number for row in connection.execute(_counts, named)}

@@ -1,0 +1,35 @@
+"""Ends what has waited longer than its schedule allows: an action that has not begun by ``expires_at`` never begins."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from lodger.engine.store.queue import schedule_concurrency, ready_queue
+from lodger.engine.store.schema.scheduling import actions, is_expiring
+
+_expire = (
+    update(actions)
+    .where(is_expiring, actions.c.expires_at <= bindparam("now"))
+    .values(state="expired", reason="expired", held=0, finished_us=bindparam("now"))
+    .returning(actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key, actions.c.id)
+)
+_whose = select(actions.c.tenant_id).where(is_expiring, actions.c.expires_at <= bindparam("now")).distinct()
+_expiring = select(actions.c.id).where(is_expiring, actions.c.expires_at <= bindparam("now")).limit(1)
+
+
+def expire(connection: Connection, now_us: int) -> Sequence[Any]:
+    """End them; give (tenant_id, schedule_id, node_key, id) of each."""
+    if connection.dialect.name != "sqlite":
+        ready_queue.lock(connection, connection.scalars(_whose, {"now": now_us}))
+    rows = connection.execute(_expire, {"now": now_us}).all()
+    if rows:
+        lines = {(row.tenant_id, row.schedule_id, row.node_key) for row in rows if row.schedule_id is not None}
+        schedule_concurrency.release(connection, lines)
+        ready_queue.refresh(connection, {row.tenant_id for row in rows})
+    return rows
+
+
+def due(connection: Connection, now_us: int) -> bool:
+    """Whether anything has to expire; reads only."""
+    return connection.scalar(_expiring, {"now": now_us}) is not None

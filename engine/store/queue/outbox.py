@@ -1,0 +1,144 @@
+"""What waits to be sent: mails and webhooks that committed steps asked for. Put in once, sent at least once, under one id for ever.
+
+A row is ``queued``, then ``sending`` under a lease, then ``sent`` or ``failed``. What is tried again waits a growing pause. Tenants
+take turns, so that one with a thousand rows, or with a slow receiver, holds up nobody else's; those of a suspended tenant wait.
+"""
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, select, tuple_, update
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.store.schema.data import outbox
+from lodger.engine.store.schema.scheduling import tenants
+
+LEASE_US = 180_000_000
+#: A receiver: the tenant's mails are one, each of its webhooks is one.
+Lane = tuple[str, str]
+
+_c = outbox.c
+_held_up = exists().where(tenants.c.id == _c.tenant_id, tenants.c.state != "active")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often something is tried, and after which pauses: doubling from the first to the longest."""
+
+    tries: int = 10
+    pause_s: float = 30.0
+    longest_pause_s: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why something was not taken. ``final``: trying again cannot help; ``partly``: some recipients have it."""
+
+    text: str
+    final: bool
+    partly: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of one mail or webhook that an action asked for.
+
+    Attributes:
+        kind: mail or webhook; ``to``: recipients, or the webhook's name; ``about``: subject, or the event's name.
+        state: queued, sending, sent or failed; ``error``: what the receiver said last.
+    """
+
+    id: str
+    kind: str
+    to: tuple[str, ...]
+    about: str
+    state: str
+    attempts: int
+    error: str | None
+    next_at: datetime | None
+    sent_at: datetime | None
+
+
+def due_lanes(connection: Connection, kind: str, now_us: int, busy: Collection[Lane], most: int) -> list[Lane]:
+    """Give receivers for which something is due, the one that has waited longest first."""
+    due = and_(_c.kind == kind, _c.state.in_(["queued", "sending"]), _c.next_at_us <= now_us, ~_held_up)
+    found = select(_c.tenant_id, _c.target).where(due).group_by(_c.tenant_id, _c.target)
+    if busy:
+        found = found.where(tuple_(_c.tenant_id, _c.target).not_in(list(busy)))
+    rows = connection.execute(found.order_by(func.min(_c.next_at_us), _c.tenant_id, _c.target).limit(most))
+    return [(row.tenant_id, row.target) for row in rows]
+
+
+def next_due(connection: Connection, kind: str) -> int | None:
+    """Give the earliest instant at which something of a kind is due; None when nothing waits."""
+    found: int | None = connection.scalar(_next_due, {"kind": kind})
+    return found
+
+
+_next_due = select(func.min(_c.next_at_us)).where(_c.kind == bindparam("kind"), _c.state.in_(["queued", "sending"]))
+
+
+def take(connection: Connection, kind: str, lanes: Iterable[Lane], now_us: int, each: int) -> list[Row[Any]]:
+    """Take up to ``each`` rows that are due of each of these receivers, the oldest first, under a lease."""
+    taken: list[Row[Any]] = []
+    for tenant_id, target in lanes:
+        mine = (_c.tenant_id == tenant_id, _c.target == target, _c.kind == kind)
+        due = (_c.state.in_(["queued", "sending"]), _c.next_at_us <= now_us)
+        found = select(outbox).where(*mine, *due).order_by(_c.next_at_us, _c.created_us, _c.n).limit(each)
+        for row in connection.execute(found.with_for_update(skip_locked=True)).all():
+            values = {"state": "sending", "attempts": row.attempts + 1, "next_at_us": now_us + LEASE_US}
+            connection.execute(update(outbox).where(_this(row)).values(values))
+            taken.append(row)
+    return taken
+
+
+def mark(connection: Connection, row: Row[Any], failure: Failure | None, patience: Patience, now_us: int) -> str:
+    """Write what became of a row that was taken; one that another has taken since is left alone. Give its state."""
+    tried = row.attempts + 1
+    values: dict[str, Any]
+    if failure is None or failure.partly:
+        values = {"state": "sent", "sent_us": now_us, "next_at_us": None, "last_error": failure and failure.text}
+    elif failure.final or tried >= patience.tries:
+        values = {"state": "failed", "next_at_us": None, "last_error": failure.text}
+    else:
+        pause = min(patience.pause_s * 2 ** (tried - 1), patience.longest_pause_s)
+        values = {"state": "queued", "next_at_us": now_us + int(pause * 1_000_000), "last_error": failure.text}
+    mine = and_(_this(row), _c.state == "sending", _c.attempts == tried)
+    changed = connection.execute(update(outbox).where(mine).values(values)).rowcount
+    return str(values["state"]) if changed else "taken"
+
+
+def put(connection: Connection, rows: list[dict[str, Any]], now_us: int) -> None:
+    """Let rows wait for their first sending; each has tenant, id, action, step, n, kind, target, message_id and payload."""
+    if rows:
+        fixed = {"state": "queued", "attempts": 0, "next_at_us": now_us, "created_us": now_us}
+        connection.execute(insert(outbox), [row | fixed for row in rows])
+
+
+def deliveries(connection: Connection, tenant_id: str, action_id: str) -> list[Delivery]:
+    """Give what an action asked to have sent, in the order of asking."""
+    mine = select(outbox).where(_c.tenant_id == tenant_id, _c.action_id == action_id)
+    return [_delivery(row) for row in connection.execute(mine.order_by(_c.step, _c.n, _c.target))]
+
+
+def _delivery(row: Row[Any]) -> Delivery:
+    payload = json.loads(row.payload)
+    mail = row.kind == "mail"
+    return Delivery(
+        id=row.message_id,
+        kind=row.kind,
+        to=tuple(payload["to"]) if mail else (row.target,),
+        about=payload["subject"] if mail else payload["type"],
+        state=row.state,
+        attempts=row.attempts,
+        error=row.last_error,
+        next_at=None if row.next_at_us is None else from_us(row.next_at_us),
+        sent_at=None if row.sent_us is None else from_us(row.sent_us),
+    )
+
+
+def _this(row: Row[Any]) -> Any:  # noqa: ANN401 - an SQL condition
+    return and_(_c.tenant_id == row.tenant_id, _c.id == row.id)

@@ -1,0 +1,112 @@
+"""Where actions may run: the living nodes of a schedule that is placed on every one, and what becomes of those that are gone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, func, select, update
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.store.queue import schedule_concurrency, ready_queue
+from lodger.engine.store.context import Books
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.revision_cache import Revision
+from lodger.engine.store.schema.nodes import nodes
+from lodger.engine.store.schema.scheduling import actions, is_startable
+from lodger.engine.store.schema.scheduling import turns as turn_rows
+from lodger.engine.policy.conduct import Conduct, Placement
+from lodger.engine.core.access.labels import NODE, carries
+
+#: How long a node may be away, as in a restart, before what it alone could run is given up, microseconds.
+PATIENCE_US = 60_000_000
+#: Why an action of one node did not run.
+GONE = "node_gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Living:
+    """A node that is alive, by name, with what it carries."""
+
+    name: str
+    labels: frozenset[str]
+
+
+def demand_placed(conduct: Conduct, tenant_id: str) -> None:
+    """Let a schedule stand on every node only when it is the platform's: a customer pays for one run of a slot.
+
+    Raises:
+        InputError: placement_refused.
+    """
+    if conduct.placement is Placement.EVERY_NODE and tenant_id != PLATFORM:
+        raise InputError(
+            "placement_refused",
+            "this schedule cannot run on every node",
+            why=f"only the platform's own schedules can: those of tenant {PLATFORM}",
+            fix=f"make it a schedule of {PLATFORM}",
+        )
+
+
+_living = select(nodes.c.name, nodes.c.labels).where(
+    nodes.c.state == "alive", nodes.c.lease_until_us >= bindparam("now")
+)
+
+
+def living(books: Books, connection: Connection, now_us: int) -> list[Living]:
+    """Give the nodes whose lease holds, by name, each name once."""
+    rows = connection.execute(_living, {"now": books.lease_us(connection, now_us)})
+    found = {row.name: Living(row.name, frozenset(row.labels.split())) for row in rows}
+    return [found[name] for name in sorted(found)]
+
+
+def keys(revision: Revision, nodes: Sequence[Living]) -> list[str | None]:
+    """Give the node keys of a schedule's next actions: one, '', unless it is placed on every node; None when there is none."""
+    if not revision.everywhere:
+        return [""]
+    return [node.name for node in nodes if carries(node.labels, revision.requires)] or [None]
+
+
+_required = select(turn_rows.c.tenant_id, turn_rows.c.requires).where(
+    turn_rows.c.requires > "", turn_rows.c.startable_at.is_not(None)
+)
+_seen = select(nodes.c.name, func.max(nodes.c.lease_until_us).label("until_us")).group_by(nodes.c.name)
+_give_up = (
+    update(actions)
+    .where(
+        actions.c.tenant_id == bindparam("tenant"),
+        actions.c.requires == bindparam("labels"),
+        actions.c.node_key == bindparam("key"),
+        is_startable,
+    )
+    .values(state="skipped", reason=GONE, held=0, finished_us=bindparam("now"))
+    .returning(actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key, actions.c.id)
+)
+
+
+def deserted(books: Books, connection: Connection, now_us: int) -> list[tuple[str, str, str]]:
+    """Give (tenant, labels, node name) of what waits for a node that is gone for good; reads only."""
+    waiting = [
+        (tenant, requires, label.removeprefix(NODE))
+        for tenant, requires in connection.execute(_required)
+        for label in requires.split()
+        if label.startswith(NODE)
+    ]
+    if not waiting:
+        return []
+    seen = {row.name: row.until_us for row in connection.execute(_seen)}
+    before = books.lease_us(connection, now_us) - PATIENCE_US
+    return [each for each in waiting if seen.get(each[2], 0) < before]
+
+
+def give_up(connection: Connection, gone: Sequence[tuple[str, str, str]], now_us: int) -> list[AnyRow]:
+    """End what was placed on these nodes and has not begun; give (tenant_id, schedule_id, node_key, id) of each.
+
+    What a tenant or schedule is bound to a node by label for goes on waiting: that node was named by somebody.
+    """
+    ready_queue.lock(connection, (tenant for tenant, _labels, _key in gone))
+    ended: list[AnyRow] = []
+    for tenant, requires, key in gone:
+        ended += connection.execute(_give_up, {"tenant": tenant, "labels": requires, "key": key, "now": now_us}).all()
+    if ended:
+        schedule_concurrency.release(connection, {(row.tenant_id, row.schedule_id, row.node_key) for row in ended})
+        ready_queue.refresh(connection, {row.tenant_id for row in ended})
+    return ended

@@ -1,0 +1,118 @@
+"""Actions of one schedule start one after the other: who is held, who goes next."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, case, exists, func, select, text, update
+
+from lodger.engine.store.schema.scheduling import actions, is_open
+from lodger.engine.policy.plan import Standing
+
+#: Tenant, schedule and node key: a schedule placed on every node has a line on each of them, any other has one with key ''.
+Line = tuple[str, str, str]
+
+_ahead = actions.alias("ahead")
+_next = (
+    select(actions.c.id)
+    .where(
+        actions.c.schedule_id == bindparam("schedule"),
+        actions.c.node_key == bindparam("key"),
+        actions.c.state == "ready",
+        actions.c.held == 1,
+        ~exists().where(
+            _ahead.c.schedule_id == bindparam("schedule"),
+            _ahead.c.node_key == bindparam("key"),
+            # Literal words: a list of bound values cannot be part of a statement for many rows.
+            text("ahead.state IN ('ready', 'running', 'sealed', 'waiting_retry')"),
+            _ahead.c.held == 0,
+        ),
+    )
+    # A backfill goes behind every slot that came due meanwhile.
+    .order_by(case((actions.c.origin == "backfill", 1), else_=0), actions.c.due_at, actions.c.id)
+    .limit(1)
+)
+_release = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id == _next.scalar_subquery())
+    .values(held=0)
+)
+
+
+def release(connection: Connection, lines: Iterable[Line]) -> None:
+    """Let the next held action of each line start, when nothing is ahead of it any more.
+
+    Called in every transaction that ends an action: a held action without an unfinished one ahead is never stored.
+    """
+    wanted = set(lines)
+    if not wanted:
+        return
+    # One question for all instead of one update for each: mostly nothing is held.
+    rows = connection.execute(_with_held, {"schedules": sorted({schedule for _tenant, schedule, _key in wanted})})
+    holding = {(schedule, key) for schedule, key in rows}
+    values = [
+        {"tenant": each[0], "schedule": each[1], "key": each[2]} for each in sorted(wanted) if each[1:] in holding
+    ]
+    if values:
+        connection.execute(_release, values)
+
+
+_with_held = (
+    select(actions.c.schedule_id, actions.c.node_key)
+    .where(
+        actions.c.schedule_id.in_(bindparam("schedules", expanding=True)),
+        actions.c.state == "ready",
+        actions.c.held == 1,
+    )
+    .distinct()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What is unfinished of one schedule.
+
+    Attributes:
+        standing: what the overlap policy sees; what a backfill made is not in it, because it may not cost a slot its run.
+        backfilling: actions of a backfill that run or may start at once.
+    """
+
+    standing: Standing
+    retrying: int
+    backfilling: int = 0
+
+
+def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[str, str], Unfinished]:
+    """Count the unfinished actions of these schedules, by schedule and node key; a line without any is absent."""
+    if not schedule_ids:
+        return {}
+    rows = connection.execute(_unfinished, {"schedules": schedule_ids})
+    found: dict[tuple[str, str], Unfinished] = {}
+    for schedule, node_key, state, held, origin, count in rows:
+        before = found.get((schedule, node_key), NOTHING)
+        standing, retrying, backfilling = before.standing, before.retrying, before.backfilling
+        if state == "waiting_retry":
+            retrying += count
+        elif origin == "backfill":
+            backfilling += 0 if held else count
+        elif held:
+            standing = Standing(standing.busy, standing.waiting + count)
+        else:
+            standing = Standing(standing.busy + count, standing.waiting)
+        found[schedule, node_key] = Unfinished(standing, retrying, backfilling)
+    return found
+
+
+_key = (actions.c.schedule_id, actions.c.node_key, actions.c.state, actions.c.held, actions.c.origin)
+_unfinished = (
+    select(*_key, func.count())
+    .where(actions.c.schedule_id.in_(bindparam("schedules", expanding=True)), is_open)
+    .group_by(*_key)
+)
+
+
+def busy(connection: Connection, schedule_id: str, node_key: str = "") -> bool:
+    """Whether anything of this line is unfinished."""
+    return (schedule_id, node_key) in unfinished(connection, [schedule_id])
+
+
+NOTHING = Unfinished(Standing(), 0)

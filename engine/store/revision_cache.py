@@ -1,0 +1,276 @@
+"""What a revision of a schedule says, compiled once: its recurrence, terms, retries, limits. Revisions never change."""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, literal_column, select, true
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.store.bulk import columns, unnested
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.remembered import Remembered
+from lodger.engine.store.schema.scheduling import schedule_revisions
+from lodger.engine.store.unreadable import Unreadable, why
+from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
+from lodger.engine.policy.missed import parse_missed
+from lodger.engine.policy.overlap import Overlap
+from lodger.engine.policy.plan import Terms
+from lodger.engine.policy.retry import Retry, parse_retry
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Measured, Recurrence, RuleSpec, ScheduleRules
+from lodger.engine.core.settings import Settings
+
+#: ``compile_schedule(rules, now=…)`` of :mod:`lodger.engine.recurrence.compile`.
+Compile = Callable[..., Measured]
+
+#: Revisions kept compiled; a node with a million schedules keeps the busiest.
+KEPT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision, ready for use.
+
+    ``limits``, ``params`` and ``grants`` are as the caller gave them, as JSON text. ``steps`` is empty for a single script.
+
+    Attributes:
+        fault: why its rules cannot be read here, else None; such a schedule names no slot and is to be paused.
+        requires: labels that a node must carry, its handlers among them.
+    """
+
+    recurrence: Recurrence
+    terms: Terms
+    retry: Retry
+    conduct: Conduct
+    tz: str
+    limits: str | None
+    params: str | None
+    fault: str | None = None
+    steps: tuple[dict[str, Any], ...] = ()
+    grants: str | None = None
+    requires: str = ""
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether each of its slots becomes one action on every node."""
+        return self.conduct.placement is Placement.EVERY_NODE
+
+    def limits_of(self, step: int) -> str | None:
+        """Give the limits that one step wishes, as JSON text: its own, else the schedule's."""
+        own = self.steps[step]["limits"] if step < len(self.steps) else None
+        return json.dumps(own, sort_keys=True) if own else self.limits
+
+
+class Rulebook:
+    """A bounded cache of compiled revisions."""
+
+    def __init__(self, settings: Settings, compile_schedule: Compile | None = None) -> None:
+        self._settings = settings
+        self._compile = compile_schedule
+        self._kept: OrderedDict[tuple[str, str, int], Revision] = OrderedDict()
+        self._met: dict[str, int] = {}
+        self._keeping = threading.Lock()
+
+    def uncompiled(self) -> "Rulebook":
+        """Give one that reads all of a revision but its rules: for rows that may not stay."""
+        return Rulebook(self._settings, _none)
+
+    def meet(self, tenant: str, generation: int) -> bool:
+        """Note of which generation a tenant is; whether it was of another one, and what was kept of it is forgotten.
+
+        An archive may bring in other revisions under numbers that there were before the tenant was deleted.
+        """
+        before = self._met.get(tenant, generation)
+        self._met[tenant] = generation
+        if before != generation:
+            self.forget(tenant)
+        return before != generation
+
+    def forget(self, tenant: str) -> None:
+        """Forget what is kept of a tenant."""
+        with self._keeping:
+            for key in [each for each in self._kept if each[0] == tenant]:
+                del self._kept[key]
+
+    def compiled(self, rules: ScheduleRules, anchor: datetime) -> Measured:
+        """Compile rules; ``anchor`` is what a rule without one of its own counts from."""
+        if self._compile is None:
+            # Rules are read by those who have rules: a ledger of one-offs imports no language.
+            self._compile = _compiler()
+        return self._compile(rules, now=anchor)
+
+    def smallest_gap_s(self, rules: ScheduleRules, anchor: datetime) -> float | None:
+        """Least distance of two slots of the schedule from the anchor on, seconds; None when there is but one.
+
+        Costs milliseconds: no transaction should wait for it.
+        """
+        return self.compiled(rules, anchor).density(since=anchor, gap_only=True).smallest_gap_s
+
+    def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
+        """Give the revisions (tenant, schedule, number) by schedule id, reading and compiling what is not kept."""
+        found: dict[str, Revision] = {}
+        absent: set[tuple[str, str, int]] = set()
+        # Asked by the writer, by readers and by whoever warms it for what comes due.
+        with self._keeping:
+            for tenant, schedule, number in wanted:
+                kept = self._kept.get((tenant, schedule, number))
+                if kept is None:
+                    absent.add((tenant, schedule, number))
+                else:
+                    self._kept.move_to_end((tenant, schedule, number))
+                    found[schedule] = kept
+        if absent:
+            found |= self._read(connection, absent)
+        return found
+
+    def unread(self, wanted: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
+        """Give those of these revisions (tenant, schedule, number, accounted up to) that are not kept."""
+        with self._keeping:
+            return [each for each in wanted if each[:3] not in self._kept]
+
+    def foresee(self, connection: Connection, wanted: Sequence[tuple[str, str, int, int]]) -> None:
+        """Read and compile revisions (tenant, schedule, number, accounted up to), and work out what their next tick asks."""
+        made = self.revisions(connection, (each[:3] for each in wanted))
+        for _tenant, schedule, _number, accounted_us in wanted:
+            revision = made.get(schedule)
+            first = revision and revision.recurrence.next_after(from_us(accounted_us))
+            if revision and first:
+                revision.recurrence.next_after(first)
+
+    def revision(self, connection: Connection, tenant: str, schedule: str, number: int) -> Revision:
+        """Give one revision."""
+        return self.revisions(connection, [(tenant, schedule, number)])[schedule]
+
+    def _read(self, connection: Connection, absent: set[tuple[str, str, int]]) -> dict[str, Revision]:
+        found = {}
+        for row in _rows(connection, absent):
+            if (row.tenant_id, row.schedule_id, row.revision) not in absent:
+                continue
+            found[row.schedule_id] = made = self.read(row)
+            with self._keeping:
+                self._kept[row.tenant_id, row.schedule_id, row.revision] = made
+                if len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+        return found
+
+    def read(self, row: AnyRow) -> Revision:
+        """Make of a row what it says.
+
+        Raises:
+            InputError, ValueError, TypeError, KeyError: something else than its rules cannot be read.
+        """
+        rules, fault = decode_rules(row.rules), None
+        recurrence: Recurrence
+        try:
+            recurrence = Remembered(self.compiled(rules, from_us(row.anchor_us)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it stops this schedule and no other one
+            recurrence, fault = Unreadable(), why(error)
+        return Revision(
+            recurrence=recurrence,
+            terms=_terms(row.missed, row.overlap, self._settings.missed_after_s, self._settings.catch_up_max),
+            retry=_retry(row.retry),
+            conduct=_conduct(row.conduct),
+            tz=zone_of(rules),
+            limits=row.limits,
+            params=row.params,
+            fault=fault,
+            steps=tuple(json.loads(row.steps)) if row.steps else (),
+            grants=row.grants,
+            requires=row.requires,
+        )
+
+
+def _rows(connection: Connection, absent: set[tuple[str, str, int]]) -> Sequence[AnyRow]:
+    """Give these revisions, perhaps with others of the same schedules."""
+    if connection.dialect.name != "sqlite":
+        given = [dict(zip(_KEY, key, strict=True)) for key in sorted(absent)]
+        return connection.execute(_these, columns(_KEY, given)).all()
+    table = schedule_revisions.c
+    ids = sorted({schedule for _tenant, schedule, _number in absent})
+    numbers = sorted({number for _tenant, _schedule, number in absent})
+    wanted = select(schedule_revisions).where(table.schedule_id.in_(ids), table.revision.in_(numbers))
+    return connection.execute(wanted).all()
+
+
+_KEY = ("tenant_id", "schedule_id", "revision")
+_given = unnested(_KEY, tuple(schedule_revisions.c[name] for name in _KEY))
+# By key, behind a fence: PostgreSQL plans a list of five hundred values one by one.
+_found = (
+    select(schedule_revisions)
+    .where(*(schedule_revisions.c[name] == _given.c[name] for name in _KEY))
+    .correlate(_given)
+    .offset(literal_column("0"))
+    .lateral("found")
+)
+_these = select(_found).select_from(_given.join(_found, true()))
+
+
+# A million schedules have a few hundred policies between them: each is read once.
+@lru_cache(maxsize=4096)
+def _conduct(text: str | None) -> Conduct:
+    return parse_conduct(json.loads(text) if text else None)
+
+
+@lru_cache(maxsize=4096)
+def _retry(text: str | None) -> Retry:
+    return parse_retry(json.loads(text) if text else None)
+
+
+@lru_cache(maxsize=4096)
+def _terms(missed: str, overlap: str, missed_after_s: float, catch_up_max: int) -> Terms:
+    return Terms(parse_missed(missed), Overlap(overlap), timedelta(seconds=missed_after_s), catch_up_max)
+
+
+def zone_of(rules: ScheduleRules) -> str:
+    """Give the zone that a schedule's local times are told in: its own, else its first rule's, else UTC."""
+    return rules.tz or next((rule.tz for rule in rules.rules if rule.tz), None) or "UTC"
+
+
+def settled(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:
+    """Give rules that mean the same whenever they are read again: ``in 3 days`` is the instant that this is from the anchor."""
+    from lodger.engine.recurrence.parse import resolved
+
+    included, excluded = (tuple(resolved(spec, anchor) for spec in specs) for specs in (rules.rules, rules.exclusions))
+    return replace(rules, rules=included, exclusions=excluded)
+
+
+def encode_rules(rules: ScheduleRules) -> str:
+    """JSON text of a schedule's rules."""
+    body = asdict(rules)
+    for end in ("start", "end"):
+        body[end] = body[end].isoformat() if body[end] else None
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+
+
+@lru_cache(maxsize=4096)
+def decode_rules(text: str) -> ScheduleRules:
+    """Give the rules of :func:`encode_rules`."""
+    body = json.loads(text)
+    dst = body["dst"]
+    return ScheduleRules(
+        rules=tuple(_spec(rule) for rule in body["rules"]),
+        exclusions=tuple(_spec(rule) for rule in body["exclusions"]),
+        tz=body["tz"],
+        dst=DstPolicy(dst["gap"] and Gap(dst["gap"]), dst["fold"] and Fold(dst["fold"])),
+        start=body["start"] and datetime.fromisoformat(body["start"]),
+        end=body["end"] and datetime.fromisoformat(body["end"]),
+    )
+
+
+def _spec(body: dict[str, Any]) -> RuleSpec:
+    return RuleSpec(body["text"], body["kind"] and Kind(body["kind"]), body["dtstart"], body["tz"])
+
+
+def _none(_rules: ScheduleRules, *, now: datetime) -> Measured:
+    raise ValueError(f"no rule is looked at, {now}")
+
+
+def _compiler() -> Compile:
+    from lodger.engine.recurrence.compile import compile_schedule
+
+    return compile_schedule

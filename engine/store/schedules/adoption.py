@@ -1,0 +1,141 @@
+"""Revisions of schedules that a platform's own SQL has inserted: checked like any edit, adopted in the same transaction.
+
+Revisions stay what they are, so SQL adds the next one (a copy of the present one with what is to change). What it wrote is read as a
+wish, its row is written anew by an ordinary edit, which accounts the old revision up to now and arms the clock: in SQL's own
+transaction when it reports it, else by a node, for a trigger writes down what nobody reports.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from lodger.engine.core.access.audit_context import Act, present
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.store import audit
+from lodger.engine.store.schedules import revisions, schedule_rows, schedules
+from lodger.engine.store.context import Books
+from lodger.engine.store.records import Schedule, ScheduleRevision
+from lodger.engine.store.schema.platform import adoptions
+from lodger.engine.store.schema.scheduling import schedule_revisions, tenants
+from lodger.engine.store.schema.scheduling import schedules as schedules_table
+from lodger.engine.core.serialization import shaped
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+#: What the set of Lodger's own schedules is called where changes are reported.
+NAMES = ("schedules", "lodger_schedules")
+#: Schedules that are adopted in one round of a node.
+MOST = 100
+#: How a schedule's note begins that tells of a revision that was not adopted.
+REFUSED = "a revision inserted by SQL was refused: "
+_r, _a = schedule_revisions.c, adoptions.c
+
+
+def adopt(books: Books, connection: "Connection | Session", tenant_id: str, keys: object, now_us: int) -> None:
+    """Make the newest revision that SQL has inserted of each of these schedules (ids or names) the present one.
+
+    Raises:
+        NotFound: tenant_unknown, schedule_unknown.
+        Conflict: tenant_suspended.
+        InputError: revision_unchanged, revision_unreadable, and what an edit refuses.
+    """
+    found = connection if isinstance(connection, Connection) else connection.connection()
+    given: Iterable[Any] = [keys] if isinstance(keys, str) or not isinstance(keys, Iterable) else keys
+    for key in given:
+        before = schedule_rows.get(found, tenant_id, str(key))
+        _adopt(books, found, before, now_us, present())
+        found.execute(delete(adoptions).where(_a.tenant_id == tenant_id, _a.schedule_id == before.id))
+
+
+def waiting(connection: Connection) -> list[tuple[str, str]]:
+    """Give tenant and id of schedules with a revision that nobody has reported, :data:`MOST` at most; suspended tenants' wait."""
+    t = tenants.c
+    found = select(_a.tenant_id, _a.schedule_id).join(tenants, t.id == _a.tenant_id).where(t.state == "active")
+    return [(row[0], row[1]) for row in connection.execute(found.order_by(_a.tenant_id, _a.schedule_id).limit(MOST))]
+
+
+def take(books: Books, connection: Connection, tenant_id: str, schedule_id: str, now_us: int) -> InputError | None:
+    """Adopt what a trigger has written down, unless another node has; give why it was refused.
+
+    What is refused is taken away, and the note of the schedule says why, unless that tells of a pause.
+    """
+    if connection.scalar(select(tenants.c.state).where(tenants.c.id == tenant_id)) != "active":
+        return None  # it waits until its tenant goes on
+    if not connection.execute(
+        delete(adoptions).where(_a.tenant_id == tenant_id, _a.schedule_id == schedule_id)
+    ).rowcount:
+        return None
+    try:
+        before = schedule_rows.get(connection, tenant_id, schedule_id)
+    except NotFound as gone:  # deleted meanwhile
+        _forget(connection, tenant_id, schedule_id)
+        return gone
+    refused: InputError | None = None
+    try:
+        with connection.begin_nested():
+            _adopt(books, connection, before, now_us, Act("sql", "node"))
+    except InputError as error:
+        refused = error
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        refused = _unreadable(before.revision + 1, error)  # nobody else waits behind what makes no sense
+    if refused is not None:
+        _forget(connection, tenant_id, schedule_id)
+    if before.state != "paused":
+        note = f"{REFUSED}{refused.code}: {refused}" if refused is not None else None
+        mine = (schedules_table.c.tenant_id == tenant_id, schedules_table.c.id == schedule_id)
+        connection.execute(update(schedules_table).where(*mine).values(note=note))
+    return refused
+
+
+def _forget(connection: Connection, tenant_id: str, schedule_id: str) -> None:
+    """Take away what SQL has written."""
+    s = schedules_table.c
+    present_one = select(s.revision).where(s.tenant_id == tenant_id, s.id == schedule_id).scalar_subquery()
+    mine = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision > present_one)
+    connection.execute(delete(schedule_revisions).where(*mine))
+
+
+def _adopt(books: Books, connection: Connection, before: Schedule, now_us: int, by: Act) -> None:
+    tenant_id = before.tenant_id
+    mine = (_r.tenant_id == tenant_id, _r.schedule_id == before.id, _r.revision > before.revision)
+    newest = connection.scalar(select(func.max(_r.revision)).where(*mine))
+    if newest is None:
+        raise InputError(
+            "revision_unchanged",
+            f"schedule {before.name!r} has no revision after {before.revision}",
+            why="revisions never change: SQL adds the next one, a copy of the present with what is to be different",
+            fix="INSERT INTO lodger_schedule_revisions … SELECT …, revision + 1, … WHERE revision = the present one",
+        )
+    wish = _read(connection, tenant_id, before.id, newest)
+    act = Act(by.actor, "sql", wish.why or by.why)
+    # It is written anew by the edit, with its sentence, under the next number.
+    connection.execute(delete(schedule_revisions).where(*mine))
+    change = {
+        "rules": wish.rules, "script": wish.steps, "missed": wish.missed, "overlap": wish.overlap, "retry": wish.retry,
+        "limits": wish.limits, "params": wish.params, "conduct": wish.conduct, "grants": wish.grants,
+    }  # fmt: skip
+    gap_s = books.rulebook.smallest_gap_s(wish.rules, from_us(now_us))
+    after = schedules.edit(books, connection, tenant_id, before.id, change, now_us, act, gap_s)
+    doing = audit.Doing("schedules.edit", tenant_id, before.id, before.name)
+    audit.write(books, connection, act, doing, shaped(before), shaped(after), now_us)
+
+
+def _read(connection: Connection, tenant_id: str, schedule_id: str, number: int) -> ScheduleRevision:
+    try:
+        return revisions.get(connection, tenant_id, schedule_id, number)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise _unreadable(number, error) from error
+
+
+def _unreadable(number: int, error: Exception) -> InputError:
+    return InputError(
+        "revision_unreadable",
+        f"revision {number} cannot be read: {type(error).__name__}: {error}",
+        why="its columns are written as Lodger writes them: JSON with every field",
+        fix="copy the present revision, and change values within it",
+    )

@@ -1,0 +1,288 @@
+"""Revisions of schedules: what a caller wishes, checked and written down once; read back for people; never changed."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Select, insert, select, update
+
+from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.ids import is_id
+from lodger.engine.store.queue import followers
+from lodger.engine.store.scripts import inputs
+from lodger.engine.core.access import names
+from lodger.engine.store.scripts.bindings import bind
+from lodger.engine.store.context import Books, dumped, listed
+from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.queue.placements import demand_placed
+from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
+from lodger.engine.store.revision_cache import decode_rules, encode_rules, settled
+from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.policy.conduct import Conduct, parse_conduct
+from lodger.engine.core.access.labels import written
+from lodger.engine.policy.missed import parse_missed
+from lodger.engine.policy.overlap import parse_overlap
+from lodger.engine.policy.retry import parse_retry
+from lodger.engine.recurrence.errors import RuleNeverFires
+from lodger.engine.recurrence.on_changes import named
+from lodger.engine.recurrence.rule import ScheduleRules
+from lodger.engine.core.params import accepted
+
+#: Most scripts of one action.
+MOST_STEPS = 20
+#: {"script_id": …, "limits": {…} or None, "version": n or absent, "on": the label of its handler or absent}
+Step = dict[str, Any]
+#: What a step is called that always runs the newest version.
+LATEST = "latest"
+
+_r = tables.schedule_revisions.c
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a caller wants of a schedule, all of it checked and written as one revision.
+
+    ``script`` is a name, or the steps in order: names, or objects with ``script``, ``version`` and ``limits``.
+    """
+
+    script: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+    rules: ScheduleRules
+    missed: str
+    overlap: str
+    retry: Any = None
+    limits: Mapping[str, Any] | None = None
+    params: Json = None
+    conduct: Conduct | Mapping[str, Any] | None = None
+    grants: Iterable[str] | None = None
+
+
+def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any, params: Json) -> list[Step]:  # noqa: ANN401 - as given
+    """Read the steps of a wish, checking that every script is there, every limit is one, and the params are the first's."""
+    given = [wish] if isinstance(wish, str | Mapping) else list(wish)
+    if not 1 <= len(given) <= MOST_STEPS:
+        raise InputError(
+            "steps_invalid",
+            f"a schedule cannot have {len(given)} steps",
+            why=f"an action has 1 to {MOST_STEPS} steps",
+            fix="let one schedule start where another ends, or put several things into one script",
+        )
+    steps: list[Step] = []
+    for each in given:
+        step = dict(each) if isinstance(each, Mapping) else {"script": each}
+        unknown = sorted(set(step) - {"script", "limits", "version"})
+        if unknown or not isinstance(step.get("script"), str):
+            raise InputError(
+                "steps_invalid",
+                f"{each!r} is no step",
+                fix='give a script\'s name, or {"script": name, "version": 3, "limits": {…}}',
+            )
+        limits = step.get("limits") or None
+        if limits:
+            books.sources.limits("{}", json.dumps(limits, sort_keys=True))
+        version = pinned_version(step.get("version"))
+        script = bind(connection, tenant_id, step["script"], version)
+        if not steps:
+            accepted(script.fields, params)
+        pin = ({} if version is None else {"version": version}) | ({"on": script.requires} if script.requires else {})
+        steps.append({"script_id": script.script_id, "limits": limits} | pin)
+    return steps
+
+
+def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa: ANN401 - as given
+    """Give the one step of a wish with the version that it is to run.
+
+    Raises:
+        InputError: version_of_steps.
+    """
+    given = [script] if isinstance(script, str | Mapping) else list(script)
+    if len(given) != 1:
+        raise InputError(
+            "version_of_steps",
+            f"one version cannot be that of {len(given)} steps",
+            fix='say it with each step: {"script": name, "version": 3}',
+        )
+    step = dict(given[0]) if isinstance(given[0], Mapping) else {"script": given[0]}
+    return [step | {"version": version}]
+
+
+def pinned_version(given: object) -> int | None:
+    """Read which version a step runs; None is the newest there is when an action is made.
+
+    Raises:
+        InputError: version_invalid.
+    """
+    if given is None or given == LATEST:
+        return None
+    if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given < 2**31:
+        raise InputError(
+            "version_invalid",
+            f"{given!r} is no version of a script",
+            why=f"a schedule runs one version, a number from 1, or {LATEST}",
+            fix="list the script's versions",
+        )
+    return given
+
+
+def revise(
+    books: Books, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, steps: list[Step],
+    now_us: int, owed_us: int, act: Act,
+) -> int:  # fmt: skip
+    """Check a revision, store it, give its first slot at or after ``owed_us``."""
+    anchor = from_us(min(now_us, owed_us))
+    recurrence = books.rulebook.compiled(wish.rules, anchor)
+    first = recurrence.next_after(from_us(owed_us), inclusive=True)
+    if first is None:
+        why = recurrence.proves_never() or f"its last slot was before {from_us(owed_us):%Y-%m-%d %H:%M:%S} UTC"
+        raise RuleNeverFires(
+            "rule_never_fires",
+            "this schedule would never run",
+            why=why,
+            fix="change the rule, its exclusions, start or end",
+        )
+    if wish.limits:
+        books.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
+    conduct = parse_conduct(wish.conduct)
+    demand_placed(conduct, tenant_id)
+    if number > 1:
+        _succeed(connection, tenant_id, schedule_id, number, steps[0]["script_id"])
+    connection.execute(
+        insert(tables.schedule_revisions).values(
+            tenant_id=tenant_id,
+            schedule_id=schedule_id,
+            revision=number,
+            rules=encode_rules(settled(wish.rules, anchor)),
+            sentence=recurrence.text(),
+            script_id=steps[0]["script_id"],
+            steps=json.dumps(steps) if len(steps) > 1 or steps[0]["limits"] or "version" in steps[0] else None,
+            missed=str(parse_missed(wish.missed)),
+            overlap=parse_overlap(wish.overlap).value,
+            retry=dumped(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
+            limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
+            conduct=dumped(conduct.as_dict()) if wish.conduct else None,
+            requires=written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
+            params=inputs.given(books, connection, tenant_id, wish.params, _wishes(steps[0], wish)),
+            grants=encoded(wish.grants),
+            anchor_us=to_us(anchor),
+            created_us=now_us,
+            created_by=act.actor,
+            why=act.why,
+        )
+    )
+    followers.bind(connection, tenant_id, schedule_id, named(wish.rules), now_us)
+    return to_us(first)
+
+
+def _succeed(connection: Connection, tenant_id: str, schedule_id: str, number: int, script_id: str) -> None:
+    """Let the schedule name its next revision, which is stored behind: a trigger takes what is above it for the platform's SQL's."""
+    mine = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
+    if connection.scalar(select(_r.revision).where(*mine).limit(1)) is not None:
+        raise Conflict(
+            "revision_waiting",
+            f"revision {number} of this schedule was inserted by SQL and waits to be adopted",
+            why="a node that runs adopts it within a second; or record_changed('schedules', id) does",
+            fix="look again in a moment, and edit what is there then",
+        )
+    connection.execute(
+        update(tables.schedules)
+        .where(tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == schedule_id)
+        .values(revision=number, script_id=script_id)
+    )
+
+
+def _wishes(step: Step, wish: Wish) -> str | None:
+    limits = step["limits"] or wish.limits
+    return json.dumps(dict(limits), sort_keys=True) if limits else None
+
+
+def _select(tenant_id: str, schedule_id: str) -> Select[Any]:
+    script = tables.scripts.c
+    return (
+        select(tables.schedule_revisions, script.name.label("script"))
+        .join_from(
+            tables.schedule_revisions, tables.scripts, (script.tenant_id == _r.tenant_id) & (script.id == _r.script_id)
+        )
+        .where(_r.tenant_id == tenant_id, _r.schedule_id == schedule_id)
+    )
+
+
+def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -> ScheduleRevision:
+    """Give one revision.
+
+    Raises:
+        NotFound: revision_unknown.
+    """
+    row = connection.execute(_select(tenant_id, schedule_id).where(_r.revision == names.ordinal(number))).first()
+    if row is None:
+        raise NotFound("revision_unknown", f"this schedule has no revision {number}", fix="list its revisions")
+    return _revision(row, step_names(connection, [row]))
+
+
+def some(
+    connection: Connection, tenant_id: str, schedule_id: str, *, before: int | None = None, limit: int | None = None
+) -> Cut[ScheduleRevision]:
+    """Give revisions, newest first; those older than ``before``."""
+    statement = _select(tenant_id, schedule_id).order_by(_r.revision.desc())
+
+    def made(rows: list[AnyRow]) -> list[ScheduleRevision]:
+        named = step_names(connection, rows)
+        return [_revision(row, named) for row in rows]
+
+    return read(connection, statement if before is None else statement.where(_r.revision < before), limit, made)
+
+
+def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]:
+    """Give the names, by id, of the scripts of those rows that have steps."""
+    # SQL writes steps too; what is no id has no name, and PostgreSQL would not even look for it.
+    ids = {step["script_id"] for row in rows if row.steps for step in json.loads(row.steps) if is_id(step["script_id"])}
+    if not ids:
+        return {}
+    script = tables.scripts.c
+    tenant_ids = {row.tenant_id for row in rows if row.steps}
+    found = connection.execute(
+        select(script.id, script.name).where(script.tenant_id.in_(tenant_ids), script.id.in_(ids))
+    )
+    return {row.id: row.name for row in found}
+
+
+def steps_told(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
+    """Give the steps of a row as people write them."""
+    if not row.steps:
+        return ({"script": row.script},)
+    return tuple(
+        {"script": named[step["script_id"]]}
+        | ({"version": step["version"]} if "version" in step else {})
+        | ({"limits": step["limits"]} if step["limits"] else {})
+        for step in json.loads(row.steps)
+    )
+
+
+def terms_told(row: AnyRow) -> dict[str, Any]:
+    """Give what a revision says beside its rules and steps."""
+    return {
+        "missed": row.missed,
+        "overlap": row.overlap,
+        "retry": json.loads(row.retry) if row.retry else parse_retry(None).as_dict(),
+        "limits": json.loads(row.limits) if row.limits else {},
+        "params": json.loads(row.params) if row.params else None,
+        "conduct": parse_conduct(json.loads(row.conduct) if row.conduct else None).as_dict(),
+        "grants": listed(row.grants),
+    }
+
+
+def _revision(row: AnyRow, named: Mapping[str, str]) -> ScheduleRevision:
+    return ScheduleRevision(
+        tenant_id=row.tenant_id,
+        schedule_id=row.schedule_id,
+        revision=row.revision,
+        text=row.sentence,
+        rules=decode_rules(row.rules),
+        steps=steps_told(row, named),
+        created_at=from_us(row.created_us),
+        created_by=row.created_by,
+        why=row.why,
+        **terms_told(row),
+    )

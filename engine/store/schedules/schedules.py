@@ -1,0 +1,211 @@
+"""Schedules: create, edit, pause, resume, delete. Every change accounts what the old state owes in the same transaction."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.errors import Conflict, InputError, Unavailable
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.store.queue import followers, ready_queue
+from lodger.engine.store.schedules import revisions
+from lodger.engine.store.scripts import scripts
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.context import Books
+from lodger.engine.store.records import AnyRow, Schedule
+from lodger.engine.store.schedules.revisions import Wish
+from lodger.engine.store.schedules.schedule_rows import deleted, get, some
+from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.store.queue.stops import stop_waiting
+from lodger.engine.policy.allowance import Allowance
+from lodger.engine.recurrence.zones import tzdata_version
+
+__all__ = ["Wish", "create", "edit", "erase", "get", "pause", "resume", "some"]
+
+_s, _k = tables.schedules.c, tables.schedule_clock.c
+
+
+def create(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    name: str,
+    wish: Wish,
+    now_us: int,
+    act: Act,
+    first_after_us: int | None = None,
+    gap_s: float | None = None,
+) -> Schedule:
+    """Bind a script to rules.
+
+    Args:
+        first_after_us: instant from which slots are owed, itself included; default after now. One in the past lets the missed
+            policy act at the first tick.
+        gap_s: smallest distance of two slots, measured before the transaction; None when there is but one slot.
+
+    Raises:
+        RuleNeverFires: no slot is left from that instant on.
+        InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and whatever is wrong with a part.
+    """
+    allowed = books.sources.allowance(json.dumps(tenants.demand_active(connection, tenant_id).limits))
+    scripts.named(name, "schedule")
+    _spaced(gap_s, allowed)
+    steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
+    taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
+    if connection.scalar(taken) is not None:
+        raise Conflict(
+            "schedule_exists",
+            f"tenant {tenant_id!r} has a schedule {name!r} already",
+            fix="edit or delete it",
+        )
+    _room(connection, tenant_id, allowed)
+    owed_us = now_us + 1 if first_after_us is None else first_after_us
+    schedule_id = books.ids.new()
+    values = {
+        "tenant_id": tenant_id,
+        "id": schedule_id,
+        "name": name,
+        "script_id": steps[0]["script_id"],
+        "revision": 1,
+    }
+    connection.execute(insert(tables.schedules).values(values | {"created_us": now_us}))
+    next_us = revisions.revise(books, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, act)
+    connection.execute(
+        insert(tables.schedule_clock).values(
+            tenant_id=tenant_id, schedule_id=schedule_id, state="armed", next_at=next_us, accounted_us=owed_us - 1,
+            revision=1, tzdata=tzdata_version(),
+        )
+    )  # fmt: skip
+    return get(connection, tenant_id, schedule_id)
+
+
+def _spaced(gap_s: float | None, allowed: Allowance) -> None:
+    if gap_s is not None and gap_s < allowed.min_interval_s:
+        raise InputError(
+            "rule_too_frequent",
+            f"two slots of this schedule are only {gap_s:g} s apart",
+            why=f"this tenant's schedules may fire every {allowed.min_interval_s} s at most (limit min_interval_s), "
+            "measured over all rules of a schedule",
+            fix="choose a longer interval, or ask the operator to lower min_interval_s",
+            smallest_gap_s=gap_s,
+        )
+
+
+def _room(connection: Connection, tenant_id: str, allowed: Allowance) -> None:
+    # The tenant's row as lock: two that are created at once see each other.
+    connection.execute(select(tables.tenants.c.id).where(tables.tenants.c.id == tenant_id).with_for_update())
+    exist = select(func.count()).select_from(tables.schedules).where(_s.tenant_id == tenant_id, _s.deleted_us.is_(None))
+    if (connection.scalar(exist) or 0) >= allowed.schedules:
+        raise Conflict(
+            "schedules_full",
+            f"tenant {tenant_id!r} has {allowed.schedules} schedules, which is its limit",
+            why="limit schedules bounds how many exist at once",
+            fix="delete one, put several rules into one schedule, or ask the operator for more",
+        )
+
+
+def edit(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    change: Mapping[str, Any],
+    now_us: int,
+    act: Act,
+    gap_s: float | None = None,
+) -> Schedule:
+    """Store a new revision with what changes (fields of :class:`Wish`) and move the clock, in one transaction.
+
+    The old revision is accounted up to now first; what it has queued keeps its script version and runs.
+    ``version`` in the change says which version a schedule of one script runs.
+    """
+    tenant = tenants.demand_active(connection, tenant_id)
+    if "rules" in change:
+        _spaced(gap_s, books.sources.allowance(json.dumps(tenant.limits)))
+    before = get(connection, tenant_id, schedule)
+    clock = _clock(connection, before)
+    change = dict(change)
+    if "version" in change:
+        change["script"] = revisions.with_version(change.get("script", before.steps), change.pop("version"))
+    wish = Wish(**{
+        "script": before.steps, "rules": before.rules, "missed": before.missed, "overlap": before.overlap,
+        "retry": before.retry, "limits": before.limits, "params": before.params, **change,
+        "conduct": before.conduct | dict(change.get("conduct") or {}), "grants": change.get("grants", before.grants),
+    })  # fmt: skip
+    steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
+    if clock.state == "armed":
+        tick.account(books, connection, [clock], now_us)
+    else:
+        tick.owe(books, connection, clock, now_us, clock.state)
+    number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
+    next_us = revisions.revise(books, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us, act)
+    armed = {"state": "armed", "next_at": next_us} if clock.state in {"armed", "ended"} else {}
+    connection.execute(
+        update(tables.schedule_clock)
+        .where(_k.tenant_id == tenant_id, _k.schedule_id == before.id)
+        .values(revision=number, accounted_us=owed_us - 1, **armed)
+    )
+    return get(connection, tenant_id, before.id)
+
+
+def pause(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    schedule: str,
+    now_us: int,
+    note: str | None,
+    until_us: int | None,
+) -> Schedule:
+    """Take the clock off at once; slots until :func:`resume` (or ``until_us``) become one gap row with reason paused."""
+    ready_queue.lock(connection, [tenant_id])
+    found = get(connection, tenant_id, schedule)
+    if found.state not in {"armed", "paused"}:
+        raise Conflict(
+            "schedule_not_armed", f"schedule {found.name!r} is {found.state}", fix="there is nothing to pause"
+        )
+    if until_us is not None and until_us <= now_us:
+        raise InputError("until_past", "a pause cannot end in the past", fix="give a later instant")
+    tick.rest(books, connection, _clock(connection, found), now_us, "paused", until_us)
+    connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note))
+    return get(connection, tenant_id, found.id)
+
+
+def resume(books: Books, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
+    """Arm a paused schedule; an armed one is left alone."""
+    tenants.demand_active(connection, tenant_id)
+    found = get(connection, tenant_id, schedule)
+    if found.state == "paused":
+        fault = books.rulebook.revision(connection, tenant_id, found.id, found.revision).fault
+        if fault is not None:
+            raise Unavailable(
+                "rule_unreadable", f"schedule {found.name!r} cannot go on", why=fault, fix="edit its rules"
+            )
+        tick.arm(books, connection, _clock(connection, found), now_us, owed_reason="paused")
+        connection.execute(
+            update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None, failures=0)
+        )
+    return get(connection, tenant_id, found.id)
+
+
+def erase(books: Books, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
+    """Delete at once: what is due is accounted, what waits is cancelled, what runs may end. Its history stays."""
+    ready_queue.lock(connection, [tenant_id])
+    found = get(connection, tenant_id, schedule)
+    clock = _clock(connection, found)
+    if clock.state != "armed":
+        tick.owe(books, connection, clock, now_us, clock.state)
+    tick.rest(books, connection, clock, now_us, "deleted")
+    followers.forget(connection, tenant_id, found.id)
+    stop_waiting(connection, tenant_id, found.id, now_us, reason="schedule_deleted")
+    connection.execute(
+        update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(deleted_us=now_us)
+    )
+    ready_queue.refresh(connection, [tenant_id])
+    return deleted(connection, tenant_id, found.id)
+
+
+def _clock(connection: Connection, schedule: Schedule) -> AnyRow:
+    return tick.of(connection, schedule.tenant_id, [schedule.id])[0]

@@ -1,0 +1,203 @@
+"""What scripts keep in Lodger's own database: keyed values, documents of collections, and what waits to be sent."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Double,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from lodger.engine.store.schema import feeds
+from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.scheduling import Id
+
+#: JSON text under a key; scope "" is the whole tenant's, else a schedule's id. ``expires_us`` None means never.
+kv = Table(
+    "lodger_kv",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("scope", String(64), primary_key=True),
+    Column("key", String(512), primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("expires_us", BigInteger),
+    Column("updated_us", BigInteger, nullable=False),
+)
+
+#: A collection's documents; ``body`` is the JSON text in wire form, without the id.
+documents = Table(
+    "lodger_documents",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("collection", String(64), primary_key=True),
+    Column("id", String(200), primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+)
+
+#: Mails and webhooks that a committed step asked for; ``n`` is the effect's place in its step, ``target`` the webhook's name. One
+#: row is one mail or one message, for ever.
+outbox = Table(
+    "lodger_outbox",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("id", String(80), primary_key=True),
+    Column("action_id", String(36), nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("n", Integer, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("target", String(63), nullable=False, server_default=""),
+    Column("message_id", String(200), nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at_us", BigInteger),
+    Column("last_error", Text),
+    Column("created_us", BigInteger, nullable=False),
+    Column("sent_us", BigInteger),
+    UniqueConstraint("tenant_id", "action_id", "step", "n", "target", name="uq_lodger_outbox_effect"),
+    CheckConstraint("state IN ('queued', 'sending', 'sent', 'failed')", name="state"),
+    CheckConstraint("(state IN ('queued', 'sending')) = (next_at_us IS NOT NULL)", name="due"),
+    Index("ix_lodger_outbox_due", "state", "next_at_us"),
+    Index("ix_lodger_outbox_lane", "kind", "tenant_id", "target", "state", "next_at_us"),
+)
+
+#: Attempts past the point of return: they have succeeded, and their effects in a platform's own database are on their way.
+#: ``docket`` is what is written there and ``own`` what is written here (:mod:`lodger.engine.effects.codec`), ``ended`` the
+#: attempt's end as JSON. Whoever moves ``next_us`` on may try next.
+sealed = Table(
+    "lodger_sealed",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("step", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("docket", Text, nullable=False),
+    Column("own", Text, nullable=False),
+    Column("ended", Text, nullable=False),
+    Column("sealed_us", BigInteger, nullable=False),
+    Column("next_us", BigInteger, nullable=False),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("last_error", Text),
+    Index("ix_lodger_sealed_next", "next_us"),
+)
+
+#: Keys, documents and cursors that a sealed attempt will write: until then nobody else does.
+holds = Table(
+    "lodger_holds",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("scope", String(64), primary_key=True),
+    Column("key", String(512), primary_key=True),
+    Column("action_id", Id, nullable=False),
+    Index("ix_lodger_holds_action", "action_id"),
+)
+
+#: Answers to requests of a step that is to be run again; ``key`` names the request, ``body`` is deflated.
+fetches = Table(
+    "lodger_fetches",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("step", Integer, primary_key=True),
+    Column("key", String(64), primary_key=True),
+    Column("answer", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+#: Encrypted values (:mod:`lodger.engine.vault.vault`), bound to tenant, name and hosts; hosts are a JSON list.
+secrets = Table(
+    "lodger_secrets",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("name", String(63), primary_key=True),
+    Column("hosts", Text, nullable=False),
+    Column("key_id", String(32), nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+    Index("ix_lodger_secrets_key", "key_id"),
+)
+
+#: Where events go; secrets are encrypted like those of :data:`secrets`, ``before`` is the one that a receiver may still check.
+webhooks = Table(
+    "lodger_webhooks",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("name", String(63), primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("events", Text, nullable=False),
+    Column("state", String(8), nullable=False),
+    Column("key_id", String(32), nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("before", Text),
+    Column("before_until_us", BigInteger),
+    Column("created_us", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+    CheckConstraint("state IN ('on', 'off')", name="state"),
+    Index("ix_lodger_webhooks_key", "key_id"),
+)
+
+#: Paths of collections that are indexed, by tenant. ``upto`` is how far the documents that were there before have been read;
+#: questions use an index when it is complete.
+collection_indexes = Table(
+    "lodger_collection_indexes",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("collection", String(64), primary_key=True),
+    Column("path", String(520), primary_key=True),
+    Column("complete", SmallInteger, nullable=False),
+    Column("upto", String(200), nullable=False),
+    Column("made_us", BigInteger, nullable=False),
+)
+
+#: What stands at an indexed path of each document: its class and its value, of a text the beginning. Compared by code point.
+_Words = String(200).with_variant(String(200, collation="C"), "postgresql")
+document_index = Table(
+    "lodger_document_index",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("collection", String(64), primary_key=True),
+    Column("path", String(520), primary_key=True),
+    Column("id", String(200), primary_key=True),
+    Column("rank", SmallInteger, nullable=False),
+    Column("number", Double),
+    Column("words", _Words),
+    Index("ix_lodger_document_index_number", "tenant_id", "collection", "path", "rank", "number"),
+    Index("ix_lodger_document_index_words", "tenant_id", "collection", "path", "rank", "words"),
+)
+
+#: Shares of a tenant's day that running attempts hold (:mod:`lodger.engine.store.usage.budget_reservations`).
+lots = Table(
+    "lodger_lots",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("budget", String(32), primary_key=True),
+    Column("day", Integer, primary_key=True),
+    Column("amount", BigInteger, nullable=False),
+)
+
+#: Bytes that each tenant takes; triggers on :data:`kv` and :data:`documents` keep ``kept_bytes`` (migration 0064).
+storage = Table(
+    "lodger_storage",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("kept_bytes", BigInteger, nullable=False),
+    Column("history_bytes", BigInteger, nullable=False),
+)
+
+#: All that a database needs for scripts to work on, without a ledger.
+TABLES = (
+    kv, documents, webhooks, collection_indexes, document_index, outbox, sealed, holds, feeds.changes, feeds.forgotten, feeds.cursors,
+)  # fmt: skip

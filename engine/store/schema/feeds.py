@@ -1,0 +1,99 @@
+"""The change feed: what changed of exposed tables and collections, in an order in which nothing is ever overtaken.
+
+A plain sequence loses rows: a transaction that takes number 7 may commit after one with number 8 was read past. So a change
+carries the id of its transaction too; changes are ordered by (transaction, number), and read only up to the oldest
+transaction that is still under way. SQLite has one writer: there the transaction is 0 and the number alone orders.
+"""
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Identity, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import GenericFunction
+
+from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.scheduling import Id
+
+Number = BigInteger().with_variant(Integer, "sqlite")
+
+
+class transaction_number(GenericFunction[int]):  # noqa: N801 - it is SQL's
+    """The id of the present transaction, 0 on SQLite."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(transaction_number, "sqlite")
+def _sqlite(_element: object, _compiler: object, **_options: Any) -> str:
+    return "0"
+
+
+@compiles(transaction_number, "postgresql")
+def _postgresql(_element: object, _compiler: object, **_options: Any) -> str:
+    return "(pg_current_xact_id()::text)::bigint"
+
+
+def changes_table(of: MetaData) -> Table:
+    """Declare the table of changes; one is in the ledger's database, one in each other that something is exposed of.
+
+    ``source`` is ``table:NAME`` or ``collection:NAME``, ``owner`` the tenant as the table writes it, ``key`` the row's as text.
+    """
+    return Table(
+        "lodger_changes",
+        of,
+        # Whoever reports a change needs no right but to insert: an identity's sequence asks for none of its own.
+        Column("seq", Number, Identity(), primary_key=True),
+        Column("xid", BigInteger, nullable=False, server_default=transaction_number()),
+        Column("source", String(160), nullable=False),
+        Column("owner", String(200), nullable=False),
+        Column("key", Text, nullable=False),
+        Column("kind", String(8), nullable=False),
+        Column("at_us", BigInteger, nullable=False),
+        # The consumer whose run made it: it is not told of what it did itself, or it would wake itself for ever.
+        Column("made_by", String(64)),
+        Index("ix_lodger_changes_feed", "source", "owner", "xid", "seq"),
+        Index("ix_lodger_changes_order", "xid", "seq"),
+        # A number that was deleted is never given again: a cursor may stand on it.
+        sqlite_autoincrement=True,
+    )
+
+
+def forgotten_table(of: MetaData) -> Table:
+    """Declare the table of what retention has taken: the last change of each feed that is not kept any more."""
+    return Table(
+        "lodger_changes_forgotten",
+        of,
+        Column("source", String(160), primary_key=True),
+        Column("owner", String(200), primary_key=True),
+        Column("xid", BigInteger, nullable=False),
+        Column("seq", BigInteger, nullable=False),
+    )
+
+
+changes = changes_table(metadata)
+forgotten = forgotten_table(metadata)
+
+#: How far a consumer (a schedule, or a script that runs without one) has read a feed; moved only by the commit of a run.
+cursors = Table(
+    "lodger_cursors",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("consumer", String(64), primary_key=True),
+    Column("source", String(160), primary_key=True),
+    Column("xid", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+)
+
+#: Schedules that run on changes: which sets each is bound to, and since when it was last bound or armed.
+followers = Table(
+    "lodger_followers",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("schedule_id", Id, primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("bound_us", BigInteger, nullable=False),
+    Index("ix_lodger_followers_name", "name", "tenant_id"),
+    Index("ix_lodger_followers_bound", "bound_us"),
+)

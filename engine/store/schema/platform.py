@@ -1,0 +1,131 @@
+"""The platform's side: who changed what, who may ask over HTTP, and what was answered to whom."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.scheduling import Id, Name, Us
+
+#: Every change, with what was before and after it. Triggers refuse to change or remove a row (migration 0100); only with the
+#: whole tenant do its rows go. ``tenant_id`` "" is the platform's own.
+audit = Table(
+    "lodger_audit",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("id", Id, primary_key=True),
+    Column("at_us", Us, nullable=False),
+    Column("actor", Name, nullable=False),
+    Column("via", String(16), nullable=False),
+    # As noun.verb: schedules.pause.
+    Column("verb", String(64), nullable=False),
+    Column("target", Name, nullable=False),
+    # What people call it, when the target is an id.
+    Column("named", Name),
+    Column("before", Text),
+    Column("after", Text),
+    Column("why", Text),
+    Column("request_id", String(64)),
+    Index("ix_lodger_audit_id", "id"),
+    Index("ix_lodger_audit_target", "tenant_id", "target", "id"),
+)
+
+#: Bearer tokens: what is kept is a hash, which gives nobody the token.
+tokens = Table(
+    "lodger_tokens",
+    metadata,
+    Column("id", Id, primary_key=True),
+    # None: a token of the platform.
+    Column("tenant_id", Name),
+    Column("name", Name, nullable=False),
+    Column("role", String(16), nullable=False),
+    # The public beginning of the token, by which it is found and recognised.
+    Column("prefix", String(32), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("created_us", Us, nullable=False),
+    Column("created_by", Name, nullable=False),
+    Column("expires_us", Us),
+    Column("revoked_us", Us),
+    Column("used_us", Us),
+    UniqueConstraint("prefix"),
+    Index("ix_lodger_tokens_tenant_id", "tenant_id"),
+    CheckConstraint("role IN ('admin', 'operator', 'editor', 'viewer')", name="role"),
+    CheckConstraint("(tenant_id IS NULL) = (role IN ('admin', 'operator'))", name="scope"),
+)
+
+#: Browsers that logged in with a token; ended with it. The id is kept as a hash, like a token.
+sessions = Table(
+    "lodger_sessions",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("token_id", Id, nullable=False),
+    Column("tenant_id", Name),
+    Column("created_us", Us, nullable=False),
+    Column("expires_us", Us, nullable=False),
+    Column("seen_us", Us, nullable=False),
+    Index("ix_lodger_sessions_token_id", "token_id"),
+    Index("ix_lodger_sessions_expires_us", "expires_us"),
+)
+
+#: What was answered to a request with an idempotency key; written in the transaction of the change itself.
+answers = Table(
+    "lodger_answers",
+    metadata,
+    # Whose key it is: a token's id.
+    Column("token_id", Id, primary_key=True),
+    Column("key", String(200), primary_key=True),
+    Column("tenant_id", Name),
+    # Of the method, the path and the body.
+    Column("digest", String(64), nullable=False),
+    Column("status", SmallInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Index("ix_lodger_answers_created_us", "created_us"),
+)
+
+#: Secrets of this ledger's own, by what they are for: every process that opens it signs alike.
+keys = Table(
+    "lodger_keys",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("secret", LargeBinary(64), nullable=False),
+)
+
+#: Schedules of which the platform's own SQL has inserted a revision: a trigger writes them down (migration 0103), a node adopts them.
+adoptions = Table(
+    "lodger_adoptions",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("schedule_id", Id, primary_key=True),
+    ForeignKeyConstraint(
+        ["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"], ondelete="CASCADE"
+    ),
+)
+
+#: What attempts said while they run, in batches: no record, see :mod:`lodger.engine.store.lifecycle.running_lines`.
+running_lines = Table(
+    "lodger_running_lines",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("step", SmallInteger, primary_key=True),
+    Column("n", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    # A JSON list of [level, text, us].
+    Column("lines", Text, nullable=False),
+    Column("written_us", Us, nullable=False),
+    ForeignKeyConstraint(
+        ["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"], ondelete="CASCADE"
+    ),
+)

@@ -1,0 +1,384 @@
+"""Tenants, scripts, schedules, their clocks, actions, attempts and nodes.
+
+Conventions: instants are integer microseconds UTC and end in ``_us`` or ``_at``; the tenant is first in every key and no
+foreign key crosses tenants; JSON is text. Every table is named ``lodger_…``, because on SQLite the platform's own tables
+may live in the same file, and ``tenants`` or ``actions`` are names that platforms use themselves.
+"""
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects import postgresql
+
+from lodger.engine.store.schema.metadata import metadata
+
+Us = BigInteger
+#: UUIDv7: 36 characters in SQLite, 16 bytes in PostgreSQL, ``str`` in Python on both.
+Id = String(36).with_variant(postgresql.UUID(as_uuid=False), "postgresql")
+Name = String(200)
+#: Labels in order, with a space between two.
+Labels = String(1000)
+
+#: States of an action that is not over yet.
+OPEN = ("ready", "running", "sealed", "waiting_retry")
+#: States from which an action may start.
+STARTABLE = ("ready", "waiting_retry")
+
+
+_STARTING = "startable_at IS NOT NULL"
+
+
+def where(condition: str) -> dict[str, Any]:
+    """Give the condition of a partial index, for either database."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return ", ".join(f"'{word}'" for word in words)
+
+
+tenants = Table(
+    "lodger_tenants",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    # Moves on at every suspension, deletion and re-creation, so that old work never meets the new tenant.
+    Column("generation", Integer, nullable=False),
+    Column("limits", Text, nullable=False),
+    # JSON list of grants; None: what the setting says at the time of each run.
+    Column("grants", Text),
+    # JSON list of addresses and *@domains: whom the tenant may mail without further grant.
+    Column("people", Text),
+    # What a node must carry to run anything of this tenant, as policy.labels writes it.
+    Column("labels", Labels, nullable=False, server_default=""),
+    Column("created_us", Us, nullable=False),
+    CheckConstraint("state IN ('active', 'suspended', 'deleted')", name="state"),
+)
+
+#: Hot and narrow: whose turn it is, and from when it has something that may start. A tenant has one row for what any node
+#: may run (requires ''), which is its lock too, and one for each set of labels that its actions have required.
+turns = Table(
+    "lodger_turns",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("requires", Labels, primary_key=True, server_default=""),
+    # The tenant's own labels, here so that a claim sees them without a join.
+    Column("bound", Labels, nullable=False, server_default=""),
+    Column("served_us", Us, nullable=False),
+    # None: nothing may start now (no work, at its cap, suspended). Derived; turns.refresh is the only writer.
+    Column("startable_at", Us),
+    Column("cap", Integer, nullable=False),
+    Index("ix_lodger_turns_startable", "requires", "startable_at", **where(_STARTING)),
+    # In the order of service: a claim reads as many rows as it takes, however many tenants wait.
+    Index("ix_lodger_turns_line", "requires", "served_us", "tenant_id", **where(_STARTING)),
+    # The few sets of labels that tenants are bound to are found by leaps.
+    Index("ix_lodger_turns_bound", "bound", **where("bound <> ''")),
+)
+
+scripts = Table(
+    "lodger_scripts",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("id", Id, primary_key=True),
+    Column("name", Name, nullable=False),
+    Column("version", Integer, nullable=False),
+    # What executes it; 'bound' stands for a script of the platform's (of the same id) that this tenant has bound.
+    Column("kind", String(10), nullable=False, server_default="script"),
+    # Of the platform's own: 1 when any tenant may bind it.
+    Column("offered", SmallInteger, nullable=False, server_default="0"),
+    Column("created_us", Us, nullable=False),
+    UniqueConstraint("tenant_id", "name"),
+    CheckConstraint("kind IN ('script', 'ping', 'host', 'bound')", name="kind"),
+    Index("ix_lodger_scripts_bound", "id", **where("kind = 'bound'")),
+)
+
+script_versions = Table(
+    "lodger_script_versions",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("script_id", Id, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    # Source by file name, JSON; nothing in it when the script is a WebAssembly module.
+    Column("modules", Text, nullable=False),
+    Column("wasm", LargeBinary),
+    Column("digest", String(64), nullable=False),
+    # JSON list: of the tenant's grants the ones this version needs; None: all of them.
+    Column("grants", Text),
+    # The typed fields of its params, JSON; None: any JSON value.
+    Column("fields", Text),
+    Column("created_us", Us, nullable=False),
+    Column("created_by", Name),
+    Column("why", Text),
+    ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
+)
+
+schedules = Table(
+    "lodger_schedules",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("id", Id, primary_key=True),
+    Column("name", Name, nullable=False),
+    Column("script_id", Id, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("note", Text),
+    Column("created_us", Us, nullable=False),
+    # Failed actions in a row; here and not with the clock, so that a commit never waits for a tick.
+    Column("failures", Integer, nullable=False, server_default="0"),
+    # Actions of slots up to this one may have been forgotten by retention.
+    Column("forgotten_us", Us),
+    # A deleted schedule keeps its row, because its actions point to it; its name is free again.
+    Column("deleted_us", Us),
+    ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
+    Index(
+        "uq_lodger_schedules_name",
+        "tenant_id",
+        "name",
+        unique=True,
+        **where("deleted_us IS NULL"),
+    ),
+)
+
+schedule_revisions = Table(
+    "lodger_schedule_revisions",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("schedule_id", Id, primary_key=True),
+    Column("revision", Integer, primary_key=True),
+    Column("rules", Text, nullable=False),
+    Column("sentence", Text, nullable=False),
+    Column("script_id", Id, nullable=False),
+    Column("missed", String(40), nullable=False),
+    Column("overlap", String(20), nullable=False),
+    Column("retry", Text),
+    Column("conduct", Text),
+    # Scripts in order, where there is more to say than one name: JSON list of {"script_id", "limits", "version"}.
+    Column("steps", Text),
+    Column("limits", Text),
+    Column("params", Text),
+    # JSON list: of the script's grants the ones this schedule gives it; None: all of them.
+    Column("grants", Text),
+    # What a node must carry: the schedule's own labels, and the handlers among its steps.
+    Column("requires", Labels, nullable=False, server_default=""),
+    # What "now" is for a rule that names no anchor of its own (every 90s, in 5m).
+    Column("anchor_us", Us, nullable=False),
+    Column("created_us", Us, nullable=False),
+    Column("created_by", Name),
+    Column("why", Text),
+    ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
+    # SQLite answers "(tenant_id, schedule_id) IN (VALUES …)" with a scan; "schedule_id IN (…)" with this index.
+    Index("ix_lodger_schedule_revisions_schedule", "schedule_id", "revision"),
+)
+
+#: Hot and narrow. The CHECK makes an enabled schedule without a next slot impossible to store.
+schedule_clock = Table(
+    "lodger_schedule_clock",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("schedule_id", Id, primary_key=True),
+    Column("state", String(16), nullable=False),
+    Column("next_at", Us),
+    # Every slot up to and including this instant has its row; next_at is the first slot after it.
+    Column("accounted_us", Us, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("tzdata", String(16), nullable=False),
+    # When a pause with an end is over.
+    Column("wake_at", Us),
+    ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
+    Index("ix_lodger_schedule_clock_schedule", "schedule_id"),
+    CheckConstraint("(state = 'armed') = (next_at IS NOT NULL)", name="armed_has_next"),
+    CheckConstraint("state IN ('armed', 'paused', 'suspended', 'ended', 'deleted')", name="state"),
+    CheckConstraint("wake_at IS NULL OR state = 'paused'", name="wake_from_pause"),
+    Index(
+        "ix_lodger_schedule_clock_next",
+        "next_at",
+        **where("next_at IS NOT NULL"),
+    ),
+    Index(
+        "ix_lodger_schedule_clock_wake",
+        "wake_at",
+        **where("wake_at IS NOT NULL"),
+    ),
+)
+
+#: Conditions of the partial indexes, as literals: SQLite matches a partial index with nothing else, no bound value.
+is_slotted = text("origin IN ('slot', 'backfill')")
+is_startable = text(f"held = 0 AND state IN ({_listed(STARTABLE)})")
+is_running = text("state = 'running'")
+is_expiring = text("expires_at IS NOT NULL AND state = 'ready' AND step = 0")
+is_open = text(f"state IN ({_listed(OPEN)})")
+
+actions = Table(
+    "lodger_actions",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("id", Id, primary_key=True),
+    Column("schedule_id", Id),
+    Column("revision", Integer),
+    Column("origin", String(10), nullable=False),
+    Column("slot", Us),
+    Column("slot_to", Us),
+    Column("due_at", Us, nullable=False),
+    Column("state", String(16), nullable=False),
+    # 1 while an earlier action of the same schedule has to end first.
+    Column("held", SmallInteger, nullable=False, server_default="0"),
+    Column("reason", String(40)),
+    Column("script_id", Id),
+    Column("script_version", Integer),
+    Column("params", Text),
+    Column("request_key", String(200)),
+    Column("replay_of", Id),
+    # The node that alone may run it, by name: what a schedule placed on every node makes.
+    Column("node_key", String(200), nullable=False, server_default=""),
+    # What a node must carry to run it; policy.labels. The tenant's own labels come on top.
+    Column("requires", Labels, nullable=False, server_default=""),
+    # The lease: which node, under which epoch, runs which attempt of which step.
+    Column("node_id", Id),
+    Column("lease_epoch", Integer),
+    Column("step", SmallInteger, nullable=False, server_default="0"),
+    # Every step's script and version, JSON; None for a single one. script_id and script_version are the present step's.
+    Column("steps", Text),
+    # The result of the step before, which is the present step's input.
+    Column("handed", Text),
+    Column("priority", SmallInteger, nullable=False, server_default="0"),
+    # From when an action that has not begun may not begin any more.
+    Column("expires_at", Us),
+    Column("attempt", Integer, nullable=False, server_default="0"),
+    Column("tenant_faults", SmallInteger, nullable=False, server_default="0"),
+    Column("engine_faults", SmallInteger, nullable=False, server_default="0"),
+    Column("conflicts", SmallInteger, nullable=False, server_default="0"),
+    Column("started_us", Us),
+    Column("deadline_us", Us),
+    Column("finished_us", Us),
+    Column("outcome", String(20)),
+    Column("result", Text),
+    Column("error", Text),
+    CheckConstraint(
+        "state IN ('ready', 'running', 'sealed', 'waiting_retry', 'done', 'failed', 'cancelled', 'skipped', 'expired')",
+        name="state",
+    ),
+    CheckConstraint("origin IN ('slot', 'backfill', 'run_now', 'replay', 'once')", name="origin"),
+    CheckConstraint(
+        "state <> 'running' OR (node_id IS NOT NULL AND lease_epoch IS NOT NULL)", name="running_is_leased"
+    ),
+    CheckConstraint("state <> 'skipped' OR reason IS NOT NULL", name="skipped_has_reason"),
+    CheckConstraint("slot_to IS NULL OR (state = 'skipped' AND slot_to > slot)", name="gap_is_skipped"),
+    CheckConstraint("held = 0 OR state = 'ready'", name="held_is_ready"),
+    # Two ticks of one slot: the second one finds the row and changes nothing.
+    Index(
+        "uq_lodger_actions_slot",
+        "schedule_id",
+        "slot",
+        "origin",
+        "node_key",
+        unique=True,
+        sqlite_where=is_slotted,
+        postgresql_where=is_slotted,
+    ),
+    Index(
+        "uq_lodger_actions_request",
+        "tenant_id",
+        "request_key",
+        unique=True,
+        **where("request_key IS NOT NULL"),
+    ),
+    Index(
+        "ix_lodger_actions_startable",
+        "tenant_id",
+        "requires",
+        "priority",
+        "due_at",
+        "id",
+        sqlite_where=is_startable,
+        postgresql_where=is_startable,
+    ),
+    Index("ix_lodger_actions_expiring", "expires_at", sqlite_where=is_expiring, postgresql_where=is_expiring),
+    Index(
+        "ix_lodger_actions_running",
+        "tenant_id",
+        "node_id",
+        sqlite_where=is_running,
+        postgresql_where=is_running,
+    ),
+    Index("ix_lodger_actions_leased", "node_id", sqlite_where=is_running, postgresql_where=is_running),
+    Index(
+        "ix_lodger_actions_schedule",
+        "schedule_id",
+        "state",
+        "slot",
+        **where("schedule_id IS NOT NULL"),
+    ),
+)
+
+attempts = Table(
+    "lodger_attempts",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("step", SmallInteger, primary_key=True),
+    Column("n", Integer, primary_key=True),
+    Column("node_id", Id, nullable=False),
+    Column("lease_epoch", Integer, nullable=False),
+    Column("started_us", Us, nullable=False),
+    Column("finished_us", Us, nullable=False),
+    Column("outcome", String(20), nullable=False),
+    Column("error", Text),
+    Column("effects", Text),
+    Column("cpu_us", BigInteger, nullable=False),
+    Column("wall_us", BigInteger, nullable=False),
+    Column("memory_peak_bytes", BigInteger, nullable=False),
+    Column("host_calls", Integer, nullable=False),
+    ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
+    sqlite_with_rowid=False,
+)
+
+#: One row per attempt that said something: a JSON list of [level, text, us].
+attempt_logs = Table(
+    "lodger_attempt_logs",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("action_id", Id, primary_key=True),
+    Column("step", SmallInteger, primary_key=True),
+    Column("n", Integer, primary_key=True),
+    Column("lines", Text, nullable=False),
+    ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
+)
+
+#: What a tenant used on one UTC day; attempts blamed on the engine are not in it.
+usage_days = Table(
+    "lodger_usage_days",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("day", Integer, primary_key=True),
+    Column("runs", Integer, nullable=False),
+    Column("cpu_us", BigInteger, nullable=False),
+    Column("mails", Integer, nullable=False, server_default="0"),
+    # The other budgets of the table (policy.budgets).
+    *(
+        Column(name, BigInteger, nullable=False, server_default="0")
+        for name in (
+            "calls",
+            "queries",
+            "rows_read",
+            "rows_written",
+            "bytes_written",
+            "events",
+            "fetches",
+            "fetch_bytes",
+        )
+    ),
+)

@@ -1,0 +1,72 @@
+"""What a name means where a script is bound: the tenant's own, or with @ before it one that the platform offers."""
+
+import json
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from lodger.engine.core.errors import NotFound
+from lodger.engine.core.ids import OWNED, PLATFORM
+from lodger.engine.core.access import names
+from lodger.engine.store.insert_ignore import dialect_insert
+from lodger.engine.store.schema.scheduling import script_versions, scripts
+from lodger.engine.core.access.labels import HOST
+from lodger.engine.core.params import Field, read_fields
+
+_s = scripts.c
+_v = script_versions.c
+_found = select(
+    _s.id, _v.version, _s.version.label("newest"), _s.kind, _s.name, _s.offered, _s.created_us, _v.fields
+).join_from(scripts, script_versions, (_v.tenant_id == _s.tenant_id) & (_v.script_id == _s.id))
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A version of a script as a schedule or request binds it."""
+
+    script_id: str
+    version: int
+    kind: str
+    name: str
+    fields: tuple[Field, ...] | None
+
+    @property
+    def requires(self) -> str:
+        """What a node must carry to run it, as a label; '' when any can."""
+        return HOST + self.name if self.kind == "host" else ""
+
+
+def bind(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> Bound:
+    """Give the script that this name means for a tenant, noting that a script of the platform's is bound.
+
+    Args:
+        version: which one; None for the newest.
+
+    Raises:
+        NotFound: script_unknown.
+    """
+    owned = name.startswith(OWNED)
+    owner = PLATFORM if owned else tenant_id
+    which = (_s.tenant_id == owner, _s.name == name.removeprefix(OWNED), _s.kind != "bound")
+    row = connection.execute(
+        _found.where(*which, _v.version == (_s.version if version is None else names.ordinal(version)))
+    ).first()
+    if row is None or (
+        owned and tenant_id != PLATFORM and not row.offered and not _held(connection, tenant_id, row.id)
+    ):
+        called = f"{name!r}" if version is None else f"{name!r} version {version}"
+        fix = "lodger script offered lists them" if owned else "store it first"
+        whose = "the platform offers" if owned else f"tenant {tenant_id!r} has"
+        raise NotFound("script_unknown", f"{whose} no script {called}", fix=fix)
+    if owned and tenant_id != PLATFORM:
+        values = {"tenant_id": tenant_id, "id": row.id, "name": name, "version": row.newest, "kind": "bound"}
+        made = dialect_insert(connection, scripts).values(values | {"created_us": row.created_us})
+        connection.execute(made.on_conflict_do_nothing())
+    fields = read_fields(json.loads(row.fields)) if row.fields else None
+    return Bound(row.id, row.version, row.kind, row.name, fields)
+
+
+def _held(connection: Connection, tenant_id: str, script_id: str) -> bool:
+    """Whether the tenant has bound it before: what is offered no more goes on where it was bound."""
+    held = select(_s.id).where(_s.tenant_id == tenant_id, _s.id == script_id, _s.kind == "bound")
+    return connection.scalar(held) is not None

@@ -1,0 +1,110 @@
+"""What a script is made of: sources of JavaScript by file name, or one WebAssembly module. Checked before anything of it is stored."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lodger.engine.core.errors import InputError
+from lodger.sandbox.limits import Limits
+
+ENTRY = "main.js"
+#: What a WebAssembly file begins with; what comes after it the compiler judges.
+MAGIC = b"\0asm"
+
+#: A script as people give it: the text of ``main.js``, source by file name, or the bytes of a WebAssembly module.
+Given = str | Mapping[str, str] | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A script's content; one of the two holds it.
+
+    Attributes:
+        modules: source by file name, ``main.js`` first; empty when it is a WebAssembly module.
+        wasm: the module's bytes.
+        digest: SHA-256 in hexadecimal; contents that differ, differ in it.
+        kind: script, ping or host.
+    """
+
+    modules: dict[str, str]
+    wasm: bytes | None
+    digest: str
+    kind: str = "script"
+
+
+def read(given: Given, limits: Limits) -> Content:
+    """Check what was given.
+
+    Raises:
+        InputError: script_empty, entry_missing, source_not_text, not_webassembly, source_too_large.
+    """
+    if isinstance(given, bytes | bytearray | memoryview):
+        wasm = bytes(given)
+        _check_module(wasm, limits.wasm_bytes)
+        return Content({}, wasm, hashlib.sha256(b"wasm\0" + wasm).hexdigest())
+    modules = _modules(given, limits.source_bytes)
+    text = json.dumps(modules, sort_keys=True)
+    return Content(modules, None, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+
+
+def _check_module(wasm: bytes, limit: int) -> None:
+    if not wasm.startswith(MAGIC):
+        raise InputError(
+            "not_webassembly",
+            "these bytes are no WebAssembly",
+            why="the file does not begin with 00 61 73 6d",
+            fix="give a script of JavaScript as text, or a compiled module of WASI preview 1",
+        )
+    if len(wasm) > limit:
+        raise _too_large(f"the module has {len(wasm)} bytes", f"this tenant's modules may have {limit}", "wasm_bytes")
+
+
+def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
+    modules = {ENTRY: source} if isinstance(source, str) else dict(source)
+    if ENTRY not in modules:
+        raise InputError(
+            "entry_missing",
+            f"no file is called {ENTRY}",
+            why="a script begins there",
+            fix=f"name one {ENTRY}",
+        )
+    size = 0
+    for file, text in modules.items():
+        try:
+            size += len(text.encode())
+        except UnicodeEncodeError as error:
+            raise InputError(
+                "source_not_text",
+                f"{file} is not text",
+                why="a source is UTF-8 without lone surrogates",
+                fix="store the script as UTF-8",
+                index=error.start,
+            ) from error
+        if "\0" in text:
+            raise InputError(
+                "source_not_text",
+                f"{file} is not text",
+                why="it holds a NUL character, as binary files do",
+                fix="give JavaScript source, or a WebAssembly module as bytes",
+                index=text.index("\0"),
+            )
+    if size > limit:
+        raise _too_large(f"the script has {size} bytes", f"this tenant's scripts may have {limit}", "source_bytes")
+    if not modules[ENTRY].strip():
+        raise InputError(
+            "script_empty",
+            f"{ENTRY} is empty",
+            why="there is nothing to run",
+            fix="export a default function",
+        )
+    return {ENTRY: modules.pop(ENTRY)} | dict(sorted(modules.items()))
+
+
+def _too_large(what: str, why: str, limit: str) -> InputError:
+    return InputError(
+        "source_too_large",
+        what,
+        why=f"{why} (limit {limit})",
+        fix="make it smaller, or ask the operator to raise the limit",
+    )

@@ -1,0 +1,56 @@
+"""What a run is given: refused where it is asked for, not when it is due, when no attempt of it could ever take it."""
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.scripts import scripts
+from lodger.engine.store.context import Books, input_text
+from lodger.engine.store.records import Json
+from lodger.sandbox.prescan import JsonRefused, demand
+
+#: Levels of the context around a script's params.
+AROUND = 2
+
+
+def given(books: Books, connection: Connection, tenant_id: str, params: Json, wishes: str | None = None) -> str | None:
+    """Give params as JSON text, None for None.
+
+    Args:
+        wishes: the limits that the schedule wishes, as JSON text.
+
+    Raises:
+        InputError: params_invalid, params_too_large, params_too_deep.
+    """
+    text = input_text(params)
+    fitting(books, connection, tenant_id, text, wishes)
+    return text
+
+
+def fitting(books: Books, connection: Connection, tenant_id: str, text: str | None, wishes: str | None = None) -> None:
+    """Refuse params that the tenant's limits, lowered by the schedule's, let no attempt take.
+
+    Raises:
+        InputError: params_too_large, params_too_deep.
+    """
+    if text is None:
+        return
+    limits = scripts.limits_of(books, connection, tenant_id, wishes)
+    body = text.encode()
+    if len(body) > limits.input_bytes:
+        raise InputError(
+            "params_too_large",
+            f"these params have {len(body)} bytes",
+            why=f"a run here is given at most {limits.input_bytes} (limit input_bytes)",
+            fix="store what is large in a collection and give its key, or ask the operator to raise the limit",
+            limit=limits.input_bytes,
+        )
+    try:
+        demand(body, max_depth=limits.json_depth - AROUND)
+    except JsonRefused:
+        raise InputError(
+            "params_too_deep",
+            f"these params nest deeper than {limits.json_depth - AROUND}",
+            why=f"a run's input nests at most {limits.json_depth} deep, {AROUND} of which are around the params (limit json_depth)",
+            fix="give a flatter value, or text",
+            limit=limits.json_depth - AROUND,
+        ) from None

@@ -1,0 +1,102 @@
+"""A script that is one HTTP request: kept like any other script, as one file of JSON, with versions, bound by schedules.
+
+Where it may go is not asked here: grants may come later, and are asked each time that it leaves.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.egress import target
+from lodger.engine.egress.errors import Refused
+from lodger.engine.egress.headers import METHODS, checked
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.records import Json
+from lodger.engine.store.scripts.content import Content
+from lodger.sandbox.limits import Limits
+
+FILE = "ping.json"
+KIND = "ping"
+_STATUS = re.compile(r"[1-5](xx|[0-9]{2})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """What is asked.
+
+    Attributes:
+        body: text, or a JSON value; None for what the receiver is told by itself.
+        expect: statuses that are a success, as ``2xx 304``.
+    """
+
+    url: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Json = None
+    expect: str = "2xx"
+
+    def expects(self, status: int) -> bool:
+        """Whether an answer of this status is a success."""
+        return any(each == str(status) or each == f"{status // 100}xx" for each in self.expect.split())
+
+
+def read(url: str, method: str, headers: Mapping[str, str] | None, body: Json, expect: str, limits: Limits) -> Content:
+    """Check what was given.
+
+    Raises:
+        InputError: ping_invalid, source_too_large.
+    """
+    method = method.upper() if isinstance(method, str) else ""
+    if method not in METHODS:
+        raise _invalid(f"{method!r} is no method of a ping", fix="one of: " + ", ".join(METHODS))
+    if body is not None and method in ("GET", "HEAD"):
+        raise _invalid(f"a {method} has no body", fix="leave the body out, or take POST")
+    try:
+        target.read(url if isinstance(url, str) else "")
+    except Refused as refused:
+        raise _invalid(
+            f"{url!r} cannot be pinged",
+            why=refused.reason,
+            fix="give a whole URL with http or https, its host in lower case and no user's name",
+        ) from None
+    given = dict(headers or {})
+    try:
+        checked(given.items())
+    except (CallRefused, TypeError, AttributeError) as refused:
+        raise _invalid("these headers cannot be sent", why=str(refused), fix="names and values of plain text") from None
+    words = expect.replace(",", " ").split() if isinstance(expect, str) else []
+    if not words or not all(map(_STATUS.fullmatch, words)):
+        raise _invalid(f"{expect!r} names no statuses", fix="such as 2xx, or 200 404")
+    return _content(Ping(url, method, given, body, " ".join(words)), limits)
+
+
+def _content(ping: Ping, limits: Limits) -> Content:
+    try:
+        text = json.dumps(asdict(ping), ensure_ascii=False, sort_keys=True, allow_nan=False)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _invalid("the body is neither text nor JSON", why=str(error), fix="give text, or a JSON value") from None
+    if "\0" in text or "\\u0000" in text:
+        raise _invalid("the body holds a NUL character", fix="leave it out")
+    if size > limits.source_bytes:
+        raise InputError(
+            "source_too_large",
+            f"the ping has {size} bytes",
+            why=f"this tenant's scripts may have {limits.source_bytes} (limit source_bytes)",
+            fix="make its body smaller",
+        )
+    return Content({FILE: text}, None, hashlib.sha256(b"ping\0" + text.encode()).hexdigest(), KIND)
+
+
+def decoded(modules: Mapping[str, str]) -> Ping:
+    """Give what :func:`read` stored."""
+    stored: dict[str, Any] = json.loads(modules[FILE])
+    return Ping(**stored)
+
+
+def _invalid(what: str, why: str = "", fix: str = "") -> InputError:
+    return InputError("ping_invalid", what, why=why, fix=fix)

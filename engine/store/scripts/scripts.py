@@ -1,0 +1,298 @@
+"""Scripts and their versions. A version never changes; storing the same source again makes no new one."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+
+from sqlalchemy import Connection, func, insert, select, text, update
+
+from lodger.engine.core.access.audit_context import Act
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.handlers import Handler
+from lodger.engine.core.ids import OWNED, PLATFORM
+from lodger.engine.core.access import names
+from lodger.engine.store import pages
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.context import Books, listed
+from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.pages import Cut
+from lodger.engine.store.records import AnyRow, Script, ScriptVersion
+from lodger.engine.store.schema.scheduling import script_versions, scripts
+from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.policy.allowance import Allowance
+from lodger.engine.core.params import Field, dumped_fields
+from lodger.sandbox.limits import Limits
+
+
+def limits_of(books: Books, connection: Connection, tenant_id: str, wishes: str | None = None) -> Limits:
+    """Give what the tenant's scripts may have at most, lowered by what a schedule wishes, JSON text. Raises NotFound."""
+    tenant = tenants.get(connection, tenant_id)
+    return books.sources.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
+
+
+def put(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    name: str,
+    source: Given | Content,
+    now_us: int,
+    act: Act,
+    *,
+    needs: Callable[[tuple[str, ...] | None], str | None] = encoded,
+    fields: tuple[Field, ...] | None = None,
+    offered: bool = False,
+) -> ScriptVersion:
+    """Store a version of a script, making the script when there is none of that name. A module is not compiled here.
+
+    Args:
+        source: the text of ``main.js``, source by file name with ``main.js`` among them, the bytes of a WebAssembly module;
+            or what was read of it under this tenant's limits.
+        act: who stores it, and why.
+        needs: given the grants of the version before, answers this version's as JSON text; unless told they stay.
+        fields: its typed params.
+        offered: every tenant may bind it; for the platform's own.
+
+    Raises:
+        InputError: script_name_invalid, grant_unknown, kind_fixed, not_offerable; those of
+            :func:`lodger.engine.store.scripts.content.read`.
+        NotFound: tenant_unknown.
+        Conflict: scripts_full, versions_full.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    limits = limits_of(books, connection, tenant_id)
+    named(name, "script")
+    if name.startswith(OWNED) or (offered and tenant_id != PLATFORM):
+        raise _owned(name, offered=offered)
+    content = source if isinstance(source, Content) else read(source, limits)
+    allowed = books.sources.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
+    row = connection.execute(
+        select(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.name == name).with_for_update()
+    ).first()
+    before = None if row is None else get(connection, tenant_id, name)
+    held = needs(before.grants if before else None)
+    typed = None if fields is None else json.dumps(dumped_fields(fields))
+    if row is not None and row.kind != content.kind:
+        raise InputError(
+            "kind_fixed", f"{name!r} is a {row.kind}", why="a script stays what it is", fix="take another name"
+        )
+    if before is not None and (before.digest, encoded(before.grants), before.fields) == (
+        content.digest, held, None if typed is None else json.loads(typed),
+    ):  # fmt: skip
+        connection.execute(update(scripts).where(scripts.c.id == before.script_id, _own).values(offered=int(offered)))
+        return before
+    _room(connection, tenant_id, row, allowed)
+    script_id, version = (row.id, row.version + 1) if row is not None else (books.ids.new(), 1)
+    if row is None:
+        values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
+                  "kind": content.kind, "offered": int(offered)}  # fmt: skip
+        connection.execute(insert(scripts).values(values))
+    else:
+        # Whoever has bound it runs the newest version too.
+        connection.execute(update(scripts).where(scripts.c.id == script_id, _foreign).values(version=version))
+        mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
+        connection.execute(update(scripts).where(*mine).values(version=version, offered=int(offered)))
+    connection.execute(
+        insert(script_versions).values(
+            tenant_id=tenant_id, script_id=script_id, version=version, digest=content.digest, created_us=now_us,
+            modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm,
+            grants=held, created_by=act.actor, why=act.why, fields=typed,
+        )
+    )  # fmt: skip
+    return get(connection, tenant_id, name, version)
+
+
+def put_handler(books: Books, connection: Connection, handler: Handler, now_us: int, act: Act) -> ScriptVersion:
+    """Store a handler as a script of the platform's, so that it can be bound; the same again makes no new version."""
+    body = json.dumps({"deadline_s": handler.deadline_s})
+    content = Content({"host.json": body}, None, hashlib.sha256(b"host\0" + body.encode()).hexdigest(), "host")
+    return put(
+        books, connection, PLATFORM, handler.name, content, now_us, act, fields=handler.fields, offered=handler.offered
+    )
+
+
+#: Literal words, as in the condition of the index.
+_own, _foreign = text("kind <> 'bound'"), text("kind = 'bound'")
+
+
+def _owned(name: str, *, offered: bool) -> InputError:
+    if offered:
+        return InputError(
+            "not_offerable",
+            f"{name!r} cannot be offered to other tenants",
+            why=f"only the platform's own scripts can be bound by everybody: those of tenant {PLATFORM}",
+            fix=f"store it under {PLATFORM}",
+        )
+    return InputError(
+        "script_name_invalid",
+        f"{name!r} cannot name a script",
+        why=f"{OWNED} stands before the platform's",
+        fix="leave it out",
+    )
+
+
+def _room(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: Allowance) -> None:
+    if row is not None and row.version >= allowed.versions:
+        raise Conflict(
+            "versions_full",
+            f"script {row.name!r} has {row.version} versions, which is the limit",
+            why="limit versions bounds how many there are of one script",
+            fix="store it under another name, or ask the operator for more",
+        )
+    if row is None:
+        exist = connection.scalar(select(func.count()).select_from(scripts).where(scripts.c.tenant_id == tenant_id))
+        if (exist or 0) >= allowed.scripts:
+            raise Conflict(
+                "scripts_full",
+                f"tenant {tenant_id!r} has {allowed.scripts} scripts, which is its limit",
+                why="limit scripts bounds how many exist at once",
+                fix="store a new version of one, or ask the operator for more",
+            )
+
+
+def named(name: str, what: str) -> None:
+    """Check the name of a script or schedule.
+
+    Raises:
+        InputError: script_name_invalid, schedule_name_invalid.
+    """
+    names.check(name, f"{what}_name_invalid", f"a {what}", "shorten it, and leave out / and \\")
+
+
+# Without the bytes of a module: lists of versions would carry megabytes that nobody looks at.
+_with_name = select(
+    *(column for column in script_versions.c if column.name != "wasm"),
+    func.length(script_versions.c.wasm).label("wasm_bytes"),
+    scripts.c.name,
+    scripts.c.kind,
+).join_from(
+    script_versions,
+    scripts,
+    (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id == script_versions.c.script_id),
+)
+
+
+def _version(row: AnyRow) -> ScriptVersion:
+    return ScriptVersion(
+        row.tenant_id,
+        row.script_id,
+        row.name,
+        row.version,
+        json.loads(row.modules),
+        row.digest,
+        from_us(row.created_us),
+        row.wasm_bytes,
+        listed(row.grants),
+        row.created_by,
+        row.why,
+        row.kind,
+        None if row.fields is None else json.loads(row.fields),
+    )
+
+
+def get(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
+    """Give a version of a script, the latest by default.
+
+    Raises:
+        NotFound: script_unknown.
+    """
+    statement = _with_name.where(
+        scripts.c.tenant_id == tenant_id,
+        scripts.c.name == name,
+        script_versions.c.version == (scripts.c.version if version is None else names.ordinal(version)),
+    )
+    row = connection.execute(statement).first()
+    if row is None:
+        called = f"{name!r}" if version is None else f"{name!r} version {version}"
+        raise NotFound("script_unknown", f"tenant {tenant_id!r} has no script {called}", fix="store it first")
+    return _version(row)
+
+
+def content(connection: Connection, version: ScriptVersion) -> Content:
+    """Give what a version holds, as it can be stored again."""
+    return Content(dict(version.modules), _wasm(connection, version), version.digest, version.kind)
+
+
+def module(connection: Connection, tenant_id: str, name: str, version: int | None = None) -> bytes:
+    """Give the bytes of a version that is a WebAssembly module, the latest by default.
+
+    Raises:
+        NotFound: script_unknown.
+        InputError: no_module.
+    """
+    wasm = _wasm(connection, get(connection, tenant_id, name, version))
+    if wasm is None:
+        raise InputError("no_module", f"{name!r} is JavaScript", fix="its text is in the version's modules")
+    return wasm
+
+
+def _wasm(connection: Connection, version: ScriptVersion) -> bytes | None:
+    found = connection.scalar(
+        select(script_versions.c.wasm).where(
+            script_versions.c.tenant_id == version.tenant_id,
+            script_versions.c.script_id == version.script_id,
+            script_versions.c.version == version.version,
+        )
+    )
+    return None if found is None else bytes(found)
+
+
+def latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion | None:
+    """Give the latest version, None when there is no such script."""
+    try:
+        return get(connection, tenant_id, name)
+    except NotFound:
+        return None
+
+
+def versions(
+    connection: Connection, tenant_id: str, name: str, *, before: int | None = None, limit: int | None = None
+) -> Cut[ScriptVersion]:
+    """Give versions, newest first; those older than ``before``."""
+    get(connection, tenant_id, name)
+    statement = _with_name.where(scripts.c.tenant_id == tenant_id, scripts.c.name == name)
+    if before is not None:
+        statement = statement.where(script_versions.c.version < before)
+    statement = statement.order_by(script_versions.c.version.desc())
+    return pages.read(connection, statement, limit, lambda rows: [_version(row) for row in rows])
+
+
+def some(connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None) -> Cut[Script]:
+    """Give the tenant's own scripts by name; those behind ``after``."""
+    statement = _latest.where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name)
+    return pages.read(
+        connection, statement if after is None else statement.where(scripts.c.name > after), limit, _scripts
+    )
+
+
+def offered(connection: Connection) -> list[Script]:
+    """Give the platform's scripts that every tenant may bind, by name."""
+    theirs = _latest.where(scripts.c.tenant_id == PLATFORM, scripts.c.offered == 1)
+    return _scripts(connection.execute(theirs.order_by(scripts.c.name)))
+
+
+def is_offered(connection: Connection, script_id: str) -> bool:
+    """Whether every tenant may bind this script."""
+    return bool(connection.scalar(select(scripts.c.offered).where(scripts.c.id == script_id, _own)))
+
+
+_latest = select(
+    scripts.c.tenant_id, scripts.c.id, scripts.c.name, scripts.c.version, scripts.c.created_us, scripts.c.kind,
+    scripts.c.offered, script_versions.c.fields,
+).join_from(
+    scripts,
+    script_versions,
+    (script_versions.c.tenant_id == scripts.c.tenant_id)
+    & (script_versions.c.script_id == scripts.c.id)
+    & (script_versions.c.version == scripts.c.version),
+)  # fmt: skip
+
+
+def _scripts(rows: Iterable[AnyRow]) -> list[Script]:
+    return [
+        Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us), row.kind,
+               None if row.fields is None else json.loads(row.fields), bool(row.offered))
+        for row in rows
+    ]  # fmt: skip

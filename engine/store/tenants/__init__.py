@@ -1,0 +1,1 @@
+"""Tenants, their grants, secrets, webhooks, tokens and sessions."""

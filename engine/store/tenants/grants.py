@@ -1,0 +1,92 @@
+"""What tenants hold: their grants, and who their own people are."""
+
+import json
+import re
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, update
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.context import Books
+from lodger.engine.store.schema.scheduling import tenants as rows
+from lodger.engine.core.access import grants
+
+MOST_PEOPLE = 10_000
+_PERSON = re.compile(r"(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII)
+
+
+def held(books: Books, connection: Connection, tenant_id: str) -> tuple[str, ...]:
+    """Give the tenant's grants as they are written, the setting's when it has none of its own."""
+    given = tenants.get(connection, tenant_id).grants
+    return books.sources.grants(None if given is None else json.dumps(given)).shown()
+
+
+def keep(connection: Connection, tenant_id: str, held: Iterable[str] | None) -> None:
+    """Store exactly these grants; None for those of the setting, whatever it says later.
+
+    Raises:
+        InputError: grant_unknown, grants_too_many, host_invalid.
+        NotFound: tenant_unknown.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    tenants.get(connection, tenant_id)
+    _store(connection, tenant_id, grants=encoded(held))
+
+
+def change(books: Books, connection: Connection, tenant_id: str, give: Iterable[str], take: Iterable[str]) -> None:
+    """Give and take some; what was the setting's becomes the tenant's own. Taking what is not held changes nothing.
+
+    Raises:
+        InputError, NotFound: as :func:`keep`.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    taken = grants.parse(take).shown()
+    now = set(held(books, connection, tenant_id)) - set(taken)
+    _store(connection, tenant_id, grants=encoded(now | set(grants.parse(give).shown())))
+
+
+def encoded(held: Iterable[str] | None) -> str | None:
+    """Check grants and give the JSON text that is stored of them."""
+    return None if held is None else json.dumps(grants.parse(held).shown())
+
+
+def people(connection: Connection, tenant_id: str, addresses: Iterable[str]) -> None:
+    """Say who the tenant's own people are: addresses, and ``*@example.com`` for whole domains.
+
+    Raises:
+        InputError: address_invalid, people_too_many.
+        NotFound: tenant_unknown.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    tenants.get(connection, tenant_id)
+    _store(connection, tenant_id, people=encoded_people(addresses))
+
+
+def encoded_people(addresses: Iterable[str]) -> str | None:
+    """Check addresses and give the JSON text that is stored of them."""
+    found = sorted({address.strip().lower() for address in addresses})
+    for address in found:
+        if not _PERSON.fullmatch(address):
+            raise InputError(
+                "address_invalid",
+                f"{address!r} is no address",
+                fix="like ann@example.com, or *@example.com for a domain",
+            )
+    if len(found) > MOST_PEOPLE:
+        raise InputError(
+            "people_too_many", f"{len(found)} people are too many", why=f"at most {MOST_PEOPLE}",
+            fix="name their domain, grant mail:*@…, or give the engine a mail policy of your own",
+        )  # fmt: skip
+    return json.dumps(found) if found else None
+
+
+def is_one_of(people: Iterable[str], address: str) -> bool:
+    """Whether an address is among people."""
+    wanted = address.lower()
+    return bool({wanted, "*@" + wanted.rpartition("@")[2]} & set(people))
+
+
+def _store(connection: Connection, tenant_id: str, **values: str | None) -> None:
+    connection.execute(update(rows).where(rows.c.id == tenant_id).values(values))

@@ -1,0 +1,167 @@
+"""Secrets of tenants: stored encrypted, by name, with the hosts whose requests they may go into."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.egress.headers import is_value
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.store.tenants import tenants, webhooks
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.data import secrets
+from lodger.engine.core.access.origins import Origin, parse_origin
+from lodger.engine.vault.redaction import SHORTEST
+from lodger.engine.vault.vault import Sealed, Vault
+
+MOST_BYTES = 16 * 1024
+MOST_SECRETS = 200
+MOST_HOSTS = 20
+#: Rows that one transaction encrypts anew.
+BATCH = 200
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
+#: Names that mean something else where scripts name secrets.
+_TAKEN = frozenset({"basic", "read", "then", "constructor", "toJSON", "toString", "valueOf"})
+_c = secrets.c
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """What may be known of a secret: everything but its value. ``key_id``: the key it is encrypted with."""
+
+    tenant_id: str
+    name: str
+    hosts: tuple[str, ...]
+    key_id: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A secret with its value, for the moment in which a request is made."""
+
+    name: str
+    hosts: tuple[Origin, ...]
+    value: str = field(repr=False)
+
+
+def put(
+    vault: Vault, connection: Connection, tenant_id: str, name: str, value: str, hosts: Iterable[str], now_us: int
+) -> Secret:
+    """Store a secret, or its new value.
+
+    Raises:
+        InputError: secret_name_invalid, secret_value_invalid, host_invalid, secrets_full.
+        NotFound: tenant_unknown.
+        Unavailable: the keys are not to be had.
+    """
+    places = json.dumps(sorted({str(parse_origin(host)) for host in hosts}))
+    _check(name, value, places)
+    sealed = vault.seal(value, tenant_id, name, places)
+    ready_queue.lock(connection, [tenant_id])
+    tenants.get(connection, tenant_id)
+    mine = (_c.tenant_id == tenant_id, _c.name == name)
+    values = {"hosts": places, "key_id": sealed.key_id, "sealed": sealed.text, "updated_us": now_us}
+    if connection.execute(update(secrets).where(*mine).values(values)).rowcount == 0:
+        if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MOST_SECRETS:
+            raise InputError("secrets_full", f"tenant {tenant_id!r} has {MOST_SECRETS} secrets", fix="delete one")
+        connection.execute(insert(secrets).values(tenant_id=tenant_id, name=name, created_us=now_us, **values))
+    return _secret(connection.execute(select(secrets).where(*mine)).one())
+
+
+def _check(name: str, value: str, places: str) -> None:
+    if not _NAME.fullmatch(name) or name in _TAKEN:
+        raise InputError(
+            "secret_name_invalid", f"{name!r} cannot name a secret", why="a name is letters, digits and _, at most 63",
+            fix="like STRIPE_KEY",
+        )  # fmt: skip
+    if not len(value) >= SHORTEST or len(value.encode("utf-8", "surrogatepass")) > MOST_BYTES or "\0" in value:
+        raise InputError(
+            "secret_value_invalid", f"the value of {name} cannot be a secret",
+            why=f"it has {SHORTEST} letters at least (shorter ones could not be kept out of logs) and {MOST_BYTES} bytes at most",
+            fix="check what was given, such as an empty file",
+        )  # fmt: skip
+    hosts = json.loads(places)
+    if hosts and not is_value(value):
+        raise InputError(
+            "secret_value_invalid", f"the value of {name} cannot stand in a header", why="it is more than one line of Latin-1 text",
+            fix="store it without hosts and grant it plain, or store one line (without the line's end)",
+        )  # fmt: skip
+    if len(hosts) > MOST_HOSTS:
+        raise InputError(
+            "host_invalid", f"{len(hosts)} hosts are too many", why=f"at most {MOST_HOSTS}", fix="name fewer"
+        )
+
+
+def list_all(connection: Connection, tenant_id: str) -> list[Secret]:
+    """Give what may be known of a tenant's secrets, by name.
+
+    Raises:
+        NotFound: tenant_unknown.
+    """
+    tenants.get(connection, tenant_id)
+    rows = connection.execute(select(secrets).where(_c.tenant_id == tenant_id).order_by(_c.name))
+    return [_secret(row) for row in rows]
+
+
+def erase(connection: Connection, tenant_id: str, name: str) -> None:
+    """Delete a secret.
+
+    Raises:
+        NotFound: secret_unknown.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    if connection.execute(delete(secrets).where(_c.tenant_id == tenant_id, _c.name == name)).rowcount == 0:
+        raise NotFound("secret_unknown", f"tenant {tenant_id!r} has no secret {name!r}", fix="lodger secret list")
+
+
+def opened(vault: Vault, connection: Connection, tenant_id: str, names: Iterable[str]) -> dict[str, Opened]:
+    """Give those of a tenant's secrets that there are, with their values.
+
+    Raises:
+        Unavailable: the keys are not to be had, or a row is not what was stored.
+    """
+    rows = connection.execute(select(secrets).where(_c.tenant_id == tenant_id, _c.name.in_(list(names))))
+    found = {}
+    for row in rows:
+        value = vault.open(Sealed(row.key_id, row.sealed), tenant_id, row.name, row.hosts)
+        found[row.name] = Opened(row.name, tuple(parse_origin(host) for host in json.loads(row.hosts)), value)
+    return found
+
+
+def renew(vault: Vault, connection: Connection) -> int:
+    """Encrypt some of what older keys have encrypted with the newest; give how many, 0 when nothing is left.
+
+    Raises:
+        Unavailable: a key is missing, or a row is not what was stored; nothing of this batch is changed.
+    """
+    newest, _ = vault.keyring.newest()
+    old = select(secrets).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(BATCH).with_for_update()
+    rows = connection.execute(old).all()
+    for row in rows:
+        sealed = vault.again(Sealed(row.key_id, row.sealed), row.tenant_id, row.name, row.hosts)
+        mine = (_c.tenant_id == row.tenant_id, _c.name == row.name)
+        connection.execute(update(secrets).where(*mine).values(key_id=sealed.key_id, sealed=sealed.text))
+    return len(rows) or webhooks.renew_keys(vault, connection, newest, BATCH)
+
+
+def keys_in_use(connection: Connection) -> set[str]:
+    """Give the ids of the keys that something is encrypted with."""
+    return {*connection.scalars(select(_c.key_id).distinct()), *webhooks.keys_in_use(connection)}
+
+
+def _secret(row: AnyRow) -> Secret:
+    return Secret(
+        row.tenant_id,
+        row.name,
+        tuple(json.loads(row.hosts)),
+        row.key_id,
+        from_us(row.created_us),
+        from_us(row.updated_us),
+    )

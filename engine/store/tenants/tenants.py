@@ -1,0 +1,237 @@
+"""Tenants: create, suspend, resume, delete. Each takes effect at once, on clocks, waiting and running actions."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.ids import OWNED, PLATFORM
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.core.access import names
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.context import Books, listed
+from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.records import AnyRow, Tenant
+from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.scheduling import actions, is_running, tenants
+from lodger.engine.store.schema.scheduling import turns as turn_rows
+from lodger.engine.store.content_cache import PROCESS_LIMITS, Sources
+from lodger.engine.store.queue.stops import close_attempts
+from lodger.engine.policy import budgets
+from lodger.engine.policy.allowance import NAMES as ALLOWED
+from lodger.engine.policy.allowance import Allowance
+from lodger.engine.core.access.labels import parse_labels, written
+from lodger.sandbox.limits import Limits
+
+#: As people give them: a text with commas, or several.
+Labels = str | Iterable[str] | None
+
+_SUSPENDED = "suspended"
+
+
+def create(
+    books: Books,
+    connection: Connection,
+    tenant_id: str,
+    name: str | None,
+    limits: dict[str, Any] | None,
+    now_us: int,
+    *,
+    grants: str | None = None,
+    people: str | None = None,
+    labels: Labels = None,
+) -> Tenant:
+    """Make a tenant; a deleted one of the same id begins anew under the next generation.
+
+    ``grants`` and ``people`` are JSON text as :mod:`lodger.engine.store.tenants.grants` makes it.
+
+    Raises:
+        InputError: tenant_id_invalid, name_invalid, limit_unknown and the like.
+        Conflict: tenant_exists.
+    """
+    names.check(tenant_id, "tenant_id_invalid", "a tenant", "use your own key of the customer, such as its id or slug")
+    if tenant_id.startswith(OWNED):
+        raise InputError(
+            "tenant_id_invalid",
+            f"{tenant_id!r} cannot name a tenant",
+            why=f"{OWNED} stands for the platform",
+            fix="leave it out",
+        )
+    cap, bound = _checked(limits or {}, books.sources).concurrent_runs, written(parse_labels(labels))
+    values = {
+        "name": names.label(name or tenant_id),
+        "state": "active",
+        "limits": json.dumps(limits or {}, sort_keys=True),
+        "grants": grants,
+        "people": people,
+        "labels": bound,
+        "created_us": now_us,
+    }
+    before = _row(connection, tenant_id)
+    if before is not None and before.state != "deleted":
+        raise Conflict("tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id")
+    if before is None:
+        try:
+            connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
+        except IntegrityError:  # another transaction made it just now
+            raise Conflict(
+                "tenant_exists", f"there is a tenant {tenant_id!r} already", fix="choose another id"
+            ) from None
+    else:
+        connection.execute(
+            update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values)
+        )
+    connection.execute(
+        insert(turn_rows).values(tenant_id=tenant_id, bound=bound, served_us=0, startable_at=None, cap=cap)
+    )
+    return get(connection, tenant_id)
+
+
+def _checked(limits: dict[str, Any], sources: Sources) -> Allowance:
+    Limits(**{name: value for name, value in limits.items() if name in PROCESS_LIMITS})
+    budgets.given(limits)
+    unknown = sorted(set(limits) - PROCESS_LIMITS - ALLOWED - budgets.OF_ATTEMPT)
+    if unknown:
+        raise InputError(
+            "limit_unknown",
+            f"there is no limit {unknown[0]!r}",
+            fix="one of: " + ", ".join(sorted(PROCESS_LIMITS | ALLOWED | budgets.OF_ATTEMPT)),
+        )
+    return sources.allowance(json.dumps(limits))
+
+
+def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
+    return connection.execute(select(tenants).where(tenants.c.id == tenant_id).with_for_update()).first()
+
+
+def _tenant(row: AnyRow) -> Tenant:
+    return Tenant(
+        row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us),
+        listed(row.grants), listed(row.people) or (), tuple(row.labels.split()),
+    )  # fmt: skip
+
+
+def get(connection: Connection, tenant_id: str) -> Tenant:
+    """Give one tenant.
+
+    Raises:
+        NotFound: tenant_unknown; deleted ones are unknown.
+    """
+    row = connection.execute(select(tenants).where(tenants.c.id == tenant_id)).first()
+    if row is None or row.state == "deleted":
+        raise NotFound("tenant_unknown", f"there is no tenant {tenant_id!r}", fix="create it first")
+    return _tenant(row)
+
+
+def demand_active(connection: Connection, tenant_id: str) -> Tenant:
+    """Take the tenant's lock and give it, when it may have new work.
+
+    Raises:
+        Conflict: tenant_suspended.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    tenant = get(connection, tenant_id)
+    if tenant.state != "active":
+        raise Conflict("tenant_suspended", f"tenant {tenant_id!r} is suspended", fix="resume it first")
+    return tenant
+
+
+def some(connection: Connection, *, after: str | None = None, limit: int | None = None) -> Cut[Tenant]:
+    """Give customers that are not deleted, by id; those behind ``after``."""
+    there = (tenants.c.state != "deleted", tenants.c.id != PLATFORM)
+    statement = select(tenants).where(*there).order_by(tenants.c.id)
+    if after is not None:
+        statement = statement.where(tenants.c.id > after)
+    return read(connection, statement, limit, lambda rows: [_tenant(row) for row in rows])
+
+
+def edit(books: Books, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:
+    """Change ``name``, all of ``limits``, or all of ``labels``; what waits goes by them at once.
+
+    Raises:
+        InputError: limit_unknown, limit_out_of_range, label_invalid.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    get(connection, tenant_id)
+    values: dict[str, Any] = {}
+    if "name" in wanted:
+        values["name"] = names.label(wanted["name"] or tenant_id)
+    if "limits" in wanted:
+        limits = dict(wanted["limits"] or {})
+        cap = _checked(limits, books.sources).concurrent_runs
+        values["limits"] = json.dumps(limits, sort_keys=True)
+        connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
+    if "labels" in wanted:
+        values["labels"] = bound = written(parse_labels(wanted["labels"]))
+        connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(bound=bound))
+    if values:
+        connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(values))
+    ready_queue.refresh(connection, [tenant_id])
+    return get(connection, tenant_id)
+
+
+def suspend(books: Books, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
+    """Stop everything of a tenant at once: clocks are taken off, running attempts end, waiting actions wait."""
+    ready_queue.lock(connection, [tenant_id])
+    tenant = get(connection, tenant_id)
+    if tenant.state == _SUSPENDED:
+        return tenant
+    for row in tick.of(connection, tenant_id):
+        if row.state == "armed":
+            tick.rest(books, connection, row, now_us, _SUSPENDED)
+    _move_on(connection, tenant, _SUSPENDED)
+    mine = actions.c.tenant_id == tenant_id
+    close_attempts(connection, mine & is_running, now_us)
+    # Not the tenant's fault nor ours: the attempt ends as cancelled, the action is as if it had not been claimed.
+    connection.execute(
+        update(actions)
+        .where(mine, is_running)
+        .values(state="ready", node_id=None, lease_epoch=None, deadline_us=None, started_us=None)
+    )
+    ready_queue.refresh(connection, [tenant_id])
+    return get(connection, tenant_id)
+
+
+def resume(books: Books, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
+    """Go on: slots of the suspension become gap rows, clocks are armed, waiting actions may start."""
+    ready_queue.lock(connection, [tenant_id])
+    tenant = get(connection, tenant_id)
+    if tenant.state != _SUSPENDED:
+        return tenant
+    _move_on(connection, tenant, "active")
+    books.forget(tenant_id)
+    for row in tick.of(connection, tenant_id):
+        if row.state == _SUSPENDED:
+            tick.arm(books, connection, row, now_us, owed_reason="tenant_suspended")
+    ready_queue.refresh(connection, [tenant_id])
+    return get(connection, tenant_id)
+
+
+def erase(connection: Connection, tenant_id: str) -> None:
+    """Delete a tenant with everything that carries its id; a tombstone keeps the generation.
+
+    Every table of Lodger's with a ``tenant_id`` is emptied of the tenant, whichever part of Lodger owns it.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    tenant = get(connection, tenant_id)
+    if tenant_id == PLATFORM:
+        raise Conflict(
+            "platform_stays", "the platform itself cannot be deleted", fix="delete its schedules, or suspend it"
+        )
+    _move_on(connection, tenant, "deleted")
+    connection.execute(
+        update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}", grants=None, people=None)
+    )
+    for table in reversed(metadata.sorted_tables):
+        if "tenant_id" in table.c:
+            connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
+
+
+def _move_on(connection: Connection, tenant: Tenant, state: str) -> None:
+    connection.execute(
+        update(tenants).where(tenants.c.id == tenant.id).values(state=state, generation=tenant.generation + 1)
+    )

@@ -1,0 +1,179 @@
+"""Bearer tokens: made, shown once, kept as a hash, found by their public beginning, ended by time or by hand."""
+
+import hashlib
+import hmac
+import re
+import secrets
+from datetime import datetime
+
+from sqlalchemy import Connection, and_, insert, or_, select, update
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.ids import is_id
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.context import Books
+from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.records import AnyRow, NewToken, Token
+from lodger.engine.store.schema.platform import sessions, tokens
+from lodger.engine.core.access.roles import Caller, Role
+
+#: 32 random bytes: guessing is hopeless, so one round of SHA-256 is all the hashing that a token needs.
+SECRET_BYTES = 32
+PREFIX_LETTERS = 10
+_FORM = re.compile(r"(lodger_[a-z2-7]{10})_[A-Za-z0-9_-]{43}", re.ASCII)
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+#: ``used_us`` is told to so many microseconds: a write per request would cost more than the answer.
+USED_US = 60_000_000
+
+_t = tokens.c
+
+
+def create(
+    books: Books,
+    connection: Connection,
+    name: str,
+    role: str,
+    tenant_id: str | None,
+    expires_us: int | None,
+    created_by: str,
+    now_us: int,
+) -> NewToken:
+    """Make a token; its text is in the answer and nowhere else, ever.
+
+    Raises:
+        InputError: role_unknown, token_scope, token_name_invalid, expiry_past.
+        NotFound: tenant_unknown.
+    """
+    found = _role(role)
+    if found.of_platform != (tenant_id is None):
+        raise InputError(
+            "token_scope",
+            f"a token with the role {found.value} "
+            + ("belongs to no tenant" if found.of_platform else "belongs to a tenant"),
+            why="admin and operator are roles of the platform, editor and viewer are a tenant's",
+            fix="leave the tenant out" if found.of_platform else "say which tenant",
+        )
+    if not 1 <= len(name) <= 100 or not name.isprintable() or name != name.strip():
+        raise InputError(
+            "token_name_invalid",
+            f"{name!r} cannot name a token",
+            why="a name has 1 to 100 printable characters and no space around it",
+            fix="say who or what will use it, such as: billing service",
+        )
+    if tenant_id is not None:
+        tenants.get(connection, tenant_id)
+    if expires_us is not None and expires_us <= now_us:
+        raise InputError("expiry_past", "a token cannot expire in the past", fix="give a later instant, or none")
+    prefix = "lodger_" + "".join(secrets.choice(_LETTERS) for _ in range(PREFIX_LETTERS))
+    text = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    token_id = books.ids.new()
+    connection.execute(
+        insert(tokens).values(
+            id=token_id, tenant_id=tenant_id, name=name, role=found.value, prefix=prefix, digest=_digest(text),
+            created_us=now_us, created_by=created_by, expires_us=expires_us,
+        )
+    )  # fmt: skip
+    return NewToken(get(connection, token_id), text)
+
+
+def _role(word: str) -> Role:
+    try:
+        return Role(word)
+    except ValueError:
+        raise InputError("role_unknown", f"there is no role {word!r}", fix="one of: " + ", ".join(Role)) from None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def get(connection: Connection, token: str) -> Token:
+    """Give a token by id or prefix.
+
+    Raises:
+        NotFound: token_unknown.
+    """
+    which = (_t.id == token) if is_id(token) else (_t.prefix == token)
+    row = connection.execute(select(tokens).where(which)).first()
+    if row is None:
+        raise NotFound("token_unknown", f"there is no token {token!r}", fix="list the tokens; give an id or a prefix")
+    return _token(row)
+
+
+def some(connection: Connection, tenant_id: str | None, *, limit: int | None, before: str | None) -> Cut[Token]:
+    """Give tokens, newest first, revoked and expired ones too."""
+    statement = select(tokens).order_by(_t.id.desc())
+    if tenant_id is not None:
+        statement = statement.where(_t.tenant_id == tenant_id)
+    if before is not None:
+        statement = statement.where(_t.id < before)
+    return read(connection, statement, limit, lambda rows: [_token(row) for row in rows])
+
+
+def revoke(connection: Connection, token: str, now_us: int) -> Token:
+    """End a token and its sessions at once; one that has ended stays ended."""
+    found = get(connection, token)
+    if found.revoked_at is None:
+        connection.execute(update(tokens).where(_t.id == found.id).values(revoked_us=now_us))
+    connection.execute(sessions.delete().where(sessions.c.token_id == found.id))
+    return get(connection, found.id)
+
+
+def any_of_platform(connection: Connection) -> bool:
+    """Whether an admin's token was ever made here."""
+    return connection.scalar(select(_t.id).where(_t.role == Role.ADMIN.value).limit(1)) is not None
+
+
+def caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, int | None] | str:
+    """Give whose token this is and when it was last used; or why it opens nothing: ``unknown``, ``expired``, ``revoked``.
+
+    An unknown token costs as much as a wrong one: there is always one look and one comparison.
+    """
+    form = _FORM.fullmatch(text)
+    row = connection.execute(select(tokens).where(_t.prefix == (form[1] if form else ""))).first()
+    if not hmac.compare_digest(_digest(text), row.digest if row is not None else _digest("nobody's")) or row is None:
+        return "unknown"
+    return _standing(row, now_us)
+
+
+def by_id(connection: Connection, token_id: str, now_us: int) -> Caller | str:
+    """Give whose token this is, for a session that was begun with it."""
+    row = connection.execute(select(tokens).where(_t.id == token_id)).first()
+    if row is None:
+        return "unknown"
+    standing = _standing(row, now_us)
+    return standing if isinstance(standing, str) else standing[0]
+
+
+def _standing(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | str:
+    if row.revoked_us is not None:
+        return "revoked"
+    if row.expires_us is not None and row.expires_us <= now_us:
+        return "expired"
+    return Caller(row.id, row.name, row.prefix, Role(row.role), row.tenant_id), row.used_us
+
+
+def used(connection: Connection, token_id: str, now_us: int) -> None:
+    """Note that a token was used."""
+    stale = or_(_t.used_us.is_(None), _t.used_us < now_us - USED_US)
+    connection.execute(update(tokens).where(and_(_t.id == token_id, stale)).values(used_us=now_us))
+
+
+def _token(row: AnyRow) -> Token:
+    return Token(
+        id=row.id,
+        name=row.name,
+        role=row.role,
+        tenant_id=row.tenant_id,
+        prefix=row.prefix,
+        created_at=from_us(row.created_us),
+        created_by=row.created_by,
+        expires_at=_instant(row.expires_us),
+        revoked_at=_instant(row.revoked_us),
+        used_at=_instant(row.used_us),
+    )
+
+
+def _instant(us: int | None) -> datetime | None:
+    return None if us is None else from_us(us)

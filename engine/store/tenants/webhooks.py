@@ -1,0 +1,256 @@
+"""Webhooks: where a tenant's events go, by name; each with its own secret, encrypted like the tenant's other secrets."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.egress import signature, target
+from lodger.engine.egress.errors import Refused
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.store.queue import outbox, ready_queue
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.records import AnyRow, Json
+from lodger.engine.store.schema.data import webhooks
+from lodger.engine.vault.vault import Sealed, Vault
+
+MOST_WEBHOOKS = 50
+MOST_EVENTS = 50
+#: How long a receiver may still check the secret before the present one.
+OVERLAP_US = 86_400_000_000
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
+#: An event's name; ``lodger.`` begins those of the engine's own.
+EVENT = re.compile(r"[a-z][a-z0-9_-]{0,62}(\.[a-z0-9_-]{1,62}){0,7}", re.ASCII)
+OWN = "lodger."
+_c = webhooks.c
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A place where events go.
+
+    Attributes:
+        events: names, ``prefix.*`` and ``*``.
+        state: on, or off when the receiver said that it is gone (410).
+    """
+
+    tenant_id: str
+    name: str
+    url: str
+    events: tuple[str, ...]
+    state: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewWebhook:
+    """A webhook with the secret that its receiver checks signatures with; shown this once."""
+
+    webhook: Webhook
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What is needed to send to one: ``keys`` are the secrets that sign, the newest first."""
+
+    url: str
+    state: str
+    keys: tuple[str, ...] = field(repr=False)
+
+
+def put(
+    vault: Vault, connection: Connection, tenant_id: str, name: str, url: str, events: Iterable[str], now_us: int
+) -> NewWebhook | Webhook:
+    """Make a webhook, with its secret in the answer; or change where one goes and for what, its secret staying.
+
+    Raises:
+        InputError: webhook_name_invalid, webhook_url_invalid, event_invalid, webhooks_full.
+        NotFound: tenant_unknown.
+        Unavailable: the keys are not to be had.
+    """
+    wanted = checked(name, url, events)
+    ready_queue.lock(connection, [tenant_id])
+    tenants.get(connection, tenant_id)
+    mine = (_c.tenant_id == tenant_id, _c.name == name)
+    values = {"url": url, "events": json.dumps(wanted), "state": "on", "updated_us": now_us}
+    if connection.execute(update(webhooks).where(*mine).values(values)).rowcount:
+        return get(connection, tenant_id, name)
+    if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MOST_WEBHOOKS:
+        raise InputError("webhooks_full", f"tenant {tenant_id!r} has {MOST_WEBHOOKS} webhooks", fix="delete one")
+    secret = signature.new_secret()
+    sealed = vault.seal(secret, "webhook", tenant_id, name)
+    keys = {"key_id": sealed.key_id, "sealed": sealed.text}
+    connection.execute(insert(webhooks).values(tenant_id=tenant_id, name=name, created_us=now_us, **values, **keys))
+    return NewWebhook(get(connection, tenant_id, name), secret)
+
+
+def renew(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> NewWebhook:
+    """Give a webhook a new secret; for a day what is sent is signed with the one before, too.
+
+    Raises:
+        NotFound: webhook_unknown.
+        Unavailable: the keys are not to be had.
+    """
+    ready_queue.lock(connection, [tenant_id])
+    row = _row(connection, tenant_id, name)
+    secret = signature.new_secret()
+    sealed = vault.seal(secret, "webhook", tenant_id, name)
+    before = vault.again(Sealed(row.key_id, row.sealed), "webhook", tenant_id, name)
+    values = {
+        "key_id": sealed.key_id,
+        "sealed": sealed.text,
+        "before": before.text,
+        "before_until_us": now_us + OVERLAP_US,
+    }
+    connection.execute(
+        update(webhooks).where(_c.tenant_id == tenant_id, _c.name == name).values(updated_us=now_us, **values)
+    )
+    return NewWebhook(get(connection, tenant_id, name), secret)
+
+
+def get(connection: Connection, tenant_id: str, name: str) -> Webhook:
+    """Give one; raises NotFound."""
+    return _webhook(_row(connection, tenant_id, name))
+
+
+def list_all(connection: Connection, tenant_id: str) -> list[Webhook]:
+    """Give a tenant's, by name; raises NotFound."""
+    tenants.get(connection, tenant_id)
+    rows = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id).order_by(_c.name))
+    return [_webhook(row) for row in rows]
+
+
+def erase(connection: Connection, tenant_id: str, name: str) -> Webhook:
+    """Delete one and give it as it was; what waits for it fails. Raises NotFound."""
+    ready_queue.lock(connection, [tenant_id])
+    found = get(connection, tenant_id, name)
+    connection.execute(delete(webhooks).where(_c.tenant_id == tenant_id, _c.name == name))
+    return found
+
+
+def switch_off(connection: Connection, tenant_id: str, name: str, now_us: int) -> None:
+    """Send nothing more there: its receiver is gone. Storing it again switches it on."""
+    mine = (_c.tenant_id == tenant_id, _c.name == name)
+    connection.execute(update(webhooks).where(*mine).values(state="off", updated_us=now_us))
+
+
+def route(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> Route | None:
+    """Give what is needed to send to one, None when it is gone.
+
+    Raises:
+        Unavailable: the keys are not to be had, or the row is not what was stored.
+    """
+    row = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
+    if row is None:
+        return None
+    texts = [row.sealed, *([row.before] if row.before and row.before_until_us > now_us else [])]
+    keys = tuple(vault.open(Sealed(row.key_id, text), "webhook", tenant_id, name) for text in texts)
+    return Route(row.url, row.state, keys)
+
+
+def renew_keys(vault: Vault, connection: Connection, newest: str, most: int) -> int:
+    """Encrypt some of what other keys have encrypted with the newest; give how many."""
+    old = select(webhooks).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(most).with_for_update()
+    rows = connection.execute(old).all()
+    for row in rows:
+        place = ("webhook", row.tenant_id, row.name)
+        texts = [
+            None if text is None else vault.again(Sealed(row.key_id, text), *place).text
+            for text in (row.sealed, row.before)
+        ]
+        mine = (_c.tenant_id == row.tenant_id, _c.name == row.name)
+        connection.execute(update(webhooks).where(*mine).values(key_id=newest, sealed=texts[0], before=texts[1]))
+    return len(rows)
+
+
+def keys_in_use(connection: Connection) -> set[str]:
+    """Give the ids of the keys that some secret of a webhook is encrypted with."""
+    return set(connection.scalars(select(_c.key_id).distinct()))
+
+
+def send(
+    connection: Connection, tenant_id: str, event: str, data: Json, place: tuple[str, int, int], now_us: int
+) -> int:
+    """Let an event wait for every webhook of the tenant that wants it; give how many that are.
+
+    Args:
+        place: action, step and the effect's number in it: what the ids of the messages are made of.
+    """
+    rows = connection.execute(select(_c.name, _c.events).where(_c.tenant_id == tenant_id, _c.state == "on")).all()
+    wanted = [row.name for row in rows if wants(json.loads(row.events), event)]
+    action_id, step, number = place
+    body = json.dumps({"type": event, "data": data}, ensure_ascii=False, separators=(",", ":"))
+    made: list[dict[str, Any]] = []
+    for name in wanted:
+        text = json.dumps([tenant_id, action_id, step, number, name])
+        identity = "msg_" + hashlib.sha256(text.encode()).hexdigest()[:32]
+        made.append({"tenant_id": tenant_id, "id": identity, "action_id": action_id, "step": step, "n": number, "kind": "webhook",
+                     "target": name, "message_id": identity, "payload": body})  # fmt: skip
+    outbox.put(connection, made, now_us)
+    return len(made)
+
+
+def wants(patterns: Sequence[str], event: str) -> bool:
+    """Whether one of these names an event. The engine's own are wanted by name or ``lodger.*``, never by ``*`` alone."""
+    if event.startswith(OWN):
+        patterns = [each for each in patterns if each.startswith(OWN)]
+    return any(each in ("*", event) or (each.endswith(".*") and event.startswith(each[:-1])) for each in patterns)
+
+
+def checked(name: str, url: str, events: Iterable[str]) -> list[str]:
+    """Give the events of a webhook in order, each once, when it can be one.
+
+    Raises:
+        InputError: webhook_name_invalid, webhook_url_invalid, event_invalid.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            "webhook_name_invalid", f"{name!r} cannot name a webhook", why="a name is letters, digits, _ and -, at most 63",
+            fix="like crm",
+        )  # fmt: skip
+    try:
+        target.read(url)
+    except Refused as refused:
+        raise InputError(
+            "webhook_url_invalid", f"{url!r} is no place for a webhook", why=refused.reason,
+            fix="write it like https://example.com/hooks; names in lower case, beyond ASCII as xn--…",
+        ) from None  # fmt: skip
+    wanted = sorted(set(events))
+    for each in wanted:
+        if each != "*" and not EVENT.fullmatch(each.removesuffix(".*")):
+            raise InputError(
+                "event_invalid", f"{each!r} names no event", why="an event is lower-case words with dots between",
+                fix="like order.paid, order.* or *",
+            )  # fmt: skip
+    if not 0 < len(wanted) <= MOST_EVENTS:
+        raise InputError(
+            "event_invalid", f"{len(wanted)} events are too many or none", fix=f"name 1 to {MOST_EVENTS}; * is all"
+        )
+    return wanted
+
+
+def _row(connection: Connection, tenant_id: str, name: str) -> AnyRow:
+    row = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
+    if row is None:
+        raise NotFound("webhook_unknown", f"tenant {tenant_id!r} has no webhook {name!r}", fix="lodger webhook list")
+    return row
+
+
+def _webhook(row: AnyRow) -> Webhook:
+    return Webhook(
+        row.tenant_id,
+        row.name,
+        row.url,
+        tuple(json.loads(row.events)),
+        row.state,
+        from_us(row.created_us),
+        from_us(row.updated_us),
+    )

@@ -1,0 +1,1 @@
+"""What tenants use: daily usage, budgets, reservations, stored bytes."""

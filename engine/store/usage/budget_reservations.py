@@ -1,0 +1,118 @@
+"""Shares of a tenant's day that attempts hold: what they may use before anything of it is charged.
+
+An attempt asks for a share before it uses something that cannot be taken back, a request or a question; a sealed attempt holds
+what it will have written. A share is given back where the attempt is charged, in the same transaction, so what is used and held
+together never passes the limit of a day, on however many nodes. The share of a cancelled attempt whose node died with it, which
+nobody can charge, is held until the day is over.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, delete, func, select
+
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.usage import usage
+from lodger.engine.store.context import Books
+from lodger.engine.store.insert_ignore import dialect_insert
+from lodger.engine.store.schema.data import lots
+from lodger.engine.store.schema.scheduling import actions
+
+_c = lots.c
+#: A share is larger than asked for while so many of that size are left.
+PLENTY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A share that an attempt asks for: ``need`` at least, ``lot`` while there is plenty; ``day`` is the one it began on."""
+
+    tenant_id: str
+    action_id: str
+    attempt: int
+    day: int
+    budget: str
+    need: int
+    lot: int
+
+
+#: What is free, by tenant, day and budget.
+Free = dict[tuple[str, int, str], int]
+
+
+def draw(books: Books, connection: Connection, wishes: Sequence[Wish]) -> list[int]:
+    """Give a share for each wish, in order: what it needs, more while there is plenty, less or nothing when there is not.
+
+    An attempt that is over, or another node's by now, is given nothing.
+    """
+    ready_queue.lock(connection, {wish.tenant_id for wish in wishes})
+    free: Free = {}
+    for day in sorted({wish.day for wish in wishes}):
+        whose = {wish.tenant_id for wish in wishes if wish.day == day}
+        for tenant, known in usage.of_day(books, connection, whose, day).items():
+            taken = held(connection, tenant, day)
+            for name in {wish.budget for wish in wishes}:
+                limit = known.allowed.of_day(name)
+                if limit is not None:
+                    free[tenant, day, name] = max(0, limit - known.used[name] - taken.get(name, 0))
+    return [_drawn(connection, wish, free) for wish in wishes]
+
+
+_mine = select(actions.c.attempt).where(
+    actions.c.tenant_id == bindparam("tenant"), actions.c.id == bindparam("action"), actions.c.state == "running"
+)
+
+
+def _drawn(connection: Connection, wish: Wish, free: Free) -> int:
+    if connection.scalar(_mine, {"tenant": wish.tenant_id, "action": wish.action_id}) != wish.attempt:
+        return 0
+    key = (wish.tenant_id, wish.day, wish.budget)
+    if key not in free:
+        return max(wish.need, wish.lot)  # nobody counts any more
+    plenty = free[key] > PLENTY * wish.lot
+    share = min(free[key], max(wish.need, wish.lot) if plenty else wish.need)
+    if share > 0:
+        free[key] -= share
+        hold(connection, wish.tenant_id, wish.action_id, wish.attempt, wish.day, {wish.budget: share})
+    return share
+
+
+_held = (
+    select(_c.budget, func.sum(_c.amount))
+    .where(_c.tenant_id == bindparam("tenant"), _c.day == bindparam("day"))
+    .group_by(_c.budget)
+)
+
+
+def held(connection: Connection, tenant_id: str, day: int) -> dict[str, int]:
+    """Give what attempts of a tenant hold of a day, by budget."""
+    rows = connection.execute(_held, {"tenant": tenant_id, "day": day})
+    return {name: int(amount) for name, amount in rows}
+
+
+def hold(
+    connection: Connection, tenant_id: str, action_id: str, attempt: int, day: int, amounts: Mapping[str, int]
+) -> None:
+    """Let an attempt hold so much more of a day; the caller has the tenant's lock and knows that it is free."""
+    keys = {"tenant_id": tenant_id, "action_id": action_id, "attempt": attempt, "day": day}
+    statement = dialect_insert(connection, lots)
+    more = {"amount": _c.amount + statement.excluded.amount}
+    statement = statement.on_conflict_do_update(index_elements=[*keys, "budget"], set_=more)
+    connection.execute(statement, [keys | {"budget": name, "amount": amount} for name, amount in amounts.items()])
+
+
+_over = delete(lots).where(
+    _c.tenant_id == bindparam("tenant"), _c.action_id == bindparam("action"), _c.attempt == bindparam("n")
+)
+
+
+def release(connection: Connection, attempts: Iterable[tuple[str, str, int]]) -> None:
+    """Give back what attempts (tenant, action, number) held; what they used of it is charged in the same transaction."""
+    keys = [{"tenant": tenant, "action": action, "n": attempt} for tenant, action, attempt in attempts]
+    if keys:
+        connection.execute(_over, keys)
+
+
+def forget(connection: Connection, tenant_ids: Collection[str], day: int) -> None:
+    """Delete the shares of days before this one."""
+    connection.execute(delete(lots).where(_c.tenant_id.in_(tenant_ids), _c.day < day))

@@ -1,0 +1,76 @@
+"""What tenants have used today, and the end of what waits when a budget of the day is used up."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import ARRAY, Connection, Text, any_, bindparam, case, cast, select, update
+
+from lodger.engine.store.context import Books
+from lodger.engine.store.bulk import columns
+from lodger.engine.store.schema.scheduling import Name, actions, is_startable, tenants, usage_days
+from lodger.engine.store.usage.usage import DAY_US
+from lodger.engine.policy.allowance import Used, exhausted
+
+#: Most waiting actions that one claim ends for a tenant.
+MOST = 1000
+
+_of_day = (
+    select(tenants.c.id, tenants.c.limits, usage_days.c.runs, usage_days.c.cpu_us)
+    .join_from(tenants, usage_days, usage_days.c.tenant_id == tenants.c.id)
+    .where(usage_days.c.day == bindparam("day"))
+)
+_spent = _of_day.where(tenants.c.id.in_(bindparam("tenants", expanding=True)))
+#: On PostgreSQL: five hundred values in a list are planned one by one, which takes longer than the answer.
+_spent_of = _of_day.where(tenants.c.id == any_(cast(bindparam("tenants", type_=Text), ARRAY(Name))))
+
+
+def used_up(books: Books, connection: Connection, tenant_ids: Iterable[str], now_us: int) -> dict[str, str]:
+    """Give the reason for each of these tenants that may start nothing more on this UTC day."""
+    wanted = sorted(set(tenant_ids))
+    if not wanted:
+        return {}
+    day = {"day": now_us // DAY_US}
+    if connection.dialect.name == "sqlite":
+        rows = connection.execute(_spent, day | {"tenants": wanted}).all()
+    else:
+        rows = connection.execute(_spent_of, day | columns(("tenants",), [{"tenants": one} for one in wanted])).all()
+    found = {}
+    for tenant, limits, runs, cpu_us in rows:
+        reason = exhausted(books.sources.allowance(limits), Used(runs, cpu_us))
+        if reason is not None:
+            found[tenant] = reason
+    return found
+
+
+_waiting = (
+    select(actions.c.id)
+    .where(actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.due_at <= bindparam("now"))
+    .limit(MOST)
+)
+_ended: dict[str, Any] = {
+    # What has begun, a retry or a later step, has failed; what has not was skipped.
+    "state": case(((actions.c.state == "ready") & (actions.c.step == 0), "skipped"), else_="failed"),
+    "reason": bindparam("why"),
+    "held": 0,
+    "finished_us": bindparam("now"),
+}
+_end = (
+    update(actions)
+    .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id.in_(_waiting))
+    .values(_ended)
+    .returning(actions.c.schedule_id)
+)
+_end_behind = (
+    update(actions)
+    .where(actions.c.schedule_id == bindparam("schedule"), actions.c.state == "ready", actions.c.held == 1)
+    .values(_ended)
+)
+
+
+def end_waiting(connection: Connection, tenant_id: str, reason: str, now_us: int) -> None:
+    """End what of this tenant is due and waits, and what waits behind that; the caller derives its turn anew."""
+    told = {"why": reason, "now": now_us}
+    rows = connection.execute(_end, told | {"tenant": tenant_id}).all()
+    behind = [told | {"schedule": schedule} for schedule in sorted({row[0] for row in rows if row[0] is not None})]
+    if behind:
+        connection.execute(_end_behind, behind)

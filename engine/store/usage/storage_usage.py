@@ -1,0 +1,110 @@
+"""How many bytes each tenant takes: of what its scripts keep (counted by the database itself), and of its history.
+
+What scripts keep, documents and keyed values, and what sealed attempts will write, is counted by triggers, whoever writes it; so are
+messages, which are history. The rest of history (results, errors, effects and logs of attempts) is added where an attempt is stored
+and taken away where it is forgotten.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, bindparam, cast, func, select
+from sqlalchemy.types import LargeBinary
+
+from lodger.engine.store.context import Books
+from lodger.engine.store.bulk import add_many
+from lodger.engine.store.schema.data import outbox, storage
+from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
+
+_c = storage.c
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Bytes of a tenant."""
+
+    kept: int = 0
+    history: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.kept + self.history
+
+
+_of = select(_c.kept_bytes, _c.history_bytes).where(_c.tenant_id == bindparam("tenant"))
+
+
+def of_tenant(connection: Connection, tenant_id: str) -> Stored:
+    """Give what a tenant takes."""
+    row = connection.execute(_of, {"tenant": tenant_id}).first()
+    return Stored() if row is None else Stored(row.kept_bytes, row.history_bytes)
+
+
+def kept(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
+    """Give what scripts of these tenants keep, of those that keep anything."""
+    found = select(_c.tenant_id, _c.kept_bytes).where(_c.tenant_id.in_(tenant_ids))
+    return {row.tenant_id: row.kept_bytes for row in connection.execute(found)}
+
+
+def too_heavy(books: Books, connection: Connection, number: int = 100) -> list[str]:
+    """Give tenants that take more bytes than they may, of the heaviest so many; those whose own limit is lower wait for their turn."""
+    total = _c.kept_bytes + _c.history_bytes
+    found = (
+        select(_c.tenant_id, total.label("total"), tenants.c.limits)
+        .join(tenants, tenants.c.id == _c.tenant_id)
+        .where(total > books.settings.storage_bytes, _c.history_bytes > 0)
+        .order_by(total.desc(), _c.tenant_id)
+        .limit(number)
+    )
+    rows = connection.execute(found)
+    return [row.tenant_id for row in rows if row.total > books.sources.allowance(row.limits).storage_bytes]
+
+
+def grow(connection: Connection, bytes_of: Mapping[str, int]) -> None:
+    """Add to the history of tenants, or take away from it."""
+    rows = [
+        {"tenant_id": tenant, "kept_bytes": 0, "history_bytes": amount}
+        for tenant, amount in sorted(bytes_of.items())
+        if amount
+    ]
+    add_many(connection, storage, ("tenant_id",), rows)
+
+
+def size(*texts: str | None) -> int:
+    """Give the bytes of texts as they are stored."""
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts if text)
+
+
+#: Where the history of an action lies: the table, the column of the action's id, the columns whose bytes count.
+_HISTORY = (
+    (actions, actions.c.id, (actions.c.result,)),
+    (attempts, attempts.c.action_id, (attempts.c.error, attempts.c.effects)),
+    (attempt_logs, attempt_logs.c.action_id, (attempt_logs.c.lines,)),
+)
+
+
+def of_actions(
+    connection: Connection, tenant_id: str, action_ids: Sequence[str], *, messages: bool = False
+) -> Counter[str]:
+    """Give the bytes of actions' results and of all that their attempts left, by action; of their messages too if wished.
+
+    What :func:`grow` is to take away when they go is that without the messages.
+    """
+    found: Counter[str] = Counter()
+    more = ((outbox, outbox.c.action_id, (outbox.c.payload,)),) if messages else ()
+    for table, key, columns in (*_HISTORY, *more):
+        size_of = sum((_bytes(connection, column) for column in columns[1:]), _bytes(connection, columns[0]))
+        mine = (table.c.tenant_id == tenant_id, key.in_(action_ids))
+        for action, total in connection.execute(select(key, func.sum(size_of)).where(*mine).group_by(key)):
+            found[str(action)] += int(total)
+    return found
+
+
+def _bytes(connection: Connection, column: ColumnElement[Any]) -> ColumnElement[int]:
+    length = (
+        func.octet_length(column) if connection.dialect.name == "postgresql" else func.length(cast(column, LargeBinary))
+    )
+    return func.coalesce(length, 0)

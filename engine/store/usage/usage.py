@@ -1,0 +1,188 @@
+"""What tenants use, by UTC day: charged in the transaction that ends an attempt, exact however many nodes there are.
+
+Attempts that failed by our fault are not in it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from sqlalchemy import Connection, bindparam, select
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.context import Books
+from lodger.engine.store.bulk import add_many
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.scheduling import tenants, usage_days
+from lodger.engine.policy.allowance import Allowance
+from lodger.engine.policy.budgets import BY_NAME, NAMES, crossed
+
+DAY_US = 86_400_000_000
+#: Columns that are counted.
+COLUMNS = ("runs", "cpu_us", *NAMES)
+_FIRST = date(1970, 1, 1)
+#: Tenant and day since 1970.
+Key = tuple[str, int]
+Charges = dict[Key, Counter[str]]
+_c = usage_days.c
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A tenant has used four fifths of a budget of a day."""
+
+    tenant_id: str
+    budget: str
+    limit: int
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageDay:
+    """What a tenant used on one UTC day. ``counts`` are by the names of the table of budgets."""
+
+    day: date
+    runs: int
+    cpu_s: float
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRow:
+    """A budget of a tenant: ``per`` is ``day`` or ``tenant``; ``limit`` is None where nobody counts."""
+
+    budget: str
+    per: str
+    limit: int | None
+    used: int | float
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a tenant used by UTC day, and how far its budgets are used up now."""
+
+    days: tuple[UsageDay, ...]
+    budgets: tuple[BudgetRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """What a tenant is allowed and has used so far."""
+
+    allowed: Allowance
+    used: dict[str, int]
+
+    def rows(self) -> list[BudgetRow]:
+        """Give every budget of the day, the running ones first."""
+        allowed, used = self.allowed, self.used
+        return [
+            BudgetRow("runs", "day", allowed.runs_per_day, used["runs"], "attempts"),
+            BudgetRow("cpu_s", "day", allowed.cpu_s_per_day, used["cpu_us"] / 1_000_000, "CPU time"),
+            *(BudgetRow(name, "day", allowed.of_day(name), used[name], BY_NAME[name].help) for name in NAMES),
+        ]
+
+    @property
+    def limited(self) -> dict[str, tuple[int, int]]:
+        """Limit and use of each budget of the table that has a limit a day."""
+        limits = ((name, self.allowed.of_day(name)) for name in NAMES)
+        return {name: (limit, self.used[name]) for name, limit in limits if limit is not None}
+
+
+_today = (
+    select(tenants.c.id, tenants.c.limits, *(_c[name] for name in COLUMNS))
+    .join_from(tenants, usage_days, (_c.tenant_id == tenants.c.id) & (_c.day == bindparam("day")), isouter=True)
+    .where(tenants.c.id.in_(bindparam("tenants", expanding=True)))
+)
+
+
+def of_day(books: Books, connection: Connection, tenant_ids: Iterable[str], day: int) -> dict[str, Today]:
+    """Give what these tenants are allowed and have used on a day, counted since 1970."""
+    rows = connection.execute(_today, {"day": day, "tenants": sorted(set(tenant_ids))})
+    return {row.id: today(books, row) for row in rows}
+
+
+def today(books: Books, row: AnyRow) -> Today:
+    """Give it of a row of a tenant's limits and what it has used; of nothing where there is no such day."""
+    return Today(books.sources.allowance(row.limits), {name: getattr(row, name) or 0 for name in COLUMNS})
+
+
+def charge(books: Books, connection: Connection, used: Charges) -> list[Warned]:
+    """Add to what tenants have used; give whom that has brought to four fifths of a budget, each once a day.
+
+    The caller holds the tenants' locks: nobody else adds to these rows meanwhile.
+    """
+    rows = [
+        {"tenant_id": tenant, "day": day} | {name: counts[name] for name in COLUMNS}
+        for (tenant, day), counts in sorted(used.items())
+        if any(counts.values())
+    ]
+    if not rows:
+        return []
+    add_many(connection, usage_days, ("tenant_id", "day"), rows)
+    return _warned(books, connection, used)
+
+
+def _warned(books: Books, connection: Connection, used: Charges) -> list[Warned]:
+    """Give who has just passed four fifths; two questions for all tenants of a batch, mostly one."""
+    whose = {tenant for tenant, _day in used}
+    limits = connection.execute(select(tenants.c.id, tenants.c.limits).where(tenants.c.id.in_(whose)))
+    allowed = {row.id: books.sources.allowance(row.limits) for row in limits}
+    watched = {
+        (tenant, day): near
+        for (tenant, day), counts in used.items()
+        if tenant in allowed and (near := _watched(allowed[tenant], counts))
+    }
+    if not watched:
+        return []
+    mine = (_c.tenant_id.in_({tenant for tenant, _day in watched}), _c.day.in_({day for _tenant, day in watched}))
+    found = []
+    for row in connection.execute(select(usage_days).where(*mine).order_by(_c.tenant_id, _c.day)):
+        for name, limit, scale in watched.get((row.tenant_id, row.day), ()):
+            after = getattr(row, name)
+            if crossed(limit * scale, after - used[row.tenant_id, row.day][name], after):
+                found.append(Warned(row.tenant_id, "cpu_s" if name == "cpu_us" else name, limit, after // scale))
+    return found
+
+
+def _watched(allowed: Allowance, counts: Counter[str]) -> list[tuple[str, int, int]]:
+    """Give the budgets that were drawn on and have a limit: the column, the limit, and the column's units in one of the limit's."""
+    drawn = ((name, *_scaled(allowed, name)) for name in COLUMNS if counts[name] > 0)
+    return [(name, limit, scale) for name, limit, scale in drawn if limit is not None]
+
+
+def _scaled(allowed: Allowance, name: str) -> tuple[int | None, int]:
+    """Give the limit of a day and how many of the column's units are one of the limit's."""
+    if name == "cpu_us":
+        return allowed.cpu_s_per_day, 1_000_000
+    return allowed.runs_per_day if name == "runs" else allowed.of_day(name), 1
+
+
+def of_tenant(connection: Connection, tenant_id: str, since: date | None, until: date | None) -> list[UsageDay]:
+    """Give what a tenant used from one day to another, both included, the oldest first; days without use are left out.
+
+    Raises:
+        InputError: usage_range.
+    """
+    if since is not None and until is not None and since > until:
+        raise InputError("usage_range", f"{since} is after {until}", fix="give the earlier day first")
+    found = select(usage_days).where(_c.tenant_id == tenant_id)
+    if since is not None:
+        found = found.where(_c.day >= (since - _FIRST).days)
+    if until is not None:
+        found = found.where(_c.day <= (until - _FIRST).days)
+    return [
+        UsageDay(
+            _FIRST + timedelta(days=row.day),
+            row.runs,
+            row.cpu_us / 1_000_000,
+            {name: getattr(row, name) for name in NAMES},
+        )
+        for row in connection.execute(found.order_by(_c.day))
+    ]
+
+
+def counted(spent: Mapping[str, int], *, applied: bool) -> Counter[str]:
+    """Give what is charged of an attempt: effects only when they were applied."""
+    return Counter({name: amount for name, amount in spent.items() if amount and (applied or not BY_NAME[name].effect)})
