@@ -13,8 +13,8 @@ from pathlib import Path
 from lodger.engine import Engine
 from lodger.engine.bench.no_host import NoHost
 from lodger.engine.core.events import Event
-from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.core.settings import Settings
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox import Bundle, Job
 
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, select
 
 from lodger.engine.core.clock import from_us
+from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
 from lodger.engine.store.revision_cache import encode_rules
 from lodger.engine.store.schema.scheduling import (
     schedule_clock,
@@ -21,7 +22,6 @@ from lodger.engine.store.schema.scheduling import (
     tenants,
     turns,
 )
-from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
 from lodger.engine.sync import Engine
 
 TABLES = (tenants, turns, scripts, script_versions, schedules, schedule_revisions, schedule_clock)

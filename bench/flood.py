@@ -11,11 +11,11 @@ from pathlib import Path
 
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
-from lodger.engine.store.bulk import insert_many
-from lodger.engine.store.schema.scheduling import actions
-from lodger.engine.store.queue.ready_queue import refresh
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
+from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.queue.ready_queue import refresh
+from lodger.engine.store.schema.scheduling import actions
 from lodger.sandbox.outcome import Outcome
 
 #: How long a run holds its slot, seconds.

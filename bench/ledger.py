@@ -19,11 +19,11 @@ from lodger.engine import Engine
 from lodger.engine.core.access.audit_context import present
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.events import Event
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.settings import Settings
+from lodger.engine.recurrence.rule import Density, RuleSpec, ScheduleRules
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema.scheduling import actions
-from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.recurrence.rule import Density, RuleSpec, ScheduleRules
-from lodger.engine.core.settings import Settings
 from lodger.sandbox.outcome import Outcome
 
 DONE = Finished(Outcome.OK, result="null")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-_HOMES = {"Engine": "facade"}
+_HOMES = {"Engine": "service.async_engine"}
 
 
 def __getattr__(name: str) -> object:

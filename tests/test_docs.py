@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from lodger.engine.cli import error_catalogue
-from lodger.engine.cli import entry
+from lodger.engine.cli import entry, error_catalogue
 from lodger.engine.cli.place import EVERYWHERE
 from lodger.engine.service.hooks import HOOKS
 from lodger.engine.service.operations.table import NOUNS
@@ -140,7 +139,7 @@ def test_every_error_code_stands_on_its_page() -> None:
         "budget_exceeded",
         "rule_empty",
         "expose_column",
-        "request_too_slow",
+        "body_too_slow",
     } <= there
 
 

@@ -76,8 +76,9 @@ def test_the_base_alone_says_which_extra_is_missing(without: str, code: str, sai
 def test_a_new_verb_is_asked_everywhere() -> None:
     """A verb of the engine stands in five places, or says why not: without one of them half of its users miss it.
 
-    The nouns for asyncio (engine/service/async_nouns.py), the routes (engine/service/operations/table.py), the audit's table (tests/store/test_audit.py), the
-    walk over engine and server (tests/api/every_verb.py), the command line (its noun in engine/cli). A failure names the place.
+    The nouns for asyncio (engine/service/async_nouns.py), the routes (engine/service/operations/table.py), the audit's
+    table (tests/store/test_audit.py), the walk over engine and server
+    (tests/api/every_verb.py), the command line (its noun in engine/cli). A failure names the place.
     """
     from inspect import getmembers, isfunction
 
@@ -85,9 +86,9 @@ def test_a_new_verb_is_asked_everywhere() -> None:
     from tests.store import test_audit
 
     from lodger.engine.service import async_nouns
-    from lodger.engine import sync
-    from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
+    from lodger.engine.service import engine as sync
     from lodger.engine.service.nouns.noun import Verbs
+    from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
 
     of_engine = {name for name, kind in vars(sync).items() if isinstance(kind, type) and issubclass(kind, Verbs)}
     assert {kind.__name__ for kind in NOUNS.values()} == of_engine, "NOUNS of engine/service/operations/table.py"

@@ -5,15 +5,16 @@ from typing import Any
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.session import Session
-from lodger.engine.core.clock import from_us
-from lodger.engine.data.changes import feed
 from lodger.engine.core import strict_json
-from lodger.engine.data.sets.dataset import Dataset, database_of
-from lodger.engine.data.changes.feed import START, Batch, Change, Position
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.refusal import bad_request, denied
+from lodger.engine.data.changes import feed
+from lodger.engine.data.changes.feed import START, Batch, Change
+from lodger.engine.data.sets.dataset import Dataset, database_of
 from lodger.engine.effects import cursors
 from lodger.engine.effects.effect import Consumed
 from lodger.engine.effects.known import Reading
+from lodger.engine.store.queue.followers import Position
 
 DEFAULT_LIMIT = 100
 MOST = 500
@@ -68,7 +69,11 @@ async def _place(session: Session, rows: Dataset) -> Reading:
 
 
 def _shown(rows: Dataset, change: Change) -> dict[str, Any]:
-    return {"id": feed.key_shown(rows, change.key), "kind": change.kind, "at": strict_json.tag_instant(from_us(change.at_us))}
+    return {
+        "id": feed.key_shown(rows, change.key),
+        "kind": change.kind,
+        "at": strict_json.tag_instant(from_us(change.at_us)),
+    }
 
 
 HANDLERS = {"db.changes": changes}

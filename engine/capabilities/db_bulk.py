@@ -11,12 +11,12 @@ from sqlalchemy import Connection
 from lodger.engine.capabilities.db_read import dress, lookup, read_key
 from lodger.engine.capabilities.db_write import changed, fresh, writable
 from lodger.engine.capabilities.session import Session
-from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
+from lodger.engine.core.refusal import CallRefused, bad_request, denied
 from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, Op, chooses_all, read_filter, read_order
 from lodger.engine.data.reading.reader import Reader
-from lodger.engine.core.refusal import CallRefused, bad_request, denied
 from lodger.engine.data.reading.related import Company, fields_of
+from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.effects.effect import Delete, Update, on_wire
 
 #: What the rows of one filter may weigh together, bytes.

@@ -7,18 +7,18 @@ from typing import Any
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.session import Session
-from lodger.engine.data.filtering import aggregate
-from lodger.engine.data.values import kinds
 from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import bad_request
+from lodger.engine.data.filtering import aggregate
 from lodger.engine.data.filtering.aggregate import Measure, Parts, Wanted
 from lodger.engine.data.filtering.cursor import read_cursor, write_cursor
-from lodger.engine.data.sets.dataset import Dataset
 from lodger.engine.data.filtering.evaluator import Row, terms_of
-from lodger.engine.data.values.fields import ColumnField, RelatedField
 from lodger.engine.data.filtering.parsing import Filter, Lookup, read_filter, read_order
 from lodger.engine.data.reading.reader import Reader
-from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.reading.related import Company, Relation, fields_of, lookup_of, relations
+from lodger.engine.data.sets.dataset import Dataset
+from lodger.engine.data.values import kinds
+from lodger.engine.data.values.fields import ColumnField, RelatedField
 from lodger.engine.effects.effect import on_wire
 from lodger.engine.effects.journal import undressed
 

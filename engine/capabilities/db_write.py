@@ -6,14 +6,14 @@ from sqlalchemy.sql.schema import ScalarElementColumnDefault
 
 from lodger.engine.capabilities.db_read import committed_row, read_key
 from lodger.engine.capabilities.session import Session
-from lodger.engine.data.values import kinds
 from lodger.engine.core import strict_json
-from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, TableDataset, database_of
-from lodger.engine.data.filtering.evaluator import Row
-from lodger.engine.data.values.fields import ColumnField
-from lodger.engine.data.sets.foreign import receipts
-from lodger.engine.data.values.kinds import Kind
 from lodger.engine.core.refusal import CallRefused, bad_request, denied
+from lodger.engine.data.filtering.evaluator import Row
+from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, TableDataset, database_of
+from lodger.engine.data.sets.foreign import receipts
+from lodger.engine.data.values import kinds
+from lodger.engine.data.values.fields import ColumnField
+from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import canonical, scaled
 from lodger.engine.effects.effect import Delete, Increment, Update, amount_of, on_wire
 

@@ -6,7 +6,7 @@ from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
 from lodger.engine.effects.effect import Emit
-from lodger.engine.store.tenants.webhooks import EVENT, OWN
+from lodger.engine.store.queue.events import ENGINE_PREFIX, EVENT_NAME
 
 MOST_DATA = 64 * 1024
 
@@ -14,8 +14,10 @@ MOST_DATA = 64 * 1024
 async def emit(session: Session, given: dict[str, Any]) -> None:
     """Answer events.emit."""
     name = given["name"]
-    if not EVENT.fullmatch(name) or name.startswith(OWN):
-        raise bad_request(f"an event is named by lower-case words with dots between, like order.paid, and not {OWN}…")
+    if not EVENT_NAME.fullmatch(name) or name.startswith(ENGINE_PREFIX):
+        raise bad_request(
+            f"an event is named by lower-case words with dots between, like order.paid, and not {ENGINE_PREFIX}…"
+        )
     data = strict_json.dump(strict_json.normal(given["data"]))
     if len(data.encode()) > MOST_DATA:
         raise bad_request(f"the data of an event is at most {MOST_DATA} bytes of JSON")

@@ -9,9 +9,10 @@ from lodger.engine.capabilities.fetching import READING, Part
 from lodger.engine.capabilities.secrets import Handles
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
+from lodger.engine.core.execution import Answer
 from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.egress.headers import METHODS, checked
-from lodger.engine.egress.request import MOST_BODY, Answer, Redirect, Request
+from lodger.engine.egress.request import MOST_BODY, Redirect, Request
 
 MOST_URL = 8192
 MOST_SENT = 512 * 1024

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from lodger.engine.core.execution import Answer, Fetched
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress.errors import NoAnswer, Refused
-from lodger.engine.egress.request import Answer, Request
+from lodger.engine.egress.request import Request
 from lodger.sandbox.outcome import Outcome
 
 #: Requests of one attempt at a time; more wait their turn.
@@ -26,14 +27,6 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _log = logging.getLogger("lodger.egress")
 
 Send = Callable[[Request], Awaitable[Answer]]
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """An answer as it is kept for a run that is repeated: ``key`` names the request among those of its step."""
-
-    key: str
-    answer: Answer
 
 
 async def nothing_kept() -> dict[str, Answer]:

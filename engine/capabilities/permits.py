@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from lodger.engine.core.access.grants import Grants
+from lodger.engine.core.refusal import CallRefused, denied
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.core.refusal import CallRefused, denied
-from lodger.engine.core.access.grants import Grants
 from lodger.stdlib.calls import HostCall
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from lodger.engine.capabilities.permits import lacking
 from lodger.engine.capabilities.session import Session
+from lodger.engine.core.access.origins import Origin
+from lodger.engine.core.execution import Answer
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress.errors import Refused
 from lodger.engine.egress.headers import Headers
-from lodger.engine.egress.request import Answer
 from lodger.engine.store.tenants.secrets import Opened
-from lodger.engine.core.access.origins import Origin
 from lodger.engine.vault.redaction import Redactor
 
 #: Letters that values may take in the headers of a request, reckoned generously.

@@ -7,13 +7,13 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.core.access.grants import Grants
 from lodger.engine.data.sets.dataset import Dataset, TableDataset
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.numbers import Numbers
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.journal import Journal
 from lodger.engine.store.tenants.secrets import Opened
-from lodger.engine.core.access.grants import Grants
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox.limits import Limits
 

@@ -56,9 +56,9 @@ def seconds(text: str) -> float:
 def _play(folder: Path, for_s: float | None, *, as_json: bool) -> None:
     import asyncio
 
-    from lodger.engine.core.clock import SystemClock
     from lodger.engine.cli.demo_story.run import Plan, play
     from lodger.engine.cli.demo_story.summary import shown
+    from lodger.engine.core.clock import SystemClock
     from lodger.engine.core.errors import Unavailable
 
     try:

@@ -18,7 +18,9 @@ def errors(
     found = [each for each in error_catalogue.table() if code in {None, each.code}]
     if not found:
         near = [
-            each.code for each in error_catalogue.table() if code is not None and (code in each.code or each.code in code)
+            each.code
+            for each in error_catalogue.table()
+            if code is not None and (code in each.code or each.code in code)
         ]
         raise Usage(
             "code_unknown", f"there is no error {code!r}", fix=", ".join(near[:8]) or "lodger errors lists them"

@@ -10,7 +10,7 @@ from lodger.engine.cli.place import chosen
 from lodger.engine.core.errors import NotFound
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
         return
     from lodger.engine.core.access.audit_context import acting
     from lodger.engine.core.settings_table import load
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
     settings = load(database=place.database)
     file = _file(settings.database)

@@ -10,9 +10,9 @@ def looked_at(db: str | None) -> dict[str, Any]:
     from lodger.engine.cli.failure import Teaching, described
     from lodger.engine.cli.ledger import opened
     from lodger.engine.cli.place import chosen
-    from lodger.engine.store.connection.inspection import inspected
-    from lodger.engine.core.settings_table import load
     from lodger.engine.core.serialization import shaped
+    from lodger.engine.core.settings_table import load
+    from lodger.engine.store.connection.inspection import inspected
 
     try:
         place = chosen(db)

@@ -195,8 +195,8 @@ def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:  # noqa: ANN40
     from pydantic import ValidationError
 
     from lodger.engine.cli.failure import Usage
-    from lodger.engine.service.operations.route import wire
     from lodger.engine.core.serialization import unshaped
+    from lodger.engine.service.operations.route import wire
 
     if hint is Any:
         return body

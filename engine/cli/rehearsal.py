@@ -7,16 +7,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.clock import SystemClock
-from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.settings_table import load
 from lodger.engine.data.reading.memory import MemoryStore
+from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.executors.host_walls import demanded
 from lodger.engine.node.executors.sandbox_executor import as_job, merged
-from lodger.engine.core.access.grants import DEFAULT, Grants, parse
-from lodger.engine.core.settings_table import load
 from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome

@@ -12,8 +12,8 @@ from lodger.engine.cli.kept import keep
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.of_verb import Command, add
 from lodger.engine.cli.words import TenantId
-from lodger.engine.service.archive.export import MOST_BYTES
 from lodger.engine.core.progress import listening
+from lodger.engine.service.archive.export import MOST_BYTES
 
 app = typer.Typer(name="tenant", help="Whose scripts run.", no_args_is_help=True)
 

@@ -12,7 +12,6 @@ import httpx2
 
 from lodger.engine.client import asking, events, place
 from lodger.engine.client.asking import Asked
-from lodger.engine.store.records import Action, AuditEntry, Json, Page
 from lodger.engine.core.serialization import unshaped
 from lodger.engine.service.async_nouns import (
     Actions,
@@ -29,6 +28,7 @@ from lodger.engine.service.async_nouns import (
     Tokens,
     Webhooks,
 )
+from lodger.engine.store.records import Action, AuditEntry, Json, Page
 from lodger.sandbox.job import LogLine
 
 

@@ -13,11 +13,11 @@ from urllib.parse import quote
 from lodger.engine.core.access.audit_context import present
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
-from lodger.engine.store.records import Page
-from lodger.engine.service.operations.route import ROOT, Route
-from lodger.engine.service.operations.table import NOT_HERE, routes_of
 from lodger.engine.core.serialization import shaped, unshaped
 from lodger.engine.service.nouns.noun import UNCHANGED
+from lodger.engine.service.operations.route import ROOT, Route
+from lodger.engine.service.operations.table import NOT_HERE, routes_of
+from lodger.engine.store.records import Page
 
 #: Statuses after which the same request may be sent again, with its own idempotency key.
 AGAIN = {429, 502, 503, 504}

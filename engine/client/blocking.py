@@ -14,8 +14,6 @@ import httpx2
 
 from lodger.engine.client import asking, events, place
 from lodger.engine.client.asking import Asked
-from lodger.engine.store.records import Action, AuditEntry, Json, Page
-from lodger.engine.service.operations.table import NOUNS
 from lodger.engine.core.serialization import unshaped
 from lodger.engine.service.nouns.actions import Actions
 from lodger.engine.service.nouns.audit import Audit
@@ -30,6 +28,8 @@ from lodger.engine.service.nouns.secrets import Secrets
 from lodger.engine.service.nouns.tenants import Tenants
 from lodger.engine.service.nouns.tokens import Tokens
 from lodger.engine.service.nouns.webhooks import Webhooks
+from lodger.engine.service.operations.table import NOUNS
+from lodger.engine.store.records import Action, AuditEntry, Json, Page
 from lodger.sandbox.job import LogLine
 
 

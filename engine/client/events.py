@@ -3,9 +3,9 @@
 import json
 from urllib.parse import quote
 
-from lodger.engine.store.records import Action
-from lodger.engine.service.operations.route import ROOT
 from lodger.engine.core.serialization import unshaped
+from lodger.engine.service.operations.route import ROOT
+from lodger.engine.store.records import Action
 from lodger.sandbox.job import LogLine
 
 #: Longest silence of a stream that lives, seconds: the server says that it does every fifteen.

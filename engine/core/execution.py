@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from lodger.engine.capabilities.fetching import Fetched
 from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.params import Field
 from lodger.sandbox.job import LogLine, ScriptError, Usage
@@ -13,6 +12,33 @@ from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
 _DEFAULT = parse(DEFAULT.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, decoded.
+
+    Attributes:
+        url: of the request that was answered, after redirects.
+        sent_bytes, received_bytes: heads and encoded bodies of all hops; TLS comes on top.
+    """
+
+    status: int
+    reason: str
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = field(repr=False)
+    redirected: bool
+    sent_bytes: int
+    received_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer as it is kept for a run that is repeated: ``key`` names the request among those of its step."""
+
+    key: str
+    answer: Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.access.labels import HOST, parse_labels
+from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.params import Field, read_fields
 
 #: Longest time that a handler may ask for, seconds.

@@ -1,7 +1,7 @@
 """How far work is that takes long: whoever waits for a verb may listen; a verb that nobody listens to tells nobody.
 
-It holds for the present task or thread and what the engine does on its behalf, as :mod:`lodger.engine.core.access.audit_context` does; a server tells its
-clients nothing of it.
+It holds for the present task or thread and what the engine does on its behalf, as
+:mod:`lodger.engine.core.access.audit_context` does; a server tells its clients nothing of it.
 """
 
 from collections.abc import Callable, Iterator

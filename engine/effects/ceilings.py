@@ -9,15 +9,15 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection
 
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects.effect import Effect, Emit, Mail
 from lodger.engine.effects.errors import NotApplied
 from lodger.engine.effects.journal import Journal
-from lodger.engine.store.usage import budget_reservations, storage_usage, usage
-from lodger.engine.store.context import Books
-from lodger.engine.store.usage.usage import Today
-from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.policy import budgets
 from lodger.engine.policy.budgets import BUDGETS, STORAGE, Overdrawn
+from lodger.engine.store.context import Books
+from lodger.engine.store.usage import budget_reservations, storage_usage, usage
+from lodger.engine.store.usage.usage import Today
 from lodger.sandbox.outcome import Outcome
 
 #: Most bytes that one written row or key can add to what a tenant keeps.

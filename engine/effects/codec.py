@@ -7,11 +7,11 @@ import json
 from dataclasses import fields
 from typing import Any, get_args
 
+from lodger.engine.data.reading.packed import pack, pack_row, unpack, unpack_row
 from lodger.engine.data.sets.dataset import Collection, Dataset
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.reading.packed import pack, pack_row, unpack, unpack_row
-from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Held, Standing
 from lodger.engine.effects.effect import Effect
+from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Held, Standing
 
 FORMAT = 1
 _CLASSES: dict[str, type[Any]] = {each.__name__: each for each in get_args(Effect)}

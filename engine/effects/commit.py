@@ -14,19 +14,18 @@ from sqlalchemy import Connection, literal, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data.reading import document_index
-from lodger.engine.data.changes import feed, triggers
-from lodger.engine.data.sets import guard
 from lodger.engine.core import strict_json
-from lodger.engine.data.sets.dataset import Collection, Dataset, Reference, TableDataset
-from lodger.engine.data.filtering.evaluator import Row
-from lodger.engine.data.sets.foreign import state_of
-from lodger.engine.data.reading.reader import Reader
 from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.changes import feed, triggers
+from lodger.engine.data.filtering.evaluator import Row
+from lodger.engine.data.reading import document_index
+from lodger.engine.data.reading.reader import Reader
+from lodger.engine.data.sets import guard
+from lodger.engine.data.sets.dataset import Collection, Dataset, Reference, TableDataset
+from lodger.engine.data.sets.foreign import state_of
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.data.values.stored import SQLITE
 from lodger.engine.effects import cursors, holds, kv_store, lost_transaction
-from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Standing
 from lodger.engine.effects.effect import (
     Consumed,
     Delete,
@@ -53,9 +52,9 @@ from lodger.engine.effects.refusals import (
     of_the_tables,
     takes_no_writes,
 )
+from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Standing
 from lodger.engine.store.connection.savepoint import savepoint
-from lodger.engine.store.queue import outbox
-from lodger.engine.store.tenants import webhooks
+from lodger.engine.store.queue import events, outbox
 
 
 def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
@@ -252,7 +251,7 @@ class _Commit:
             cursors.move(*where, effect, self.now_us, index=index, verify=self.verify)
         elif isinstance(effect, Emit):
             place = (self.docket.action_id, self.docket.step, index)
-            webhooks.send(
+            events.enqueue(
                 self.connection,
                 self.docket.tenant_id,
                 effect.name,

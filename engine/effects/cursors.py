@@ -2,11 +2,11 @@
 
 from sqlalchemy import Connection, select
 
-from lodger.engine.data.changes.feed import Position
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.effect import Consumed
 from lodger.engine.effects.errors import ConflictFound
 from lodger.engine.store.insert_ignore import dialect_insert
+from lodger.engine.store.queue.followers import Position
 from lodger.engine.store.schema.feeds import cursors
 
 _c = cursors.c

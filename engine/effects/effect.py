@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from lodger.engine.data.values import kinds
-from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
-from lodger.engine.data.filtering.evaluator import Row
-from lodger.engine.data.values.kinds import Kind
 from lodger.engine.core.refusal import CallRefused, bad_request
+from lodger.engine.data.filtering.evaluator import Row
+from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
+from lodger.engine.data.values import kinds
+from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import scaled
 
 #: Keys that the database will make are stood for by whole numbers from here downwards, inside the journal only: what a

@@ -13,14 +13,14 @@ from sqlalchemy import Connection, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from lodger.engine.data.sets.foreign import ForeignDatabase, receipts, state_of
 from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.sets.foreign import ForeignDatabase, receipts, state_of
 from lodger.engine.data.values.stored import SQLITE
 from lodger.engine.effects import commit
-from lodger.engine.effects.write_set import Docket
 from lodger.engine.effects.errors import NotApplied
 from lodger.engine.effects.lost_transaction import Overthrown
 from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
+from lodger.engine.effects.write_set import Docket
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from lodger.engine.data.sets.dataset import Collection
-from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Place
 from lodger.engine.effects.effect import Consumed, Effect, KvAdd, KvSet
 from lodger.engine.effects.errors import NotYet
+from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Place
 from lodger.engine.store.schema.data import holds
 
 

@@ -7,15 +7,14 @@ at commit it must still hold its base. One that it wrote unseen must only still 
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from lodger.engine.core.refusal import CallRefused, denied, not_found
 from lodger.engine.data.filtering.aggregate import Parts, Wanted, measured
+from lodger.engine.data.filtering.evaluator import Row, matches, ordered, placed, terms_of
+from lodger.engine.data.filtering.parsing import Filter, Order
 from lodger.engine.data.reading.bounded import weight_of
 from lodger.engine.data.sets.dataset import Dataset, TableDataset
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.filtering.evaluator import Row, matches, ordered, placed, terms_of
-from lodger.engine.data.filtering.parsing import Filter, Order
 from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.core.refusal import CallRefused, denied, not_found
-from lodger.engine.effects.write_set import Docket, Held, Standing
 from lodger.engine.effects.effect import (
     FIRST_TOKEN,
     Consumed,
@@ -33,6 +32,7 @@ from lodger.engine.effects.effect import (
     described,
 )
 from lodger.engine.effects.known import Reading, Rows, Touched, Value
+from lodger.engine.effects.write_set import Docket, Held, Standing
 
 #: Bytes of rows that one attempt is given: they are kept, to be compared when it writes them.
 MOST_KEPT = 64 * 1024 * 1024

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lodger.engine.data.filtering.evaluator import Row
-from lodger.engine.data.changes.feed import Position
+from lodger.engine.store.queue.followers import Position
 
 
 @dataclass(slots=True)

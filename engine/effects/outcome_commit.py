@@ -7,28 +7,27 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import DBAPIError
 
-from lodger.engine.effects import lost_transaction
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.effects import lost_transaction, sealed_commits
+from lodger.engine.effects.ceilings import Ceilings
 from lodger.engine.effects.effect import lags
 from lodger.engine.effects.errors import NotApplied, NotYet
 from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.lost_transaction import Overthrown
 from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
-from lodger.engine.store.connection.savepoint import savepoint
-from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.lifecycle import fetches
-from lodger.engine.effects import sealed_commits
-from lodger.engine.store.queue import ready_queue
+from lodger.engine.effects.sealed_commits import Sealed
 from lodger.engine.store.actions import change_triggers
-from lodger.engine.store.context import Books
-from lodger.engine.effects.ceilings import Ceilings
-from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.connection.database import told_of
+from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.store.context import Books
+from lodger.engine.store.lifecycle import fetches
+from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, is_running
-from lodger.engine.effects.sealed_commits import Sealed
 from lodger.engine.store.usage.usage import Warned
-from lodger.engine.core.execution import Claim, Finished
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 

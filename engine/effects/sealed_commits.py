@@ -12,22 +12,22 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects import codec, commit, holds
-from lodger.engine.effects.foreign_commit import Receipt
-from lodger.engine.effects.write_set import Docket
+from lodger.engine.effects.ceilings import effects_of
 from lodger.engine.effects.effect import lags
 from lodger.engine.effects.errors import NotApplied
-from lodger.engine.store.usage import budget_reservations, usage
-from lodger.engine.store.queue import ready_queue
+from lodger.engine.effects.foreign_commit import Receipt
+from lodger.engine.effects.write_set import Docket
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.context import Books
-from lodger.engine.effects.ceilings import effects_of
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.data import sealed
 from lodger.engine.store.schema.scheduling import actions
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.store.usage import budget_reservations, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 

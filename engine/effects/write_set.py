@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.sets.dataset import Dataset, database_of
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.effects.effect import Delete, Effect, Increment, Insert, Update
 

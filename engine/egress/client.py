@@ -8,6 +8,7 @@ from urllib.parse import urljoin
 import h11
 import httpcore2
 
+from lodger.engine.core.execution import Answer
 from lodger.engine.egress import headers as allowed_headers
 from lodger.engine.egress import target as targets
 from lodger.engine.egress.address import Door
@@ -16,7 +17,7 @@ from lodger.engine.egress.errors import Cut, NoAnswer, Refused, TooLarge, TooLat
 from lodger.engine.egress.headers import Headers
 from lodger.engine.egress.network import GuardedNetwork, Names
 from lodger.engine.egress.pace import Pace
-from lodger.engine.egress.request import MOST_HEADERS, MOST_HOPS, Answer, Redirect, Request
+from lodger.engine.egress.request import MOST_HEADERS, MOST_HOPS, Redirect, Request
 from lodger.engine.egress.target import Target
 
 _POINTS_ELSEWHERE = {301, 302, 303, 307, 308}

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from lodger.engine.egress.headers import Headers
 from lodger.engine.core.access.origins import Origin
+from lodger.engine.egress.headers import Headers
 
 #: Decoded bytes of an answer, and letters of its headers.
 MOST_BODY = 2 * 1024 * 1024
@@ -64,22 +64,3 @@ class Request:
     total_s: float = TOTAL_S
     most_body: int = MOST_BODY
     moved: Moved = field(default_factory=Moved, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back, decoded.
-
-    Attributes:
-        url: of the request that was answered, after redirects.
-        sent_bytes, received_bytes: heads and encoded bodies of all hops; TLS comes on top.
-    """
-
-    status: int
-    reason: str
-    url: str
-    headers: Headers
-    body: bytes = field(repr=False)
-    redirected: bool
-    sent_bytes: int
-    received_bytes: int

@@ -8,9 +8,9 @@ import asyncio
 import ipaddress
 from typing import Any
 
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.egress.address import Address
 from lodger.engine.egress.errors import Refused
-from lodger.engine.core.errors import InputError, Unavailable
 
 #: Seconds for a name, all servers and tries together.
 LOOKUP_S = 5.0

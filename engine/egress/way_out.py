@@ -6,12 +6,13 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.execution import Answer
+from lodger.engine.core.settings import Settings
 from lodger.engine.egress.address import Door
 from lodger.engine.egress.pace import Pace
-from lodger.engine.egress.request import Answer, Request
+from lodger.engine.egress.request import Request
 from lodger.engine.egress.resolver import Resolver, extra_missing
-from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.core.settings import Settings
 
 if TYPE_CHECKING:
     from lodger.engine.egress.client import Rules

@@ -8,7 +8,8 @@ import asyncio
 import socket
 from urllib.parse import urlsplit
 
-from lodger.engine.egress.request import Answer, Request
+from lodger.engine.core.execution import Answer
+from lodger.engine.egress.request import Request
 from lodger.engine.escape.tenants import asking
 from lodger.engine.escape.world import TenantHost
 from lodger.sandbox.escape.case import Case

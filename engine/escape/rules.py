@@ -198,8 +198,8 @@ def _scanned(text: str) -> str:
 
 
 def _origin(text: str) -> str:
-    from lodger.engine.core.errors import InputError
     from lodger.engine.core.access.origins import parse_origin
+    from lodger.engine.core.errors import InputError
 
     try:
         return str(parse_origin(text))

@@ -12,16 +12,16 @@ import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
 from lodger.engine.capabilities.fetching import Send
-from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.core.access.grants import Grants, parse
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.escape.careless import careless_answer
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.schema.data import documents, kv
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.tenants.secrets import Opened
-from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.core.execution import Claim
-from lodger.engine.core.access.grants import Grants, parse
 from lodger.sandbox.job import LogLine, Reply
 from lodger.sandbox.limits import Limits
 

@@ -10,47 +10,47 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Event
-from lodger.engine.store.lifecycle import claims, leases, retiming
-from lodger.engine.store.queue import placements
-from lodger.engine.store.context import database_us
-from lodger.engine.store.lifecycle.claims import Lease
-from lodger.engine.store.lifecycle.tick import Ticked
-from lodger.engine.effects.outcome_commit import ApplyEffects, Committed
-from lodger.engine.store.lifecycle.leases import Rescued
-from lodger.engine.effects.sealed_commits import Finish
-from lodger.engine.store.usage.usage import DAY_US, Warned
-from lodger.engine.node.scheduling.adopter import Adopter
-from lodger.engine.node.upkeep.archivist import Archivist
-from lodger.engine.node.running.committer import Committer
-from lodger.engine.node.outbox.senders import Couriers
-from lodger.engine.node.running.dispatcher import Dispatcher
 from lodger.engine.core.execution import Claim, Executor, Finished
-from lodger.engine.node.scheduling.feeder import Feeder
-from lodger.engine.node.running.finisher import Finisher
-from lodger.engine.node.scheduling.prefetcher import Forerunner
+from lodger.engine.effects.outcome_commit import ApplyEffects, Committed
+from lodger.engine.effects.sealed_commits import Finish
+from lodger.engine.node.db_executor import Pen
 from lodger.engine.node.executors.host_executor import HostExecutor
 from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.kinds import Kinds
-from lodger.engine.node.scheduling.listener import OFF, Listener
-from lodger.engine.node.scheduling.commit_watch import FAR_S, Lookout
-from lodger.engine.node.upkeep.monitor import Monitor
-from lodger.engine.node.node_name import named
-from lodger.engine.node.db_executor import Pen
 from lodger.engine.node.executors.ping_executor import PingExecutor
-from lodger.engine.node.running.cancelled_usage import Remains
-from lodger.engine.node.running.rescuer import Heartbeat, Rescuer, Warden, Watch
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor, effects_applier
+from lodger.engine.node.node_name import named
+from lodger.engine.node.outbox.senders import Couriers
+from lodger.engine.node.running.cancelled_usage import Remains
+from lodger.engine.node.running.committer import Committer
+from lodger.engine.node.running.dispatcher import Dispatcher
+from lodger.engine.node.running.finisher import Finisher
 from lodger.engine.node.running.log_streamer import Scribe
+from lodger.engine.node.running.rescuer import Heartbeat, Rescuer, Warden, Watch
+from lodger.engine.node.scheduling.adopter import Adopter
+from lodger.engine.node.scheduling.commit_watch import FAR_S, Lookout
+from lodger.engine.node.scheduling.feeder import Feeder
+from lodger.engine.node.scheduling.listener import OFF, Listener
+from lodger.engine.node.scheduling.prefetcher import Forerunner
+from lodger.engine.node.scheduling.ticker import Ticker
 from lodger.engine.node.server_clock import ServerClock
 from lodger.engine.node.service import Service, either
-from lodger.engine.node.scheduling.ticker import Ticker
-from lodger.engine.core.access.labels import parse_labels
+from lodger.engine.node.upkeep.archivist import Archivist
+from lodger.engine.node.upkeep.monitor import Monitor
 from lodger.engine.policy.placement import Room
+from lodger.engine.store.context import database_us
+from lodger.engine.store.lifecycle import claims, leases, retiming
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.lifecycle.leases import Rescued
+from lodger.engine.store.lifecycle.tick import Ticked
+from lodger.engine.store.queue import placements
+from lodger.engine.store.usage.usage import DAY_US, Warned
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 _log = logging.getLogger("lodger.node")
 

@@ -7,9 +7,9 @@ from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import Any
 
+from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.errors import InputError
 from lodger.engine.policy.defaults import number, whole, word
-from lodger.engine.core.access.labels import parse_labels
 
 #: Longest jitter and longest wait before an action expires, seconds.
 JITTER_MOST_S = 86_400.0

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import Connection
 
 from lodger.engine.store.actions import actions
-from lodger.engine.store.tenants import tenants
 from lodger.engine.store.actions.action_stream import Following
-from lodger.engine.store.records import Action
 from lodger.engine.store.lifecycle.running_lines import Hearing
+from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import OPEN
+from lodger.engine.store.tenants import tenants
 from lodger.sandbox.job import LogLine
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 T = TypeVar("T")
 #: Seconds between two looks at the ledger; what this process changes is looked at at once.

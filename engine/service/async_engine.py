@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.service import lock_context
-from lodger.engine import sync
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.events import Event
-from lodger.engine.store.migrations.revision import Progress, silent
-from lodger.engine.store.revision_cache import Compile
 from lodger.engine.core.settings import Settings
+from lodger.engine.service import engine as sync
+from lodger.engine.service import lock_context
 from lodger.engine.service.async_nouns import (
     Actions,
     Audit,
@@ -38,14 +36,16 @@ from lodger.engine.service.async_nouns import (
     Verb,
     Webhooks,
 )
+from lodger.engine.store.migrations.revision import Progress, silent
+from lodger.engine.store.revision_cache import Compile
 
 if TYPE_CHECKING:
-    from lodger.engine.service.hooks import Hook
+    from lodger.engine.core.execution import Executor
     from lodger.engine.effects.outcome_commit import ApplyEffects
+    from lodger.engine.node.node import Node
+    from lodger.engine.service.hooks import Hook
     from lodger.engine.store.platform.locks import Lock
     from lodger.engine.store.records import Action
-    from lodger.engine.core.execution import Executor
-    from lodger.engine.node.node import Node
     from lodger.sandbox.job import LogLine
 
 T = TypeVar("T")

@@ -1,12 +1,26 @@
-"""The nouns for asyncio: every verb of :mod:`lodger.engine.service.nouns`, awaitable, carried out by an engine here or by a server elsewhere."""
+"""The nouns for asyncio: every verb of :mod:`lodger.engine.service.nouns`, awaitable, of a local engine or a remote server."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
+from lodger.engine.service.nouns import (
+    actions,
+    audit,
+    collections,
+    grants,
+    locks,
+    metrics,
+    nodes,
+    schedules,
+    scripts,
+    secrets,
+    tenants,
+    tokens,
+    webhooks,
+)
 from lodger.engine.store.records import AuditEntry
-from lodger.engine.service.nouns import actions, audit, collections, grants, locks, metrics, nodes, schedules, scripts, secrets, tenants, tokens, webhooks
 
 S = TypeVar("S")
 P = ParamSpec("P")

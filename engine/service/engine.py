@@ -7,54 +7,54 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from lodger.engine.service import lock_context
 from lodger.engine.core.clock import Clock, SystemClock
+from lodger.engine.core.events import Event, Events
+from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
+from lodger.engine.core.ids import Identities
+from lodger.engine.core.metrics import Meters
+from lodger.engine.core.settings import Settings
+from lodger.engine.data.changes.prepare import prepare
+from lodger.engine.data.changes.reporting import record_changed, record_sessions
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.data.changes.prepare import prepare
-from lodger.engine.data.changes.reporting import record_changed, record_sessions
-from lodger.engine.core.events import Event, Events
-from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
+from lodger.engine.service import lock_context
+from lodger.engine.service.checks.module_check import ModuleCheck
+from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.hooks import Hook, Hooks
-from lodger.engine.core.ids import Identities
-from lodger.engine.store.schedules import adoption
-from lodger.engine.store.context import Books
-from lodger.engine.store.connection.database import Database
-from lodger.engine.store.migrations.revision import Progress, silent
-from lodger.engine.store.records import Action, Json
-from lodger.engine.store.revision_cache import Compile, Rulebook
-from lodger.engine.store.content_cache import Sources
-from lodger.engine.core.metrics import Meters
-from lodger.engine.core.settings import Settings
-from lodger.engine.vault.keyring import Keyring
-from lodger.engine.vault.vault import Vault
 from lodger.engine.service.nouns.actions import Actions
 from lodger.engine.service.nouns.audit import Audit
 from lodger.engine.service.nouns.collections import Collections
 from lodger.engine.service.nouns.grants import Grants
 from lodger.engine.service.nouns.locks import Locks
 from lodger.engine.service.nouns.metrics import Metrics
-from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.nouns.nodes import Nodes
 from lodger.engine.service.nouns.rehearsals import Rehearsals
 from lodger.engine.service.nouns.schedules import Schedules
 from lodger.engine.service.nouns.scripts import Scripts
 from lodger.engine.service.nouns.secrets import Secrets
-from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.nouns.tenants import Tenants
 from lodger.engine.service.nouns.tokens import Tokens
 from lodger.engine.service.nouns.webhooks import Webhooks
+from lodger.engine.store.connection.database import Database
+from lodger.engine.store.content_cache import Sources
+from lodger.engine.store.context import Books
+from lodger.engine.store.migrations.revision import Progress, silent
+from lodger.engine.store.records import Action, Json
+from lodger.engine.store.revision_cache import Compile, Rulebook
+from lodger.engine.store.schedules import adoption
+from lodger.engine.vault.keyring import Keyring
+from lodger.engine.vault.vault import Vault
 
 if TYPE_CHECKING:
     import sqlalchemy
     from sqlalchemy import URL, Column, Connection, Table
     from sqlalchemy.orm import Session
 
-    from lodger.engine.effects.outcome_commit import ApplyEffects
-    from lodger.engine.store.platform.locks import Lock
     from lodger.engine.core.execution import Executor
+    from lodger.engine.effects.outcome_commit import ApplyEffects
     from lodger.engine.node.node import Node
+    from lodger.engine.store.platform.locks import Lock
     from lodger.sandbox.job import LogLine
 
 
@@ -171,7 +171,7 @@ class Engine:
     ) -> "AbstractContextManager[Lock | None]":
         """Hold a named lock for a block, renewed while it lasts: ``with engine.lock("rebuild") as held: if held: …``.
 
-        What it gives is None when another process, or another thread, has it; arguments as :meth:`lodger.engine.service.nouns.locks.Locks.take`.
+        What it gives is None when another process, or another thread, has it; arguments as ``locks.take``.
         """
         return lock_context.held(self.locks, name, lease, slot, holder)
 

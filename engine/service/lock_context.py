@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.store.platform.locks import Lock
 from lodger.engine.recurrence.duration import parse_duration
+from lodger.engine.store.platform.locks import Lock
 
 if TYPE_CHECKING:
     from lodger.engine.service import async_nouns
@@ -64,7 +64,7 @@ def held(
 
 @asynccontextmanager
 async def aheld(
-    locks: "shells.Locks", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
+    locks: "async_nouns.Locks", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
 ) -> AsyncIterator[Lock | None]:
     """Hold a lock; see :meth:`lodger.engine.service.async_engine.Engine.lock`."""
     mine = holder or f"{who(None)}-{id(asyncio.current_task())}"

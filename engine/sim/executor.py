@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from lodger.engine.effects.errors import ConflictFound, EffectRefused
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.effects.errors import ConflictFound, EffectRefused
 from lodger.sandbox.job import ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 

@@ -10,12 +10,12 @@ from time import process_time
 from typing import Any
 
 from lodger.engine.core.clock import SystemClock
-from lodger.engine.store.connection.database import Database
 from lodger.engine.sim import trace
 from lodger.engine.sim.laws import Broken
 from lodger.engine.sim.plan import Plan, Shape, drawn
 from lodger.engine.sim.shrink import Shrunk, shrunk
 from lodger.engine.sim.world import World
+from lodger.engine.store.connection.database import Database
 
 Tampered = Callable[[Database], None]
 

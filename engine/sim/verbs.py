@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
+from lodger.engine.service.engine import Engine
 from lodger.engine.sim.laws import Broken
 from lodger.engine.sim.loop import PROCESS
 from lodger.engine.sim.mirror import OVER
 from lodger.engine.sim.plan import BOUND, LABEL
-from lodger.engine.sync import Engine
 
 if TYPE_CHECKING:
     from lodger.engine.sim.world import World

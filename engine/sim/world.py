@@ -14,12 +14,9 @@ from sqlalchemy import Connection, event
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.ids import Identities
-from lodger.engine.store.context import Books
-from lodger.engine.store.connection.database import Database
-from lodger.engine.store.revision_cache import Rulebook, encode_rules
-from lodger.engine.store.content_cache import Sources
-from lodger.engine.node.node import Node
 from lodger.engine.core.settings import Settings
+from lodger.engine.node.node import Node
+from lodger.engine.service.engine import Engine
 from lodger.engine.sim import audit, rules, vigil
 from lodger.engine.sim.clock import WorldClock
 from lodger.engine.sim.executor import Workers
@@ -31,7 +28,10 @@ from lodger.engine.sim.plan import LABEL, Happening, Plan
 from lodger.engine.sim.recorder import Recorder, Row
 from lodger.engine.sim.troubles import Crash, Trouble, Troubles
 from lodger.engine.sim.verbs import Verbs
-from lodger.engine.sync import Engine
+from lodger.engine.store.connection.database import Database
+from lodger.engine.store.content_cache import Sources
+from lodger.engine.store.context import Books
+from lodger.engine.store.revision_cache import Rulebook, encode_rules
 
 #: What a figure of a run counts; see :meth:`World.figures`.
 Figures = Counter[str]

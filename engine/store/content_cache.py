@@ -8,16 +8,16 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, literal_column, select, true
 
+from lodger.engine.core.access import grants
+from lodger.engine.core.access.grants import Grants
 from lodger.engine.core.ids import OWNED, PLATFORM
+from lodger.engine.core.params import Field, read_fields
+from lodger.engine.core.settings import Settings
+from lodger.engine.policy import budgets
+from lodger.engine.policy.allowance import Allowance
 from lodger.engine.store.bulk import Over, columns, unnested
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
-from lodger.engine.policy import budgets
-from lodger.engine.core.access import grants
-from lodger.engine.policy.allowance import Allowance
-from lodger.engine.core.access.grants import Grants
-from lodger.engine.core.settings import Settings
-from lodger.engine.core.params import Field, read_fields
 from lodger.sandbox.limits import LIMITS, Limits
 
 #: Versions and limits kept.

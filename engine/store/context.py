@@ -8,11 +8,11 @@ from sqlalchemy import Connection, text
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import Identities
+from lodger.engine.core.settings import Settings
 from lodger.engine.store.connection.database import Database
+from lodger.engine.store.content_cache import Sources
 from lodger.engine.store.records import Json
 from lodger.engine.store.revision_cache import Rulebook
-from lodger.engine.store.content_cache import Sources
-from lodger.engine.core.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

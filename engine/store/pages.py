@@ -6,8 +6,8 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Connection, Select
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.signing_keys import cursor
 from lodger.engine.store.records import AnyRow, Json, Page
+from lodger.engine.store.signing_keys import cursor
 
 T = TypeVar("T")
 

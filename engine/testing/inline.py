@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import sqlalchemy as sa
 
 from lodger.engine.core.clock import SystemClock
-from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.schema.scheduling import turns
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.node.scheduling.feeder import Feeder
+from lodger.engine.core.serialization import shaped
 from lodger.engine.node.node import Node
 from lodger.engine.node.running.rescuer import Heartbeat, Rescuer
-from lodger.engine.core.serialization import shaped
+from lodger.engine.node.scheduling.feeder import Feeder
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.store.schema.scheduling import turns
 from lodger.engine.testing.clock import FakeClock
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 #: What stands in for scripts: given the params and the claim's action as scripts see them, gives the result.
 Pretend = Mapping[str, Callable[[Any], Any]]

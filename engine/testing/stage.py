@@ -16,14 +16,14 @@ import sqlalchemy as sa
 
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.events import Event
+from lodger.engine.core.settings import Settings
+from lodger.engine.recurrence.duration import parse_duration
+from lodger.engine.service.engine import Engine
+from lodger.engine.service.nouns.noun import aware
 from lodger.engine.store.records import Action, Schedule
 from lodger.engine.store.schema.data import outbox
-from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.core.settings import Settings
-from lodger.engine.sync import Engine
 from lodger.engine.testing.clock import BEGIN, FakeClock
 from lodger.engine.testing.inline import InlineNode, Pretend
-from lodger.engine.service.nouns.noun import aware
 
 T = TypeVar("T")
 #: Longer than any test's time: nobody else is there who could take the lease.

@@ -17,12 +17,12 @@ from tests.api.house import ONE, House, house
 from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine import Engine as AsyncEngine
-from lodger.engine.core.access.audit_context import acting
 from lodger.engine.client import AsyncClient, Client
+from lodger.engine.core.access.audit_context import acting
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
-from lodger.engine.store.records import Page
-from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
 from lodger.engine.core.settings import Settings
+from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
+from lodger.engine.store.records import Page
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 

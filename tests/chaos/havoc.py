@@ -26,11 +26,11 @@ from tests.databases.server import Server, own
 from lodger.engine.core.access.audit_context import Act
 from lodger.engine.core.clock import SystemClock, from_us
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.schedules import schedules
-from lodger.engine.store.context import Books
-from lodger.engine.store.schedules.revisions import Wish
-from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
 from lodger.engine.core.settings import Settings
+from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
+from lodger.engine.store.context import Books
+from lodger.engine.store.schedules import schedules
+from lodger.engine.store.schedules.revisions import Wish
 from lodger.engine.sync import Engine
 
 #: What is done, and how often in comparison.

@@ -13,13 +13,13 @@ from tests.node.harness import Signals
 from tests.store.abroad import Player, call, tenant
 
 from lodger.engine import Engine
+from lodger.engine.core.settings import Settings
 from lodger.engine.data.changes import feed
 from lodger.engine.data.sets.reads import ThreadReads
-from lodger.engine.store.schema.feeds import cursors
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.recurrence.errors import RuleInvalid
-from lodger.engine.core.settings import Settings
+from lodger.engine.store.schema.feeds import cursors
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes import artefact
 

@@ -12,12 +12,12 @@ from tests.store.intervals import compile_intervals
 from tests.unit.data.shop import orders
 
 from lodger.engine import Engine
-from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.core.events import Event
-from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
+from lodger.engine.core.settings import Settings
+from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.engine.core.settings import Settings
+from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.runtimes import artefact
 

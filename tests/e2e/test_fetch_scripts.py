@@ -11,10 +11,10 @@ from tests.egress.forms import all_forms
 from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
 from tests.unit.data.shop import Shop
 
-from lodger.engine.egress.way_out import WayOut
-from lodger.engine.core.execution import Finished
-from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.core.access.grants import parse
+from lodger.engine.core.execution import Finished
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool

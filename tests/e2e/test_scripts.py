@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.unit.data.shop import ALL, NOW_US, Frozen, Shop, customers, instant, order, orders
 
-from lodger.engine.effects import commit
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.effects import commit
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool

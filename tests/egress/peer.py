@@ -10,9 +10,10 @@ from typing import Any
 
 from tests.egress.name_server import NameServer
 
-from lodger.engine.egress.request import Answer, Request
-from lodger.engine.egress.way_out import WayOut
+from lodger.engine.core.execution import Answer
 from lodger.engine.core.settings import Settings
+from lodger.engine.egress.request import Request
+from lodger.engine.egress.way_out import WayOut
 
 #: Answers one connection; the request's head and body are given.
 Handler = Callable[["Asked", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

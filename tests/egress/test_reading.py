@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress import headers, target
 from lodger.engine.egress.address import Door, closed
@@ -16,7 +17,6 @@ from lodger.engine.egress.client import _joined
 from lodger.engine.egress.decoding import Body
 from lodger.engine.egress.errors import Cut, NoAnswer, Refused, TooLarge
 from lodger.engine.egress.pace import Pace
-from lodger.engine.core.errors import InputError
 
 #: What ``ipaddress.is_global`` calls global and is not a place to go; then what neither calls so.
 NEVER = [

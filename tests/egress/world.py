@@ -16,6 +16,7 @@ from tests.egress.forms import REBINDING, ZONE, all_forms
 from tests.egress.name_server import NameServer
 from tests.egress.namespace import NoNamespace, enter
 
+from lodger.engine.core.access.origins import PORTS, Origin
 from lodger.engine.egress import client, network, target
 from lodger.engine.egress.address import Door
 from lodger.engine.egress.client import Rules, send
@@ -23,7 +24,6 @@ from lodger.engine.egress.errors import NoAnswer
 from lodger.engine.egress.pace import Pace
 from lodger.engine.egress.request import Request
 from lodger.engine.egress.resolver import Resolver
-from lodger.engine.core.access.origins import PORTS, Origin
 
 PUBLIC = {"93.184.216.34", "2606:2800:220:1::1"}
 PORTS_HEARD = (80, 443, 8080, 22, 25, 6379, 5432, 11211)

@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.command import lodger
 from tests.limits.machine import Machine
 
-from lodger.engine.service import nouns
 from lodger.engine.core.settings import Settings
+from lodger.engine.service import nouns
 from lodger.sandbox import Bundle, Limits, Outcome
 from lodger.sandbox.errors import LimitInvalid
 from lodger.sandbox.walls import seccomp

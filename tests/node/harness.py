@@ -10,8 +10,8 @@ from tests.store.intervals import compile_intervals
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.node.node import Node
 from lodger.engine.core.settings import Settings
+from lodger.engine.node.node import Node
 from lodger.sandbox.outcome import Outcome
 
 OK = Finished(Outcome.OK, result="1")

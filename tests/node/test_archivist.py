@@ -7,9 +7,9 @@ import pytest
 from tests.node.harness import SETTINGS, Script, Signals, working
 
 from lodger.engine import Engine
-from lodger.engine.store.usage import storage_usage
-from lodger.engine.node.upkeep import archivist
 from lodger.engine.core.execution import Finished
+from lodger.engine.node.upkeep import archivist
+from lodger.engine.store.usage import storage_usage
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tests.node.harness import OK, SETTINGS, Script, working
 
-from lodger.engine.store.bulk import insert_many
-from lodger.engine.store.schema.scheduling import actions
-from lodger.engine.store.queue.ready_queue import refresh
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.queue.ready_queue import refresh
+from lodger.engine.store.schema.scheduling import actions
 
 SLOTS = 4
 #: Far more than run while the others' slots come due.

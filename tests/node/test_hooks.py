@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from tests.node.harness import OK, Script, working
 
-from lodger.engine.service import hooks
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, Events
-from lodger.engine.service.hooks import HOOKS, Hooks
-from lodger.engine.core.metrics import Meters
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.metrics import Meters
+from lodger.engine.service import hooks
+from lodger.engine.service.hooks import HOOKS, Hooks
 from lodger.engine.testing import Stage
 from lodger.sandbox.outcome import Outcome
 

@@ -13,9 +13,9 @@ from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
-from lodger.engine.store.connection.notify import CHANNEL, Hints
-from lodger.engine.node.scheduling.listener import Listener
 from lodger.engine.node.node import Node
+from lodger.engine.node.scheduling.listener import Listener
+from lodger.engine.store.connection.notify import CHANNEL, Hints
 from lodger.engine.sync import Engine as SyncEngine
 
 __all__ = ["name", "server", "url"]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.node.harness import Script, working
 
-from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.core.execution import Claim
 from lodger.engine.node.node import Node
 from lodger.engine.policy.placement import Room
+from lodger.engine.store.lifecycle.claims import Lease
 
 
 def test_nothing_begins_under_a_lease_that_was_lost_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

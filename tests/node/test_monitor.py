@@ -8,10 +8,10 @@ from sqlalchemy import text
 from tests.node.harness import Script, working
 
 from lodger.engine import Engine
-from lodger.engine.store.actions import monitoring
-from lodger.engine.node.upkeep import monitor
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.node.upkeep import monitor
 from lodger.engine.policy.pace import pace
+from lodger.engine.store.actions import monitoring
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 

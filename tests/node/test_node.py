@@ -9,12 +9,12 @@ from tests.node.harness import OK, SETTINGS, Script, working
 from tests.store.intervals import compile_intervals
 
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.effects.errors import EffectRefused
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.lifecycle import tick as clocks
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.node.service import Service
 from lodger.engine.core.settings import Settings
+from lodger.engine.effects.errors import EffectRefused
+from lodger.engine.node.service import Service
+from lodger.engine.store.lifecycle import tick as clocks
 from lodger.engine.sync import Engine as SyncEngine
 from lodger.sandbox.outcome import Outcome
 

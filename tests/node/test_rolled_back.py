@@ -13,9 +13,9 @@ from tests.store.abroad import Player, call
 from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
-from lodger.engine.store.records import Action
-from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.store.records import Action
 from lodger.engine.sync import Engine as SyncEngine
 from lodger.sandbox.outcome import Outcome
 

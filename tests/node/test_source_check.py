@@ -15,8 +15,8 @@ from tests.e2e.command import inside
 from lodger.engine.client import Client
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
-from lodger.engine.sync import Engine
 from lodger.engine.service.checks.source_check import LEAST_CPU_MS, SourceCheck
+from lodger.engine.sync import Engine
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome

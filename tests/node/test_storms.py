@@ -7,12 +7,12 @@ import pytest
 from sqlalchemy import update
 from tests.node.harness import SETTINGS, Script, working
 
-from lodger.engine.store.lifecycle.claims import Lease
-from lodger.engine.store.schema.scheduling import schedule_clock
+from lodger.engine.core.execution import Claim
 from lodger.engine.node.running import dispatcher
 from lodger.engine.node.scheduling import prefetcher
-from lodger.engine.core.execution import Claim
 from lodger.engine.policy.placement import Room
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.schema.scheduling import schedule_clock
 from lodger.engine.sync import Engine
 
 

@@ -16,10 +16,10 @@ from tests.node.harness import Signals
 from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
-from lodger.engine.store.records import Action
-from lodger.engine.node.node import Node
-from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.core.settings import Settings
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
+from lodger.engine.node.node import Node
+from lodger.engine.store.records import Action
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.runtimes import artefact
 from lodger.sandbox.wasm_pool import WasmPool

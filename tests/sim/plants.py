@@ -12,8 +12,8 @@ from typing import Any
 
 from sqlalchemy import Connection, event
 
-from lodger.engine.store.connection.database import Database
 from lodger.engine.sim.plan import Shape
+from lodger.engine.store.connection.database import Database
 
 #: A statement as the database gets it, and its parameters; what comes back is executed in its place.
 Listener = Callable[..., tuple[str, Any]]

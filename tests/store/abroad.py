@@ -10,17 +10,16 @@ import sqlalchemy as sa
 from tests.store.bench import Bench
 from tests.unit.data.shop import count_on, customers, orders, platform
 
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.data.sets.foreign import receipts
 from lodger.engine.data.sets.guard import looked
 from lodger.engine.data.sets.reads import ThreadReads
-from lodger.engine.effects import foreign_commit, codec
-from lodger.engine.effects import sealed_commits
+from lodger.engine.effects import codec, foreign_commit, sealed_commits
 from lodger.engine.effects.outcome_commit import Committed
-from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
 from lodger.engine.effects.sealed_commits import Finish, Sealed
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.executors.sandbox_executor import effects_applier, finished
+from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import Report
 from lodger.sandbox.outcome import Outcome
@@ -146,7 +145,9 @@ class Abroad:
 
     def settle(self, one: Sealed, receipt: foreign_commit.Receipt) -> Finish | None:
         with self.engine.books.database.write() as connection:
-            return sealed_commits.settled(self.engine.books, connection, self.engine.datasets, one, receipt, self.bench.clock.us)
+            return sealed_commits.settled(
+                self.engine.books, connection, self.engine.datasets, one, receipt, self.bench.clock.us
+            )
 
     def left(self) -> list[Sealed]:
         """Take up what others have left."""

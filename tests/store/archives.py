@@ -15,9 +15,9 @@ from tests.store.bench import OK, THROWN, Bench
 from tests.store.intervals import compile_intervals
 
 from lodger.engine.core.ids import PLATFORM
+from lodger.engine.core.settings import Settings
 from lodger.engine.service.archive.export import TABLES
 from lodger.engine.store.schema.data import document_index, documents, fetches, kv, outbox, storage
-from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import LogLine
 

@@ -7,14 +7,15 @@ from sqlalchemy import text
 from tests.store.intervals import VirtualClock
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.store.lifecycle import claims, tick as clocks, leases, clock_rollback
-from lodger.engine.effects import outcome_commit
-from lodger.engine.store.lifecycle.claims import Lease
-from lodger.engine.store.lifecycle.tick import Ticked
-from lodger.engine.effects.outcome_commit import ApplyEffects, Committed
-from lodger.engine.store.lifecycle.leases import Rescued
-from lodger.engine.store.records import Action, Schedule
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.effects import outcome_commit
+from lodger.engine.effects.outcome_commit import ApplyEffects, Committed
+from lodger.engine.store.lifecycle import claims, clock_rollback, leases
+from lodger.engine.store.lifecycle import tick as clocks
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.lifecycle.leases import Rescued
+from lodger.engine.store.lifecycle.tick import Ticked
+from lodger.engine.store.records import Action, Schedule
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -68,7 +69,9 @@ class Bench:
     ) -> Committed:
         batch = [(each, finished) for each in claimed]
         with self.engine.books.database.write() as connection:
-            return outcome_commit.commit(self.engine.books, connection, self.lease(node), batch, self.clock.us, apply_effects)
+            return outcome_commit.commit(
+                self.engine.books, connection, self.lease(node), batch, self.clock.us, apply_effects
+            )
 
     def mend(self) -> bool:
         """Mend what a clock that was set back has left; whether there was anything."""

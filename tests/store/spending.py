@@ -8,14 +8,14 @@ from typing import Any
 from tests.store.bench import Bench
 
 from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.core.execution import Answer, Claim, Finished
 from lodger.engine.data.sets.guard import looked
 from lodger.engine.data.sets.reads import ThreadReads
-from lodger.engine.egress.request import Answer, Request
 from lodger.engine.effects.outcome_commit import Committed
+from lodger.engine.egress.request import Request
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.node.executors.sandbox_executor import effects_applier, finished
 from lodger.engine.node.executors.budget_reservations import Till
+from lodger.engine.node.executors.sandbox_executor import effects_applier, finished
 from lodger.sandbox.job import Report, ScriptError
 from lodger.sandbox.outcome import Outcome
 

@@ -14,9 +14,9 @@ from tests.store.intervals import EPOCH
 from lodger.engine.core.access.audit_context import acting
 from lodger.engine.core.errors import InputError
 from lodger.engine.service.async_engine import Engine as AsyncEngine
+from lodger.engine.service.nouns.noun import Verbs
 from lodger.engine.store import audit
 from lodger.engine.sync import Engine
-from lodger.engine.service.nouns.noun import Verbs
 
 
 #: How each verb that changes something is called, on a ledger where tenant acme has script job and schedule s.

@@ -14,11 +14,11 @@ from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.settings import Settings
 from lodger.engine.service.archive import validation
 from lodger.engine.service.archive.restore import _Arrival, _pages
 from lodger.engine.store.context import Books
 from lodger.engine.store.schema.scheduling import actions
-from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 
 __all__ = ["elsewhere"]

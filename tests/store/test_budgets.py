@@ -4,8 +4,8 @@ import pytest
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.queue import expiry
 from lodger.engine.core.execution import Finished
+from lodger.engine.store.queue import expiry
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 

@@ -5,9 +5,9 @@ from sqlalchemy import Connection, text
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.effects.errors import ConflictFound, EffectRefused
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.effects.errors import ConflictFound, EffectRefused
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 

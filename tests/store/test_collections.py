@@ -9,12 +9,11 @@ import sqlalchemy as sa
 from tests.store.abroad import Player
 from tests.store.bench import Bench
 
-from lodger.engine.data.reading import document_index
 from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.data.reading import collections
-from lodger.engine.store.schema.data import document_index as entries
+from lodger.engine.data.reading import collections, document_index
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import effects_applier
+from lodger.engine.store.schema.data import document_index as entries
 
 LONG = "x" * 300
 

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import Connection
 from tests.store.bench import Bench
 
+from lodger.engine.core.access.grants import DEFAULT, parse
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.node.executors.people import StoredPeople
-from lodger.engine.core.access.grants import DEFAULT, parse
 
 T = TypeVar("T")
 

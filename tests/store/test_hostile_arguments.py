@@ -16,8 +16,8 @@ from tests.store.intervals import EPOCH, VirtualClock
 from tests.store.test_audit import every_verb
 
 from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.service.operations.table import NOUNS
 from lodger.engine.core.settings import Settings
+from lodger.engine.service.operations.table import NOUNS
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.errors import SandboxError

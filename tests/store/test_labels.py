@@ -5,8 +5,8 @@ from tests.store.bench import Bench, node_id
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.lifecycle import claims, leases
-from lodger.engine.store.queue import placements, ready_queue
 from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.queue import placements, ready_queue
 
 
 def _node(bench: Bench, name: str, *labels: str) -> Lease:

@@ -14,11 +14,11 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import Mail
 from lodger.engine.effects.journal import Journal
-from lodger.engine.store.queue import outbox as outboxes
+from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.store.connection.database import Database
+from lodger.engine.store.queue import outbox as outboxes
 from lodger.engine.store.schema.data import outbox
 from lodger.engine.store.schema.scheduling import tenants
-from lodger.engine.node.outbox.mailer import Mailer, MailServer
 
 START_US = 1_795_000_000_000_000
 

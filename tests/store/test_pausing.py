@@ -3,8 +3,8 @@
 import pytest
 from tests.store.bench import OK, THROWN, Bench
 
-from lodger.engine.store.lifecycle import tick
 from lodger.engine.core.execution import Finished
+from lodger.engine.store.lifecycle import tick
 from lodger.sandbox.outcome import Outcome
 
 FAULT = Finished(Outcome.ENGINE_FAULT)

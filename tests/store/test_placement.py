@@ -2,9 +2,9 @@
 
 from tests.store.bench import Bench
 
-from lodger.engine.store.lifecycle import claims
 from lodger.engine.core.execution import Claim
 from lodger.engine.policy.placement import Room
+from lodger.engine.store.lifecycle import claims
 from lodger.sandbox.limits import MIB
 
 

@@ -10,10 +10,10 @@ from tests.databases.server import Server
 from tests.store.bench import node_id
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.lifecycle import leases, clock_rollback
 from lodger.engine.store.connection import postgresql as module
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.inspection import inspected
+from lodger.engine.store.lifecycle import clock_rollback, leases
 from lodger.engine.store.migrations.revision import current, head, known
 from lodger.engine.sync import Engine
 

@@ -8,8 +8,8 @@ from sqlalchemy import text
 from tests.store.bench import OK, Bench
 
 from lodger.engine.core.clock import SystemClock
-from lodger.engine.store.lifecycle import tick
 from lodger.engine.effects import outcome_commit
+from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import ready_queue
 
 

@@ -7,13 +7,13 @@ import pytest
 from sqlalchemy import text
 
 from lodger.engine.core.clock import SystemClock
+from lodger.engine.core.execution import Claim
+from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.reads import ThreadReads
-from lodger.engine.core.refusal import CallRefused
 from lodger.engine.effects import commit
-from lodger.engine.store.connection.database import Database
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.core.execution import Claim
+from lodger.engine.store.connection.database import Database
 
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
 

@@ -2,8 +2,8 @@
 
 from tests.store.bench import Bench
 
-from lodger.engine.store.lifecycle import cancelled_usage
 from lodger.engine.core.execution import Finished
+from lodger.engine.store.lifecycle import cancelled_usage
 from lodger.sandbox.job import LogLine, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -38,6 +38,9 @@ def test_a_node_that_lost_its_lease_adds_nothing(bench: Bench) -> None:
     bench.engine.actions.cancel(None, asked.id)
     with bench.engine.books.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_nodes SET epoch = epoch + 1")
-        assert cancelled_usage.write(bench.engine.books, connection, bench.nodes["n1"], [(claim, LEFT)], bench.clock.us) == []
+        assert (
+            cancelled_usage.write(bench.engine.books, connection, bench.nodes["n1"], [(claim, LEFT)], bench.clock.us)
+            == []
+        )
     (attempt,) = bench.engine.actions.attempts(None, asked.id)
     assert attempt.usage.cpu_ms == 0

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import event
 from tests.store.bench import Bench
 
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.store.actions import action_stream
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.lifecycle.running_lines import KEPT_US, Batch, Hearing
-from lodger.engine.core.execution import Claim, Finished
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 

@@ -8,8 +8,8 @@ from sqlalchemy.exc import DBAPIError
 from tests.databases.fixtures import kind, url
 
 from lodger.engine.effects import lost_transaction
-from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.connection.database import Database
+from lodger.engine.store.connection.savepoint import savepoint
 
 __all__ = ["kind", "url"]
 

@@ -7,10 +7,10 @@ from tests.databases.fixtures import place
 from tests.store.abroad import Abroad, call
 from tests.store.bench import Bench
 
-from lodger.engine.effects.foreign_commit import Receipt
 from lodger.engine.effects import ceilings
-from lodger.engine.store.usage import budget_reservations, storage_usage, usage
+from lodger.engine.effects.foreign_commit import Receipt
 from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 

@@ -10,8 +10,8 @@ from tests.store.abroad import AFTER, ALL, BEFORE, NOTHING, Abroad, call
 from tests.store.bench import Bench
 from tests.unit.data.shop import customers, orders
 
-from lodger.engine.effects import foreign_commit as applying
 from lodger.engine.core.errors import Conflict
+from lodger.engine.effects import foreign_commit as applying
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.outcome import Outcome
 

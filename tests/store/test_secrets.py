@@ -10,8 +10,8 @@ from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.core.errors import InputError, NotFound, Unavailable
-from lodger.engine.store.tenants import secrets
 from lodger.engine.core.settings import Settings
+from lodger.engine.store.tenants import secrets
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 

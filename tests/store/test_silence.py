@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from tests.databases.relay import Relay
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.connection import timeouts
-from lodger.engine.store.connection import postgresql as of_postgres
 from lodger.engine.core.settings import Settings
+from lodger.engine.store.connection import postgresql as of_postgres
+from lodger.engine.store.connection import timeouts
 from lodger.engine.sync import Engine
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ import pytest
 from tests.store.bench import THROWN, Bench
 
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.store.records import Schedule
 from lodger.engine.core.execution import Finished
+from lodger.engine.store.records import Schedule
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 

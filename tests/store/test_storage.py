@@ -11,12 +11,12 @@ from tests.store.bench import Bench
 from tests.store.spending import Spender, mail, say
 
 from lodger.engine.effects import ceilings
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.lifecycle import retention
-from lodger.engine.store.usage import storage_usage
 from lodger.engine.store.migrations.upgrade import downgrade, upgrade
 from lodger.engine.store.schema.data import documents, kv
+from lodger.engine.store.usage import storage_usage
 from lodger.engine.store.usage.storage_usage import Stored
-from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.job import LogLine, Usage
 from lodger.sandbox.outcome import Outcome
 

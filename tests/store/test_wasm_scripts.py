@@ -13,8 +13,8 @@ from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.core.errors import InputError, NotFound, Unavailable
-from lodger.engine.store.content_cache import KEPT_BYTES
 from lodger.engine.core.settings import Settings
+from lodger.engine.store.content_cache import KEPT_BYTES
 from lodger.engine.sync import Engine
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.intake import Intake

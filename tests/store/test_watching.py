@@ -9,10 +9,10 @@ from tests.e2e.command import inside
 from tests.store.bench import Bench
 
 from lodger.engine.core.clock import SystemClock
+from lodger.engine.core.execution import Finished
+from lodger.engine.core.metrics import METERS, Meters
 from lodger.engine.store.connection import blocking
 from lodger.engine.store.platform import node_rows
-from lodger.engine.core.metrics import METERS, Meters
-from lodger.engine.core.execution import Finished
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 

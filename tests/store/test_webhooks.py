@@ -11,16 +11,17 @@ from sqlalchemy import select, update
 from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
 from tests.store.test_mailer import START_US, Hands
 
+from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import Emit
 from lodger.engine.effects.journal import Journal
 from lodger.engine.egress.signature import NotVerified, verify
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.store.queue import outbox as outboxes
-from lodger.engine.store.schema.data import outbox
-from lodger.engine.store.tenants.webhooks import NewWebhook, wants
 from lodger.engine.node.outbox.webhooks import Hooks
+from lodger.engine.store.queue import outbox as outboxes
+from lodger.engine.store.queue.events import matches
+from lodger.engine.store.schema.data import outbox
+from lodger.engine.store.tenants.webhooks import NewWebhook
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 
@@ -327,7 +328,7 @@ def test_what_is_no_webhook_is_refused(tmp_path: Path, peer: Peer, name: str, wh
     ],
 )  # fmt: skip
 def test_who_wants_what(patterns: list[str], event: str, wanted: bool) -> None:
-    assert wants(patterns, event) is wanted
+    assert matches(patterns, event) is wanted
 
 
 def test_verifying_refuses_whatever_is_odd() -> None:

@@ -8,8 +8,8 @@ from tests.store.bench import Bench
 from tests.store.intervals import VirtualClock
 
 from lodger.engine.core.errors import NotFound
-from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.core.settings import Settings
+from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.sync import Engine
 
 MONDAY = datetime(2026, 3, 23, tzinfo=UTC)

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import Connection, text
 from tests.store.bench import Bench
 
-from lodger.engine.store.connection.database import Database
-from lodger.engine.store.connection.commit_watcher import ServerWitness, Snapshot, Witness
 from lodger.engine.node.db_executor import Pen
+from lodger.engine.store.connection.commit_watcher import ServerWitness, Snapshot, Witness
+from lodger.engine.store.connection.database import Database
 
 MARK = "UPDATE lodger_tenants SET name = name || '!'"
 

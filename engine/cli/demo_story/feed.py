@@ -3,17 +3,17 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.core.clock import from_us
+from lodger.engine.cli.code_frame import excerpt
 from lodger.engine.cli.demo_story import words
 from lodger.engine.cli.demo_story.story import Missed, Run, Story, Upcoming
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
-from lodger.engine.cli.code_frame import excerpt
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
-    from lodger.engine.service.async_engine import Engine
     from lodger.engine.core.execution import Finished
+    from lodger.engine.service.async_engine import Engine
 
 _LIMITED = ({spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}) - {Outcome.OK}
 

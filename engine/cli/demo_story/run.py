@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.cli.demo_story.cast import CAST, OFF_DAYS
 from lodger.engine.cli.demo_story.feed import Feed
 from lodger.engine.cli.demo_story.mailbox import Mailbox
@@ -18,10 +17,11 @@ from lodger.engine.cli.demo_story.setup import Stage, set_up
 from lodger.engine.cli.demo_story.story import Story
 from lodger.engine.cli.demo_story.summary import Summary, summarise
 from lodger.engine.cli.demo_story.tables import carts, customers, orders, products, tickets
-from lodger.engine.service.async_engine import Engine
-from lodger.engine.node.outbox.mailer import Mailer, MailServer
+from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.core.settings import Settings
 from lodger.engine.core.settings_table import load
+from lodger.engine.node.outbox.mailer import Mailer, MailServer
+from lodger.engine.service.async_engine import Engine
 from lodger.sandbox.runtimes.artefact import ensure
 
 #: How often the viewer is drawn anew and the schedules are read.

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect
 
-from lodger.engine.core.clock import from_us
 from lodger.engine.cli.demo_story.cast import CAST, OFF_DAYS, ONCE_AFTER_S
 from lodger.engine.cli.demo_story.data import SHOPS, fill
 from lodger.engine.cli.demo_story.tables import customers
+from lodger.engine.core.clock import from_us
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lodger.engine.core.errors import InputError
 from lodger.engine.core.access.origins import Origin, parse_origin
+from lodger.engine.core.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

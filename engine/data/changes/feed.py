@@ -10,24 +10,18 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Table, bindparam, delete, func, insert, literal_column, select, text, true, tuple_
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data.values import kinds
-from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
-from lodger.engine.data.values.kinds import Kind
 from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
+from lodger.engine.data.values import kinds
+from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import SQLITE
 from lodger.engine.store.insert_ignore import dialect_insert
+from lodger.engine.store.queue.followers import Position
 from lodger.engine.store.schema import feeds
 
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 KINDS = (INSERT, UPDATE, DELETE)
 _c, _f = feeds.changes.c, feeds.forgotten.c
-
-
-class Position(NamedTuple):
-    """A place in a feed; everything up to and including it has been read."""
-
-    xid: int
-    seq: int
 
 
 #: Before everything.

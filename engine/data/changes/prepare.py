@@ -12,13 +12,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.ddl import ExecutableDDLElement
 
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.data.changes import triggers
 from lodger.engine.data.sets import views
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase, outside
 from lodger.engine.data.values.identifiers import preparer
 from lodger.engine.data.values.stored import SQLITE
-from lodger.engine.core.errors import Unavailable
 
 #: The feed of changes as the ledger's database has it by its migrations: the role reads one tenant's. Who reports them writes.
 FEED_WALL = (

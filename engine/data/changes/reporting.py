@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Table, event, inspect
 
 from lodger.engine.core.clock import Clock
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.changes import feed
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.values.stored import canonical
-from lodger.engine.core.errors import InputError
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

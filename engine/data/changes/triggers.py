@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Dialect, Uuid, text
 
-from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.changes.feed import source_of
+from lodger.engine.data.sets.dataset import TableDataset
+from lodger.engine.data.sets.views import SCHEMA
 from lodger.engine.data.values.identifiers import preparer
 from lodger.engine.data.values.stored import SQLITE
-from lodger.engine.data.sets.views import SCHEMA
 
 NAME = "lodger_changes"
 _VERBS = ("insert", "update", "delete")

@@ -12,13 +12,13 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
 from typing import Any
 
-from lodger.engine.data.values import kinds
 from lodger.engine.core import strict_json
-from lodger.engine.data.filtering.evaluator import Row, placed, value_of
-from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, TIME, ColumnField, OwnField
-from lodger.engine.data.filtering.parsing import Order, OwnLookup
-from lodger.engine.data.values.kinds import Kind
 from lodger.engine.core.refusal import CallRefused, bad_request
+from lodger.engine.data.filtering.evaluator import Row, placed, value_of
+from lodger.engine.data.filtering.parsing import Order, OwnLookup
+from lodger.engine.data.values import kinds
+from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, TIME, ColumnField, OwnField
+from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import at_scale
 
 MOST_MEASURES = 20

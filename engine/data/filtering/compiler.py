@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Double, Enum, String, and_, false, func, literal, not_, null, or_, true
 from sqlalchemy.sql.elements import ColumnElement
 
+from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Not, Op, Or, Order
 from lodger.engine.data.values.bytewise import same_text
 from lodger.engine.data.values.fields import NULL, OTHER, STRING, TIME, ColumnField, OwnField, PathField, RelatedField
-from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Not, Op, Or, Order
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.paths import place
 from lodger.engine.data.values.stored import SQLITE, bound_type, column_of, floor_ceiling, stored

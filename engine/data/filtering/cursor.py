@@ -5,11 +5,11 @@ import binascii
 from collections.abc import Sequence
 from typing import Any
 
-from lodger.engine.data.values import kinds
 from lodger.engine.core import strict_json
-from lodger.engine.data.values.fields import BOOLEAN, NULL, OTHER, TIME, ColumnField, classed
-from lodger.engine.data.filtering.parsing import Order
 from lodger.engine.core.refusal import bad_request
+from lodger.engine.data.filtering.parsing import Order
+from lodger.engine.data.values import kinds
+from lodger.engine.data.values.fields import BOOLEAN, NULL, OTHER, TIME, ColumnField, classed
 
 _LONGEST = 64 * 1024
 

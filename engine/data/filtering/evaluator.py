@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import Any
 
-from lodger.engine.data.values.fields import NULL, ColumnField, Field, PathField, RelatedField, classed
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Not, Op, Or, Order
+from lodger.engine.data.values.fields import NULL, ColumnField, Field, PathField, RelatedField, classed
 
 #: A row as journal and readers hold it: canonical values by column name, or a document's wire JSON with its ``id``.
 Row = dict[str, Any]

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from lodger.engine.data.values import kinds
 from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import CallRefused, bad_request
+from lodger.engine.data.values import kinds
 from lodger.engine.data.values.fields import (
     NULL,
     OTHER,
@@ -24,7 +25,6 @@ from lodger.engine.data.values.fields import (
     classed,
 )
 from lodger.engine.data.values.kinds import Kind
-from lodger.engine.core.refusal import CallRefused, bad_request
 
 MOST_CONDITIONS = 200
 MOST_DEPTH = 16

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.data.reading import document_index
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.data.values.stored import documents_of
-from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.insert_ignore import insert_absent
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.data import collection_indexes, documents
 from lodger.engine.store.schema.data import document_index as entries
+from lodger.engine.store.tenants import tenants
 
 #: Documents that one transaction adds to a new index.
 AT_ONCE = 500

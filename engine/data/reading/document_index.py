@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Column, Connection, String, Table, and_, false, insert, literal, or_
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data.sets.dataset import Collection
 from lodger.engine.data.filtering.evaluator import Row
-from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, PathField, classed
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Op
+from lodger.engine.data.sets.dataset import Collection
 from lodger.engine.data.sets.scope import Scope
+from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, PathField, classed
 from lodger.engine.store.schema.data import collection_indexes, document_index, documents
 
 #: Paths of one collection that can be indexed, and letters of a text that its index has.

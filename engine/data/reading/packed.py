@@ -7,8 +7,8 @@ import base64
 import datetime as dt
 from typing import Any
 
-from lodger.engine.data.sets.dataset import Dataset, TableDataset
 from lodger.engine.data.filtering.evaluator import Row
+from lodger.engine.data.sets.dataset import Dataset, TableDataset
 from lodger.engine.data.values.fields import ColumnField
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import NAN, as_decimal

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lodger.engine.data.sets.dataset import Dataset, TableDataset
-from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.filtering.evaluator import Row
-from lodger.engine.data.values.fields import ColumnField, Field, RelatedField
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Lookup, Not, Or
 from lodger.engine.data.reading.reader import Reader
-from lodger.engine.core.refusal import bad_request
+from lodger.engine.data.sets.dataset import Dataset, TableDataset
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.values.fields import ColumnField, Field, RelatedField
 
 #: Most conditions of a filter that follow a key: each is a question of its own to the database.
 MOST = 20

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Column, Table
 
+from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.values.fields import PATH, ColumnField, OwnField, PathField
 from lodger.engine.data.values.kinds import Kind
-from lodger.engine.core.refusal import bad_request
 from lodger.engine.store.schema.data import documents
 
 if TYPE_CHECKING:

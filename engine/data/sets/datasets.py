@@ -8,13 +8,13 @@ from sqlalchemy import Column, Engine, Table
 from sqlalchemy.engine import URL
 
 from lodger.engine.core.clock import SystemClock
+from lodger.engine.core.errors import Conflict
+from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, TableDataset
 from lodger.engine.data.sets.expose import NAME, TAKEN, expose
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.guard import Wall
-from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.sets.views import twin
-from lodger.engine.core.errors import Conflict
 
 _NO_WALL = Wall()
 

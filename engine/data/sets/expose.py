@@ -11,14 +11,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
 
-from lodger.engine.data.values import kinds
-from lodger.engine.data.sets.dataset import KeySource, Reference, TableDataset
-from lodger.engine.data.values.fields import ColumnField
-from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.data.values.kinds import KEYED, Kind
-from lodger.engine.core.refusal import CallRefused, denied
-from lodger.engine.data.sets.uniqueness import demand_apart
 from lodger.engine.core.errors import InputError
+from lodger.engine.core.refusal import CallRefused, denied
+from lodger.engine.data.sets.dataset import KeySource, Reference, TableDataset
+from lodger.engine.data.sets.foreign import ForeignDatabase
+from lodger.engine.data.sets.uniqueness import demand_apart
+from lodger.engine.data.values import kinds
+from lodger.engine.data.values.fields import ColumnField
+from lodger.engine.data.values.kinds import KEYED, Kind
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 _NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)

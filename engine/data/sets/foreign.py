@@ -15,9 +15,9 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
+from lodger.engine.core.errors import InputError
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.data.values.stored import DIALECTS, SQLITE
-from lodger.engine.core.errors import InputError
 from lodger.engine.store.connection import postgresql as postgres
 from lodger.engine.store.schema.feeds import changes_table, forgotten_table
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import Connection, Table, text
 from sqlalchemy.exc import ProgrammingError
 
-from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset, database_of
-from lodger.engine.data.values.identifiers import preparer
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.data.values.stored import SQLITE
+from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset, database_of
 from lodger.engine.data.sets.uniqueness import telling
 from lodger.engine.data.sets.views import ROLE, SCHEMA, setting, view
+from lodger.engine.data.values.identifiers import preparer
+from lodger.engine.data.values.stored import SQLITE
 
 if TYPE_CHECKING:
     from lodger.engine.data.sets.datasets import Datasets

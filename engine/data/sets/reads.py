@@ -9,9 +9,9 @@ from typing import Protocol, TypeVar
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
+from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.numbers import Writable, taken
-from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.values.stored import SQLITE
 from lodger.engine.store.connection.timeouts import Line
 

@@ -23,9 +23,9 @@ from sqlalchemy import (
 from sqlalchemy import types as sql_types
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.data.values.bytewise import same_text
-from lodger.engine.data.sets.dataset import Collection
 from lodger.engine.core.refusal import denied
+from lodger.engine.data.sets.dataset import Collection
+from lodger.engine.data.values.bytewise import same_text
 from lodger.engine.store.schema.data import documents
 
 

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Connection, Table
 from sqlalchemy.dialects import postgresql
 
+from lodger.engine.core.errors import InputError
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.values.identifiers import preparer
 from lodger.engine.data.values.stored import SQLITE
-from lodger.engine.core.errors import InputError
 
 #: Collations that find nothing alike but what is the same.
 _EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})

@@ -14,10 +14,10 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, Float, Numeric, String, Uuid, type_coerce
 from sqlalchemy.sql.elements import ColumnElement
 
+from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.data.values.bytewise import Bytewise
 from lodger.engine.data.values.fields import ColumnField
 from lodger.engine.data.values.kinds import EXACT, Kind
-from lodger.engine.core.refusal import CallRefused, bad_request
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 DIALECTS = (SQLITE, POSTGRESQL)

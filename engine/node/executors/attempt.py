@@ -21,21 +21,21 @@ from lodger.engine.capabilities.secrets import none_known
 from lodger.engine.capabilities.session import Opens, People, Reads, Session
 from lodger.engine.capabilities.table import HANDLERS
 from lodger.engine.core import strict_json
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.execution import Claim
+from lodger.engine.core.ids import Identities
+from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import Dataset, database_of
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.guard import guarded
 from lodger.engine.data.sets.numbers import Numbers
-from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.journal import Journal
-from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.ids import Identities
-from lodger.engine.store.usage.budget_reservations import Wish
-from lodger.engine.store.usage.usage import DAY_US
 from lodger.engine.node.executors.attempt_budgets import Counters, DayRoom, Share
 from lodger.engine.node.executors.context import context_json
-from lodger.engine.core.execution import Claim
 from lodger.engine.policy.budgets import BY_NAME
+from lodger.engine.store.usage.budget_reservations import Wish
+from lodger.engine.store.usage.usage import DAY_US
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox.job import HostGone, LogLine, Reply, ScriptError
 from lodger.sandbox.outcome import Outcome

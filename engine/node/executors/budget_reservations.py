@@ -3,8 +3,8 @@
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-from lodger.engine.store.usage import budget_reservations
 from lodger.engine.store.context import Books
+from lodger.engine.store.usage import budget_reservations
 from lodger.engine.store.usage.budget_reservations import Wish
 
 

@@ -4,10 +4,10 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
-from lodger.engine.core.clock import EPOCH, from_us
 from lodger.engine.core import strict_json
-from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.core.clock import EPOCH, from_us
 from lodger.engine.core.execution import Claim
+from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.recurrence.zones import python_zone, zone, zone_names
 
 _MONTH_US = 30 * 86_400_000_000

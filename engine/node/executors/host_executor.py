@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from lodger.engine.core.clock import Clock, from_us
-from lodger.engine.core.handlers import Call, Cancelled, Handler, Handlers
 from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.core.handlers import Call, Cancelled, Handler, Handlers
 from lodger.sandbox.frames import LEVELS
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.limits import Limits

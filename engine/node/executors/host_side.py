@@ -11,26 +11,25 @@ from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.capabilities.secrets import none_known
 from lodger.engine.capabilities.session import People, Reads
 from lodger.engine.core.clock import Clock
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.execution import Answer, Claim
+from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.guard import Wall, looked
 from lodger.engine.data.sets.reads import ThreadReads
-from lodger.engine.core.refusal import CallRefused
-from lodger.engine.egress.request import Answer
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.core.errors import Unavailable
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.node.executors.budget_reservations import Till
+from lodger.engine.node.executors.people import AskedPeople, StoredPeople
 from lodger.engine.store.lifecycle import fetches
 from lodger.engine.store.tenants import secrets
 from lodger.engine.store.tenants.secrets import Opened
-from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.core.execution import Claim
-from lodger.engine.node.executors.people import AskedPeople, StoredPeople
-from lodger.engine.node.executors.budget_reservations import Till
 from lodger.engine.vault.vault import Vault
 from lodger.sandbox.job import LogLine
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 _log = logging.getLogger("lodger.node")
 

@@ -6,12 +6,12 @@ from sqlalchemy import Connection, select
 
 from lodger.engine.capabilities.session import Reads
 from lodger.engine.store.context import listed
-from lodger.engine.store.tenants.grants import is_one_of
 from lodger.engine.store.schema.scheduling import tenants
+from lodger.engine.store.tenants.grants import is_one_of
 
 
 class StoredPeople:
-    """Asks the ledger (:meth:`lodger.engine.service.nouns.grants.Grants.people`). Satisfies :class:`~lodger.engine.capabilities.session.People`.
+    """Asks the ledger (``engine.grants.people``). Satisfies :class:`~lodger.engine.capabilities.session.People`.
 
     Args:
         read: answers a question on the ledger's database, not as the role of scripts.

@@ -9,13 +9,13 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from lodger.engine.capabilities.fetching import nothing_kept
-from lodger.engine.core.clock import from_us
 from lodger.engine.core import strict_json
-from lodger.engine.core.refusal import CallRefused
-from lodger.engine.store.scripts.ping_content import Ping, decoded
-from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide
+from lodger.engine.store.scripts.ping_content import Ping, decoded
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.prescan import parse

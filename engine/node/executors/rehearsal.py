@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.scripts import scripts
-from lodger.engine.store.context import Books
-from lodger.engine.store.tenants.grants import encoded
-from lodger.engine.store.records import Json, ScriptVersion, Tenant
-from lodger.engine.store.scripts.content import Content
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
+from lodger.engine.store.context import Books
+from lodger.engine.store.records import Json, ScriptVersion, Tenant
+from lodger.engine.store.scripts import scripts
+from lodger.engine.store.scripts.content import Content
+from lodger.engine.store.tenants.grants import encoded
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 
 def chosen(connection: Connection, tenant_id: str, script: str, version: int | None) -> tuple[ScriptVersion, Content]:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.session import Reads
-from lodger.engine.core.clock import Clock
 from lodger.engine.core import strict_json
+from lodger.engine.core.clock import Clock
+from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects import commit
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.node.executors.host_side import HostSide, parts
 from lodger.engine.node.executors.host_walls import demanded, enclosure
 from lodger.engine.service.checks.module_check import shelf_of
@@ -22,7 +22,7 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 
 if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 #: How long a killed worker's report is waited for, seconds.
 REPORT_S = 2.0

@@ -16,8 +16,8 @@ import aiosmtplib
 from sqlalchemy import Row
 
 from lodger.engine.core.clock import Clock, from_us
-from lodger.engine.store.queue.outbox import Failure, Patience
 from lodger.engine.node.outbox.sender import Courier, Rounds, Writable
+from lodger.engine.store.queue.outbox import Failure, Patience
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 #: What a mail's head holds, and what else it may hold: whatever a text makes of itself there, the mail fails.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row
 
-from lodger.engine.egress.way_out import WayOut
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.queue import outbox
-from lodger.engine.store.queue.outbox import Failure
+from lodger.engine.core.settings import Settings
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.node.outbox.sender import Courier
 from lodger.engine.node.outbox.webhooks import Hooks
-from lodger.engine.node.outbox.mailer import Mailer, MailServer
-from lodger.engine.core.settings import Settings
+from lodger.engine.store.queue import outbox
+from lodger.engine.store.queue.outbox import Failure
 
 if TYPE_CHECKING:
     from lodger.engine.core.execution import Finished

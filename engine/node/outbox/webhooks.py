@@ -7,17 +7,18 @@ from typing import Any, ClassVar, Unpack
 
 from sqlalchemy import Row
 
-from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.core import strict_json
+from lodger.engine.core.access.origins import Origin
+from lodger.engine.core.clock import Clock, from_us
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.execution import Answer
 from lodger.engine.egress import signature, target
 from lodger.engine.egress.errors import NoAnswer
-from lodger.engine.egress.request import Answer, Redirect, Request
-from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.tenants import webhooks
-from lodger.engine.store.queue.outbox import Failure, Patience
-from lodger.engine.store.tenants.webhooks import Route
+from lodger.engine.egress.request import Redirect, Request
 from lodger.engine.node.outbox.sender import Courier, Rounds, Writable
-from lodger.engine.core.access.origins import Origin
+from lodger.engine.store.queue.outbox import Failure, Patience
+from lodger.engine.store.tenants import webhooks
+from lodger.engine.store.tenants.webhooks import Route
 from lodger.engine.vault.vault import Vault
 
 #: Bytes of a receiver's answer that are read: nobody looks at them.

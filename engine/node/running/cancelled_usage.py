@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from lodger.engine.store.lifecycle import cancelled_usage
-from lodger.engine.store.usage.usage import Warned
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.service import Service
+from lodger.engine.store.lifecycle import cancelled_usage
+from lodger.engine.store.usage.usage import Warned
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.effects.lost_transaction import Overthrown
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import outcome_commit
+from lodger.engine.effects.lost_transaction import Overthrown
+from lodger.engine.effects.outcome_commit import Committed
+from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import commit_recovery
 from lodger.engine.store.lifecycle.claims import Lease
-from lodger.engine.effects.outcome_commit import Committed
-from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.node.service import Service
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from lodger.engine.store.queue import ready_queue
 from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.node.service import Service
 from lodger.engine.policy.placement import Room, long_slots
 from lodger.engine.policy.restraint import Restraint
+from lodger.engine.store.queue import ready_queue
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.guard import Wall, looked
-from lodger.engine.effects import foreign_commit, codec
-from lodger.engine.effects.write_set import Docket
-from lodger.engine.core.errors import Unavailable
-from lodger.engine.effects import sealed_commits
+from lodger.engine.effects import codec, foreign_commit, sealed_commits
 from lodger.engine.effects.sealed_commits import Sealed
+from lodger.engine.effects.write_set import Docket
 from lodger.engine.node.service import Service
 
 if TYPE_CHECKING:

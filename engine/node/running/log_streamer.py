@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from lodger.engine.core.execution import Claim
+from lodger.engine.node.service import Service
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.lifecycle.running_lines import Attempt, Batch
-from lodger.engine.core.execution import Claim
-from lodger.engine.node.service import Service
 from lodger.sandbox.job import LogLine
 
 if TYPE_CHECKING:

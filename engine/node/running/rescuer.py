@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.store.queue import expiry, placements
-from lodger.engine.store.lifecycle import leases, clock_rollback
-from lodger.engine.store.lifecycle.claims import Lease
-from lodger.engine.store.records import AnyRow
 from lodger.engine.node.service import Service
+from lodger.engine.store.lifecycle import clock_rollback, leases
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.queue import expiry, placements
+from lodger.engine.store.records import AnyRow
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node
@@ -105,7 +105,12 @@ class Rescuer(Service):
         node, now = self._node, self.clock.now_us()
         back = not node.clock.skewed and clock_rollback.back(node.books, connection, self.clock.now_us)
         overdue = leases.overdue(node.books, connection, now_us=now)
-        return back, overdue, expiry.due(connection, now_us=now), placements.deserted(node.books, connection, now_us=now)
+        return (
+            back,
+            overdue,
+            expiry.due(connection, now_us=now),
+            placements.deserted(node.books, connection, now_us=now),
+        )
 
 
 class Watch(Service):

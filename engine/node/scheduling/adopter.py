@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.schedules import adoption
 from lodger.engine.node.service import Service
+from lodger.engine.store.schedules import adoption
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node

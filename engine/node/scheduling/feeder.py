@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from sqlalchemy import Connection, delete
 from sqlalchemy.exc import DBAPIError
 
-from lodger.engine.data.changes import feed
-from lodger.engine.data.sets.dataset import Dataset, database_of
-from lodger.engine.data.changes.feed import START, Horizon, Position
-from lodger.engine.data.sets.foreign import ForeignDatabase, receipts
-from lodger.engine.core.refusal import CallRefused
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.queue import followers
-from lodger.engine.store.actions import change_triggers
-from lodger.engine.store.queue.followers import Follower
-from lodger.engine.store.actions.change_triggers import Woken
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.changes import feed
+from lodger.engine.data.changes.feed import START, Horizon
+from lodger.engine.data.sets.dataset import Dataset, database_of
+from lodger.engine.data.sets.foreign import ForeignDatabase, receipts
 from lodger.engine.node.service import Service
+from lodger.engine.store.actions import change_triggers
+from lodger.engine.store.actions.change_triggers import Woken
+from lodger.engine.store.queue import followers
+from lodger.engine.store.queue.followers import Follower, Position
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node
@@ -152,7 +152,9 @@ class Feeder(Service):
         found = await self._tried(database_of(rows), read)
         if found is None or not (found.changes or found.more):
             return True
-        woken = await node.pen.write(partial(change_triggers.wake, node.books, follower=follower, now_us=self.clock.now_us()))
+        woken = await node.pen.write(
+            partial(change_triggers.wake, node.books, follower=follower, now_us=self.clock.now_us())
+        )
         if woken is Woken.ASKED:
             node.dispatcher.nudge()
         return woken is not Woken.BUSY

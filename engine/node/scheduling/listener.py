@@ -8,8 +8,8 @@ import logging
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lodger.engine.store.connection.notify import CHANNEL, WINDOW_S
 from lodger.engine.node.service import Service
+from lodger.engine.store.connection.notify import CHANNEL, WINDOW_S
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node
@@ -101,7 +101,9 @@ class Listener(Service):
         from lodger.engine.store.connection import postgresql
 
         settings = self._node.settings
-        connection = postgresql.alone(settings.listen_url or self._node.books.database.url, settings.database_patience_s)
+        connection = postgresql.alone(
+            settings.listen_url or self._node.books.database.url, settings.database_patience_s
+        )
         try:
             connection.execute(f"LISTEN {CHANNEL}")
         except BaseException:

@@ -1,4 +1,4 @@
-"""Reads what the schedules say that come due soon, and works out their slots: at its instant a slot only has to be named."""
+"""Reads and compiles the revisions of schedules that come due soon, so that the tick finds them ready."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.revision_cache import KEPT
-from lodger.engine.node.service import Service
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node
@@ -39,7 +39,7 @@ class Forerunner(Service):
         node = self._node
         if self._unread:
             few = [self._unread.popleft() for _ in range(min(FEW, len(self._unread)))]
-            await node.pen.read(partial(node.books.rulebook.foresee, wanted=few))
+            await node.pen.read(partial(node.books.rulebook.warm, wanted=few))
             return REST_S
         now_s = self.clock.elapsed_s()
         if now_s >= self._look_s:

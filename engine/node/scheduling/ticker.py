@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from lodger.engine.store.lifecycle import tick
 from lodger.engine.node.scheduling.horizon import Horizon
 from lodger.engine.node.service import Service
+from lodger.engine.store.lifecycle import tick
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node

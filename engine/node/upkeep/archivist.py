@@ -6,11 +6,11 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from lodger.engine.store.platform import node_rows
-from lodger.engine.store.lifecycle import retention, running_lines
-from lodger.engine.store.usage import storage_usage
-from lodger.engine.store.records import AnyRow
 from lodger.engine.node.service import Service
+from lodger.engine.store.lifecycle import retention, running_lines
+from lodger.engine.store.platform import node_rows
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.usage import storage_usage
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.store.connection import blocking
-from lodger.engine.store.platform import gauges
-from lodger.engine.store.actions import monitoring
-from lodger.engine.store.connection.blocking import Chain
-from lodger.engine.store.actions.monitoring import Track
 from lodger.engine.core.execution import Claim
 from lodger.engine.node.service import Service
 from lodger.engine.policy.pace import LEAST_MORE_MS, Pace, pace
+from lodger.engine.store.actions import monitoring
+from lodger.engine.store.actions.monitoring import Track
+from lodger.engine.store.connection import blocking
+from lodger.engine.store.connection.blocking import Chain
+from lodger.engine.store.platform import gauges
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from sqlalchemy import Connection, Table, select
 
 from lodger.engine.core.errors import Conflict
 from lodger.engine.core.ids import PLATFORM
-from lodger.engine.store.tenants import tenants
+from lodger.engine.core.progress import Tally
 from lodger.engine.store.migrations.revision import current
 from lodger.engine.store.schema import data, feeds, platform, scheduling
-from lodger.engine.core.progress import Tally
+from lodger.engine.store.tenants import tenants
 
 MARK = "lodger-tenant-archive"
 FORMAT = 1

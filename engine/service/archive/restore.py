@@ -15,24 +15,24 @@ from typing import Any
 from sqlalchemy import Connection, Table, select
 from sqlalchemy.exc import DataError, IntegrityError
 
-from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.ids import OWNED, PLATFORM
+from lodger.engine.core.progress import Tally
 from lodger.engine.service.archive import validation
-from lodger.engine.store.usage import storage_usage
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.queue import ready_queue
 from lodger.engine.service.archive.export import FORMAT, MARK, MOST_BYTES, MOST_ROW, TABLES
-from lodger.engine.store.context import Books
 from lodger.engine.service.archive.validation import OPEN, bad
-from lodger.engine.store.tenants.grants import encoded
 from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.store.context import Books
 from lodger.engine.store.migrations.revision import current
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.placements import demand_placed
 from lodger.engine.store.records import Tenant
 from lodger.engine.store.schedules.revisions import MOST_STEPS
 from lodger.engine.store.schema import scheduling as s
-from lodger.engine.core.progress import Tally
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants.grants import encoded
+from lodger.engine.store.usage import storage_usage
 
 #: Rows that are written at once, and letters.
 PAGE, PAGE_BYTES = 500, 4 * 1024**2

@@ -17,16 +17,16 @@ from typing import Any, NamedTuple, NoReturn
 
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Numeric, SmallInteger, String, Table
 
+from lodger.engine.core.access import names
+from lodger.engine.core.access.origins import parse_origin
 from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.params import read_fields
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.egress.request import MOST_BODY
-from lodger.engine.core.errors import InputError
-from lodger.engine.core.access import names
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.grants import encoded
-from lodger.engine.core.access.origins import parse_origin
-from lodger.engine.core.params import read_fields
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome

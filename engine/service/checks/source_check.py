@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.store.scripts.content import ENTRY
 from lodger.engine.core.settings import Settings
+from lodger.engine.store.scripts.content import ENTRY
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits

@@ -4,17 +4,17 @@ from datetime import datetime, timedelta
 
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.actions import actions, backfills, retries, monitoring
-from lodger.engine.store import signing_keys, pages
-from lodger.engine.store.queue import outbox
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.actions.actions import Request
-from lodger.engine.store.actions.backfills import Backfilled
-from lodger.engine.store.queue.outbox import Delivery
-from lodger.engine.store.records import Action, Attempt, Json, Page
-from lodger.engine.store.actions.monitoring import Compared, Overdue, RunningNow
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.engine.store import pages, signing_keys
+from lodger.engine.store.actions import actions, backfills, monitoring, retries
+from lodger.engine.store.actions.actions import Request
+from lodger.engine.store.actions.backfills import Backfilled
+from lodger.engine.store.actions.monitoring import Compared, Overdue, RunningNow
+from lodger.engine.store.queue import outbox
+from lodger.engine.store.queue.outbox import Delivery
+from lodger.engine.store.records import Action, Attempt, Json, Page
+from lodger.engine.store.tenants import tenants
 from lodger.sandbox.job import LogLine
 
 # Inside the noun the word ``list`` is a verb.

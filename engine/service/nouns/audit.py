@@ -3,9 +3,9 @@
 from collections.abc import Generator
 from datetime import datetime
 
-from lodger.engine.store import audit, signing_keys, pages
-from lodger.engine.store.records import AuditEntry, Page
 from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.engine.store import audit, pages, signing_keys
+from lodger.engine.store.records import AuditEntry, Page
 
 # Inside the noun the word ``list`` is a verb.
 EntryPage = Page[AuditEntry]

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from lodger.engine.store.tenants import grants, tenants
-from lodger.engine.store.records import Tenant
 from lodger.engine.service.nouns.noun import Change, Verbs
+from lodger.engine.store.records import Tenant
+from lodger.engine.store.tenants import grants, tenants
 
 # Inside the noun the word ``list`` is a verb.
 Held = tuple[str, ...]

@@ -2,13 +2,13 @@
 
 from datetime import datetime, timedelta
 
+from lodger.engine.core.access import names
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.platform import locks
-from lodger.engine.core.access import names
-from lodger.engine.store.platform.locks import Lock
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.engine.store.platform import locks
+from lodger.engine.store.platform.locks import Lock
 
 # Inside the noun the word ``list`` is a verb.
 LockList = list[Lock]

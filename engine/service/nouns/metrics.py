@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.connection import blocking
-from lodger.engine.store.platform import gauges
-from lodger.engine.store.connection.blocking import Chain
 from lodger.engine.core.metrics import Meters, Metric
 from lodger.engine.service.nouns.noun import Verbs
+from lodger.engine.store.connection import blocking
+from lodger.engine.store.connection.blocking import Chain
+from lodger.engine.store.platform import gauges
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The verbs on nodes: the engine's processes at work."""
 
+from lodger.engine.service.nouns.noun import Verbs
 from lodger.engine.store.platform import node_rows
 from lodger.engine.store.platform.node_rows import NodeRow
-from lodger.engine.service.nouns.noun import Verbs
 
 # Inside the noun the word ``list`` is a verb.
 NodeList = list[NodeRow]

@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import Act, present
 from lodger.engine.core.errors import InputError
-from lodger.engine.store import audit
-from lodger.engine.core.access import names
-from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.context import Books
-from lodger.engine.store.records import Json
-from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.core.serialization import shaped
+from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.store import audit
+from lodger.engine.store.context import Books
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.records import Json
 
 #: A rule as people give it: a text, a RuleSpec, or several of them.
 RuleWish = str | RuleSpec | Sequence[str | RuleSpec]

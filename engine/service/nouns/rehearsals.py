@@ -5,18 +5,18 @@ import json
 import threading
 from typing import TYPE_CHECKING
 
-from lodger.engine.effects.diff import lines
 from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.store.scripts import scripts
-from lodger.engine.store.tenants import tenants
+from lodger.engine.effects.diff import lines
 from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion, Tenant
+from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.store.tenants import tenants
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
 
 if TYPE_CHECKING:
     from lodger.engine.core.execution import Finished
-    from lodger.engine.sync import Engine
+    from lodger.engine.service.engine import Engine
 
 #: Rehearsals of one process at once: each starts walls of its own. Seconds that one waits for its turn.
 AT_ONCE = 2

@@ -7,17 +7,17 @@ from typing import Any
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM
-from lodger.engine.store.scripts import differences, ping_content, scripts
-from lodger.engine.store import signing_keys, pages
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.tenants.grants import encoded
-from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
-from lodger.engine.store.scripts.content import Content, Given, read
 from lodger.engine.core.params import read_fields
 from lodger.engine.service.checks.module_check import ModuleCheck
+from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.nouns.noun import UNCHANGED, Verbs
 from lodger.engine.service.nouns.rehearsals import Rehearsals
-from lodger.engine.service.checks.source_check import SourceCheck
+from lodger.engine.store import pages, signing_keys
+from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
+from lodger.engine.store.scripts import differences, ping_content, scripts
+from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants.grants import encoded
 
 # Inside the noun the word ``list`` is a verb.
 ScriptList = list[Script]

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lodger.engine.service.nouns.noun import Verbs
 from lodger.engine.store.tenants import grants, secrets
 from lodger.engine.store.tenants.secrets import Secret
 from lodger.engine.vault.vault import Vault
-from lodger.engine.service.nouns.noun import Verbs
 
 # Inside the noun the word ``list`` is a verb.
 SecretList = list[Secret]

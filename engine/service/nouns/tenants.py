@@ -5,16 +5,17 @@ from datetime import date, datetime
 from typing import Any
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.service.archive import export as archive, restore as arrival
-from lodger.engine.store import signing_keys, pages
-from lodger.engine.store.usage import storage_usage, usage
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.tenants.grants import encoded, encoded_people
-from lodger.engine.store.records import Page, Tenant
-from lodger.engine.store.usage.usage import Account
 from lodger.engine.policy.budgets import STORAGE, STORAGE_HELP
+from lodger.engine.service.archive import export as archive
+from lodger.engine.service.archive import restore as arrival
 from lodger.engine.service.nouns.noun import UNCHANGED, Verbs
+from lodger.engine.store import pages, signing_keys
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.records import Page, Tenant
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants.grants import encoded, encoded_people
+from lodger.engine.store.usage import storage_usage, usage
+from lodger.engine.store.usage.usage import Account
 
 # Inside the noun the word ``list`` is a verb.
 TenantPage = Page[Tenant]

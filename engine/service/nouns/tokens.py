@@ -3,10 +3,10 @@
 from datetime import datetime
 
 from lodger.engine.core.clock import to_us
-from lodger.engine.store import signing_keys, pages
-from lodger.engine.store.tenants import tokens
-from lodger.engine.store.records import NewToken, Page, Token
 from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.engine.store import pages, signing_keys
+from lodger.engine.store.records import NewToken, Page, Token
+from lodger.engine.store.tenants import tokens
 
 # Inside the noun the word ``list`` is a verb.
 TokenPage = Page[Token]

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lodger.engine.service.nouns.noun import Verbs
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import NewWebhook, Webhook
 from lodger.engine.vault.vault import Vault
-from lodger.engine.service.nouns.noun import Verbs
 
 # Inside the noun the word ``list`` is a verb.
 WebhookList = list[Webhook]

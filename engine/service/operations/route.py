@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter
 
-from lodger.engine.store.records import Page
 from lodger.engine.core.access.roles import Role
 from lodger.engine.service.nouns.noun import UNCHANGED
+from lodger.engine.store.records import Page
 
 #: Where version 1 of the API begins.
 ROOT = "/api/v1"

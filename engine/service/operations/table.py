@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from lodger.engine.core.access.roles import Role
-from lodger.engine.service.operations.route import Route
 from lodger.engine.service.nouns.actions import Actions
 from lodger.engine.service.nouns.audit import Audit
 from lodger.engine.service.nouns.collections import Collections
@@ -18,6 +17,7 @@ from lodger.engine.service.nouns.secrets import Secrets
 from lodger.engine.service.nouns.tenants import Tenants
 from lodger.engine.service.nouns.tokens import Tokens
 from lodger.engine.service.nouns.webhooks import Webhooks
+from lodger.engine.service.operations.route import Route
 
 NOUNS: dict[str, type] = {
     "tenants": Tenants,

@@ -8,26 +8,26 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, false, insert, select
 
+from lodger.engine.core.access.labels import NODE, parse_labels, written
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
-from lodger.engine.store.scripts import inputs
+from lodger.engine.core.params import accepted
+from lodger.engine.policy.conduct import parse_priority
+from lodger.engine.policy.overlap import Overlap
 from lodger.engine.store import pages
-from lodger.engine.store.queue import version_pins, schedule_concurrency, ready_queue
-from lodger.engine.store.lifecycle import running_lines
-from lodger.engine.store.schedules import schedules
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.context import Books, loaded
+from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.pages import Cut
+from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
+from lodger.engine.store.queue.stops import cancel_where
 from lodger.engine.store.records import Action, AnyRow, Attempt, Json, Schedule
 from lodger.engine.store.revision_cache import Revision
+from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.queue.stops import cancel_where
-from lodger.engine.policy.conduct import parse_priority
-from lodger.engine.core.access.labels import NODE, parse_labels, written
-from lodger.engine.policy.overlap import Overlap
-from lodger.engine.core.params import accepted
+from lodger.engine.store.scripts import inputs
+from lodger.engine.store.scripts.bindings import bind
+from lodger.engine.store.tenants import tenants
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 

@@ -6,10 +6,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, literal_column, select
 
+from lodger.engine.core.access.labels import carries
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.store.queue import placements
+from lodger.engine.policy.pace import MOST_RUNS, Pace, pace
 from lodger.engine.store.actions.actions import attempts as tries
 from lodger.engine.store.context import Books
+from lodger.engine.store.queue import placements
 from lodger.engine.store.records import Action, AnyRow
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import (
@@ -21,8 +23,6 @@ from lodger.engine.store.schema.scheduling import (
     tenants,
     turns,
 )
-from lodger.engine.core.access.labels import carries
-from lodger.engine.policy.pace import MOST_RUNS, Pace, pace
 
 #: No action's id.
 NOBODY = "00000000-0000-0000-0000-000000000000"

@@ -6,13 +6,13 @@ from sqlalchemy import Connection, select, update
 
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.core.ids import is_id
+from lodger.engine.policy.overlap import Overlap
 from lodger.engine.store.actions import actions
-from lodger.engine.store.queue import schedule_concurrency, ready_queue
-from lodger.engine.store.tenants import tenants
 from lodger.engine.store.context import Books
+from lodger.engine.store.queue import ready_queue, schedule_concurrency
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.policy.overlap import Overlap
+from lodger.engine.store.tenants import tenants
 
 RETRIED = "retried"
 _a = tables.actions.c
@@ -42,7 +42,9 @@ def retry(books: Books, connection: Connection, tenant_id: str, action_id: str, 
     held = False
     if row.schedule_id is not None:
         revision = books.rulebook.revision(connection, tenant_id, row.schedule_id, row.revision)
-        held = revision.terms.overlap is not Overlap.ALLOW and schedule_concurrency.busy(connection, row.schedule_id, row.node_key)
+        held = revision.terms.overlap is not Overlap.ALLOW and schedule_concurrency.busy(
+            connection, row.schedule_id, row.node_key
+        )
     values: dict[str, Any] = {
         "state": "ready", "held": int(held), "due_at": now_us, "reason": RETRIED, "finished_us": None, "expires_at": None,
         "tenant_faults": 0, "engine_faults": 0, "conflicts": 0,

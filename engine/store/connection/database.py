@@ -1,8 +1,8 @@
 """Opens the ledger's database and hands out its two kinds of transaction: one that writes, one that only reads.
 
 SQLite: one writer at a time per process (a lock), ``BEGIN IMMEDIATE`` between processes. PostgreSQL: as many writers as
-there are (:mod:`lodger.engine.store.queue.ready_queue` says who waits for whom); see :mod:`lodger.engine.store.connection.postgresql`. Everything
-above this module speaks SQLAlchemy Core and hardly knows which database it is.
+there are (:mod:`lodger.engine.store.queue.ready_queue` says who waits for whom); see
+:mod:`lodger.engine.store.connection.postgresql`. Everything above this module speaks SQLAlchemy Core and hardly knows which database it is.
 """
 
 import re
@@ -19,10 +19,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.store.connection import timeouts, postgresql
+from lodger.engine.store.connection import postgresql, timeouts
+from lodger.engine.store.connection.commit_watcher import ServerWitness, Witness
 from lodger.engine.store.connection.notify import Hints
 from lodger.engine.store.migrations.revision import Progress, current, head, silent
-from lodger.engine.store.connection.commit_watcher import ServerWitness, Witness
 
 BUSY_TIMEOUT_MS = 10_000
 #: Durability of a commit on SQLite: FULL survives a power cut, NORMAL a killed process only.

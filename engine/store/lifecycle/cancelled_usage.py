@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, update
 
-from lodger.engine.store.usage import budget_reservations, storage_usage, usage
-from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.context import Books
-from lodger.engine.store.lifecycle.claims import Lease, holds
-from lodger.engine.store.insert_ignore import insert_absent
-from lodger.engine.store.schema.scheduling import attempt_logs, attempts
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.store.context import Books
+from lodger.engine.store.insert_ignore import insert_absent
+from lodger.engine.store.lifecycle.claims import Lease, holds
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.schema.scheduling import attempt_logs, attempts
+from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 
 _t = attempts.c
 #: Whoever took the action away has ended the attempt; only its own node knows the rest, and only once.

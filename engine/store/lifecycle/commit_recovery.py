@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, bindparam, select
 
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.store.lifecycle.endings import Settled
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, attempts
-from lodger.engine.core.execution import Claim, Finished
 from lodger.sandbox.outcome import Outcome
 
 #: Written by whoever took an attempt away from its node, under the node's own name and epoch.

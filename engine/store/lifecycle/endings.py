@@ -2,24 +2,27 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, bindparam, select, update
 
-from lodger.engine.store.lifecycle import tick, outcome_events
-from lodger.engine.store.queue import failures, schedule_concurrency, ready_queue
-from lodger.engine.store.usage import budget_reservations, storage_usage, usage
-from lodger.engine.store.context import Books
-from lodger.engine.store.bulk import UpdateMany, insert_many
-from lodger.engine.store.queue.version_pins import next_step
-from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
 from lodger.engine.policy import budgets
 from lodger.engine.policy.retry import Retry, Tries, again
+from lodger.engine.store.bulk import UpdateMany, insert_many
+from lodger.engine.store.context import Books
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.store.queue import events, failures, ready_queue, schedule_concurrency
+from lodger.engine.store.queue.version_pins import next_step
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.data import webhooks as webhook_rows
+from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
+from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Blame, Outcome
+
+_OVER = {"done", "failed", "cancelled"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ def settle(
     failed = failures.count(connection, sheet.counted)
     halted = {schedule for tenant, schedule in failed if tick.halt_failing(books, connection, tenant, schedule)}
     ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
-    outcome_events.ended(connection, [(each, ending.error) for each, ending in zip(settled, endings, strict=True)], now_us)
+    _publish_ends(connection, [(each, ending.error) for each, ending in zip(settled, endings, strict=True)], now_us)
     return [replace(each, paused=True) if each.schedule_id in halted else each for each in settled]
 
 
@@ -259,3 +262,39 @@ def _count(used: usage.Charges, ending: Ending, now_us: int) -> None:
     for name, amount in usage.counted(spent, applied=good).items():
         of_end = today if ending.day is None else ending.day
         used[row.tenant_id, of_end if budgets.BY_NAME[name].effect else begun][name] += amount
+
+
+def _publish_ends(connection: Connection, ends: Sequence[tuple[Settled, ScriptError | None]], now_us: int) -> None:
+    """Enqueue how these actions ended for the webhooks that subscribe to it; each end is a Settled and its error."""
+    over = [(settled, error) for settled, error in ends if settled.state in _OVER]
+    if not over:
+        return
+    whose = sorted({settled.tenant_id for settled, _ in over})
+    wanted = select(webhook_rows.c.tenant_id, webhook_rows.c.events).where(
+        webhook_rows.c.tenant_id.in_(whose), webhook_rows.c.state == "on"
+    )
+    told: dict[str, list[list[str]]] = {}
+    for row in connection.execute(wanted):
+        told.setdefault(row.tenant_id, []).append(json.loads(row.events))
+    for settled, error in over:
+        event = f"{events.ENGINE_PREFIX}action.{settled.state}"
+        if any(events.matches(patterns, event) for patterns in told.get(settled.tenant_id, ())):
+            # Below nought are the numbers of attempts: no effect of a script has such a place.
+            place = (settled.action_id, settled.step, -settled.attempt)
+            events.enqueue(connection, settled.tenant_id, event, _event_data(settled, error), place, now_us)
+
+
+def _event_data(settled: Settled, error: ScriptError | None) -> dict[str, Any]:
+    shown = None
+    if error is not None:
+        shown = {"name": error.name, "message": error.message, "file": error.file, "line": error.line}
+    return {
+        "tenant": settled.tenant_id,
+        "action": settled.action_id,
+        "schedule": settled.schedule_id,
+        "state": settled.state,
+        "outcome": settled.outcome.value,
+        "step": settled.step,
+        "attempt": settled.attempt,
+        "error": shown,
+    }

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from lodger.engine.capabilities.fetching import Fetched
-from lodger.engine.egress.request import Answer
+from lodger.engine.core.execution import Answer, Claim, Fetched
 from lodger.engine.store.lifecycle.endings import Settled
 from lodger.engine.store.schema.data import fetches
-from lodger.engine.core.execution import Claim
 from lodger.sandbox.outcome import Outcome
 
 #: After these the same step is run again though its script did nothing wrong: what it was answered still holds.

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, insert, or_, select, update
 
-from lodger.engine.store.usage import budget_reservations
+from lodger.engine.core.access.labels import NODE, written
+from lodger.engine.core.version import VERSION
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
+from lodger.engine.store.queue.ready_queue import lock, refresh
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_running
-from lodger.engine.store.queue.ready_queue import lock, refresh
-from lodger.engine.core.access.labels import NODE, written
-from lodger.engine.core.version import VERSION
+from lodger.engine.store.usage import budget_reservations
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 

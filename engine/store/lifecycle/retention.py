@@ -5,12 +5,12 @@ from typing import Any
 
 from sqlalchemy import Connection, String, bindparam, case, cast, delete, exists, func, select, update
 
-from lodger.engine.store.usage import budget_reservations, storage_usage
-from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.context import Books
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.data import fetches, kv, outbox
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
+from lodger.engine.store.usage import budget_reservations, storage_usage
 from lodger.engine.store.usage.usage import DAY_US
 
 #: Rows that one transaction deletes at most: a tenant's backlog never holds the writer for long.

@@ -2,12 +2,12 @@
 
 from sqlalchemy import Connection, bindparam, func, select
 
+from lodger.engine.core.metrics import Metric, Sample, metric
 from lodger.engine.store.connection import blocking
 from lodger.engine.store.context import Books
 from lodger.engine.store.schema.data import outbox, sealed
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, schedule_clock, tenants, turns
-from lodger.engine.core.metrics import Metric, Sample, metric
 
 #: What should have gone on so long ago is overdue, microseconds.
 GRACE_US = 10_000_000

@@ -23,10 +23,10 @@ from sqlalchemy import (
     union_all,
 )
 
+from lodger.engine.policy.conduct import Priority
 from lodger.engine.store.bulk import Over, Row, columns, unnested
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import Name, actions, is_running, is_startable
-from lodger.engine.policy.conduct import Priority
 
 
 @dataclass(slots=True)

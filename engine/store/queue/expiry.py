@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from lodger.engine.store.queue import schedule_concurrency, ready_queue
+from lodger.engine.store.queue import ready_queue, schedule_concurrency
 from lodger.engine.store.schema.scheduling import actions, is_expiring
 
 _expire = (

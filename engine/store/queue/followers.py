@@ -5,11 +5,17 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from lodger.engine.data.changes.feed import Position
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.feeds import cursors, followers
 
 _f, _c, _k = followers.c, cursors.c, tables.schedule_clock.c
+
+
+class Position(NamedTuple):
+    """A place in a feed; everything up to and including it has been read."""
+
+    xid: int
+    seq: int
 
 
 class Follower(NamedTuple):

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
+from lodger.engine.core.access.labels import NODE, carries
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import PLATFORM
-from lodger.engine.store.queue import schedule_concurrency, ready_queue
+from lodger.engine.policy.conduct import Conduct, Placement
 from lodger.engine.store.context import Books
+from lodger.engine.store.queue import ready_queue, schedule_concurrency
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_startable
 from lodger.engine.store.schema.scheduling import turns as turn_rows
-from lodger.engine.policy.conduct import Conduct, Placement
-from lodger.engine.core.access.labels import NODE, carries
 
 #: How long a node may be away, as in a restart, before what it alone could run is given up, microseconds.
 PATIENCE_US = 60_000_000

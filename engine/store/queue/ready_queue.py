@@ -26,11 +26,11 @@ from sqlalchemy import (
     update,
 )
 
-from lodger.engine.store.insert_ignore import dialect_insert
-from lodger.engine.store.bulk import EachRow
-from lodger.engine.store.schema.scheduling import Name, actions, is_running, is_startable, tenants, turns
-from lodger.engine.policy.conduct import Priority
 from lodger.engine.core.access.labels import carries
+from lodger.engine.policy.conduct import Priority
+from lodger.engine.store.bulk import EachRow
+from lodger.engine.store.insert_ignore import dialect_insert
+from lodger.engine.store.schema.scheduling import Name, actions, is_running, is_startable, tenants, turns
 
 #: Most different sets of labels that a node looks at.
 MOST_SETS = 1000

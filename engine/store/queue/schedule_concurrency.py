@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, case, exists, func, select, text, update
 
-from lodger.engine.store.schema.scheduling import actions, is_open
 from lodger.engine.policy.plan import Standing
+from lodger.engine.store.schema.scheduling import actions, is_open
 
 #: Tenant, schedule and node key: a schedule placed on every node has a line on each of them, any other has one with key ''.
 Line = tuple[str, str, str]

@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, TextClause, and_, insert, literal, select, update
 
-from lodger.engine.store.schema.scheduling import actions, attempts, is_open, is_running
 from lodger.engine.store.queue.schedule_concurrency import Line
+from lodger.engine.store.schema.scheduling import actions, attempts, is_open, is_running
 
 _c = actions.c
 

@@ -13,14 +13,14 @@ from sqlalchemy import Connection, delete, func, select, update
 from lodger.engine.core.access.audit_context import Act, present
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.serialization import shaped
 from lodger.engine.store import audit
-from lodger.engine.store.schedules import revisions, schedule_rows, schedules
 from lodger.engine.store.context import Books
 from lodger.engine.store.records import Schedule, ScheduleRevision
+from lodger.engine.store.schedules import revisions, schedule_rows, schedules
 from lodger.engine.store.schema.platform import adoptions
 from lodger.engine.store.schema.scheduling import schedule_revisions, tenants
 from lodger.engine.store.schema.scheduling import schedules as schedules_table
-from lodger.engine.core.serialization import shaped
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -114,11 +114,11 @@ def _adopt(books: Books, connection: Connection, before: Schedule, now_us: int, 
     # It is written anew by the edit, with its sentence, under the next number.
     connection.execute(delete(schedule_revisions).where(*mine))
     change = {
-        "rules": wish.rules, "script": wish.steps, "missed": wish.missed, "overlap": wish.overlap, "retry": wish.retry,
+        "rules": books.rulebook.prepare(wish.rules, from_us(now_us)),
+        "script": wish.steps, "missed": wish.missed, "overlap": wish.overlap, "retry": wish.retry,
         "limits": wish.limits, "params": wish.params, "conduct": wish.conduct, "grants": wish.grants,
     }  # fmt: skip
-    gap_s = books.rulebook.smallest_gap_s(wish.rules, from_us(now_us))
-    after = schedules.edit(books, connection, tenant_id, before.id, change, now_us, act, gap_s)
+    after = schedules.edit(books, connection, tenant_id, before.id, change, now_us, act)
     doing = audit.Doing("schedules.edit", tenant_id, before.id, before.name)
     audit.write(books, connection, act, doing, shaped(before), shaped(after), now_us)
 

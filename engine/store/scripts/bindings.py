@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
+from lodger.engine.core.access import names
+from lodger.engine.core.access.labels import HOST
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.ids import OWNED, PLATFORM
-from lodger.engine.core.access import names
+from lodger.engine.core.params import Field, read_fields
 from lodger.engine.store.insert_ignore import dialect_insert
 from lodger.engine.store.schema.scheduling import script_versions, scripts
-from lodger.engine.core.access.labels import HOST
-from lodger.engine.core.params import Field, read_fields
 
 _s = scripts.c
 _v = script_versions.c

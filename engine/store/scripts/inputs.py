@@ -3,9 +3,9 @@
 from sqlalchemy import Connection
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.scripts import scripts
 from lodger.engine.store.context import Books, input_text
 from lodger.engine.store.records import Json
+from lodger.engine.store.scripts import scripts
 from lodger.sandbox.prescan import JsonRefused, demand
 
 #: Levels of the context around a script's params.

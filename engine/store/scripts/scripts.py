@@ -6,23 +6,23 @@ from collections.abc import Callable, Iterable
 
 from sqlalchemy import Connection, func, insert, select, text, update
 
+from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import Act
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import OWNED, PLATFORM
-from lodger.engine.core.access import names
+from lodger.engine.core.params import Field, dumped_fields
+from lodger.engine.policy.allowance import Allowance
 from lodger.engine.store import pages
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.context import Books, listed
-from lodger.engine.store.tenants.grants import encoded
 from lodger.engine.store.pages import Cut
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow, Script, ScriptVersion
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.scripts.content import Content, Given, read
-from lodger.engine.policy.allowance import Allowance
-from lodger.engine.core.params import Field, dumped_fields
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants.grants import encoded
 from lodger.sandbox.limits import Limits
 
 

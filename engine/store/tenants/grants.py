@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, update
 
-from lodger.engine.core.errors import InputError
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.context import Books
-from lodger.engine.store.schema.scheduling import tenants as rows
 from lodger.engine.core.access import grants
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.context import Books
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.schema.scheduling import tenants as rows
+from lodger.engine.store.tenants import tenants
 
 MOST_PEOPLE = 10_000
 _PERSON = re.compile(r"(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII)

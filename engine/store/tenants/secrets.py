@@ -8,14 +8,14 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from lodger.engine.core.access.origins import Origin, parse_origin
 from lodger.engine.core.clock import from_us
-from lodger.engine.egress.headers import is_value
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.store.tenants import tenants, webhooks
+from lodger.engine.egress.headers import is_value
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.data import secrets
-from lodger.engine.core.access.origins import Origin, parse_origin
+from lodger.engine.store.tenants import tenants, webhooks
 from lodger.engine.vault.redaction import SHORTEST
 from lodger.engine.vault.vault import Sealed, Vault
 

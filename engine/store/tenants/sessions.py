@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from lodger.engine.store import signing_keys
-from lodger.engine.store.tenants import tokens
-from lodger.engine.store.schema.platform import sessions
 from lodger.engine.core.access.roles import Caller
+from lodger.engine.store import signing_keys
+from lodger.engine.store.schema.platform import sessions
+from lodger.engine.store.tenants import tokens
 
 #: Longest session, and longest pause between two requests.
 LIFE_US = 12 * 3600 * 1_000_000

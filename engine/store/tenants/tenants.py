@@ -7,24 +7,24 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from lodger.engine.core.access import names
+from lodger.engine.core.access.labels import parse_labels, written
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import OWNED, PLATFORM
-from lodger.engine.store.lifecycle import tick
-from lodger.engine.core.access import names
-from lodger.engine.store.queue import ready_queue
+from lodger.engine.policy import budgets
+from lodger.engine.policy.allowance import NAMES as ALLOWED
+from lodger.engine.policy.allowance import Allowance
+from lodger.engine.store.content_cache import PROCESS_LIMITS, Sources
 from lodger.engine.store.context import Books, listed
+from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.pages import Cut, read
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.queue.stops import close_attempts
 from lodger.engine.store.records import AnyRow, Tenant
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import actions, is_running, tenants
 from lodger.engine.store.schema.scheduling import turns as turn_rows
-from lodger.engine.store.content_cache import PROCESS_LIMITS, Sources
-from lodger.engine.store.queue.stops import close_attempts
-from lodger.engine.policy import budgets
-from lodger.engine.policy.allowance import NAMES as ALLOWED
-from lodger.engine.policy.allowance import Allowance
-from lodger.engine.core.access.labels import parse_labels, written
 from lodger.sandbox.limits import Limits
 
 #: As people give them: a text with commas, or several.

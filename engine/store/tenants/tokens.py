@@ -8,15 +8,15 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, insert, or_, select, update
 
+from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
-from lodger.engine.store.tenants import tenants
 from lodger.engine.store.context import Books
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.records import AnyRow, NewToken, Token
 from lodger.engine.store.schema.platform import sessions, tokens
-from lodger.engine.core.access.roles import Caller, Role
+from lodger.engine.store.tenants import tenants
 
 #: 32 random bytes: guessing is hopeless, so one round of SHA-256 is all the hashing that a token needs.
 SECRET_BYTES = 32

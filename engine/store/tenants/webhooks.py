@@ -1,23 +1,22 @@
 """Webhooks: where a tenant's events go, by name; each with its own secret, encrypted like the tenant's other secrets."""
 
-import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.egress import signature, target
 from lodger.engine.egress.errors import Refused
-from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.store.queue import outbox, ready_queue
-from lodger.engine.store.tenants import tenants
-from lodger.engine.store.records import AnyRow, Json
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.queue.events import EVENT_NAME
+from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.data import webhooks
+from lodger.engine.store.tenants import tenants
 from lodger.engine.vault.vault import Sealed, Vault
 
 MOST_WEBHOOKS = 50
@@ -25,9 +24,6 @@ MOST_EVENTS = 50
 #: How long a receiver may still check the secret before the present one.
 OVERLAP_US = 86_400_000_000
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
-#: An event's name; ``lodger.`` begins those of the engine's own.
-EVENT = re.compile(r"[a-z][a-z0-9_-]{0,62}(\.[a-z0-9_-]{1,62}){0,7}", re.ASCII)
-OWN = "lodger."
 _c = webhooks.c
 
 
@@ -176,35 +172,6 @@ def keys_in_use(connection: Connection) -> set[str]:
     return set(connection.scalars(select(_c.key_id).distinct()))
 
 
-def send(
-    connection: Connection, tenant_id: str, event: str, data: Json, place: tuple[str, int, int], now_us: int
-) -> int:
-    """Let an event wait for every webhook of the tenant that wants it; give how many that are.
-
-    Args:
-        place: action, step and the effect's number in it: what the ids of the messages are made of.
-    """
-    rows = connection.execute(select(_c.name, _c.events).where(_c.tenant_id == tenant_id, _c.state == "on")).all()
-    wanted = [row.name for row in rows if wants(json.loads(row.events), event)]
-    action_id, step, number = place
-    body = json.dumps({"type": event, "data": data}, ensure_ascii=False, separators=(",", ":"))
-    made: list[dict[str, Any]] = []
-    for name in wanted:
-        text = json.dumps([tenant_id, action_id, step, number, name])
-        identity = "msg_" + hashlib.sha256(text.encode()).hexdigest()[:32]
-        made.append({"tenant_id": tenant_id, "id": identity, "action_id": action_id, "step": step, "n": number, "kind": "webhook",
-                     "target": name, "message_id": identity, "payload": body})  # fmt: skip
-    outbox.put(connection, made, now_us)
-    return len(made)
-
-
-def wants(patterns: Sequence[str], event: str) -> bool:
-    """Whether one of these names an event. The engine's own are wanted by name or ``lodger.*``, never by ``*`` alone."""
-    if event.startswith(OWN):
-        patterns = [each for each in patterns if each.startswith(OWN)]
-    return any(each in ("*", event) or (each.endswith(".*") and event.startswith(each[:-1])) for each in patterns)
-
-
 def checked(name: str, url: str, events: Iterable[str]) -> list[str]:
     """Give the events of a webhook in order, each once, when it can be one.
 
@@ -225,7 +192,7 @@ def checked(name: str, url: str, events: Iterable[str]) -> list[str]:
         ) from None  # fmt: skip
     wanted = sorted(set(events))
     for each in wanted:
-        if each != "*" and not EVENT.fullmatch(each.removesuffix(".*")):
+        if each != "*" and not EVENT_NAME.fullmatch(each.removesuffix(".*")):
             raise InputError(
                 "event_invalid", f"{each!r} names no event", why="an event is lower-case words with dots between",
                 fix="like order.paid, order.* or *",

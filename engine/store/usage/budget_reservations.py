@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, delete, func, select
 
-from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.usage import usage
 from lodger.engine.store.context import Books
 from lodger.engine.store.insert_ignore import dialect_insert
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.data import lots
 from lodger.engine.store.schema.scheduling import actions
+from lodger.engine.store.usage import usage
 
 _c = lots.c
 #: A share is larger than asked for while so many of that size are left.

@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import ARRAY, Connection, Text, any_, bindparam, case, cast, select, update
 
-from lodger.engine.store.context import Books
+from lodger.engine.policy.allowance import Used, exhausted
 from lodger.engine.store.bulk import columns
+from lodger.engine.store.context import Books
 from lodger.engine.store.schema.scheduling import Name, actions, is_startable, tenants, usage_days
 from lodger.engine.store.usage.usage import DAY_US
-from lodger.engine.policy.allowance import Used, exhausted
 
 #: Most waiting actions that one claim ends for a tenant.
 MOST = 1000

@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, cast, func, select
 from sqlalchemy.types import LargeBinary
 
-from lodger.engine.store.context import Books
 from lodger.engine.store.bulk import add_many
+from lodger.engine.store.context import Books
 from lodger.engine.store.schema.data import outbox, storage
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
 

@@ -11,12 +11,12 @@ from datetime import date, timedelta
 from sqlalchemy import Connection, bindparam, select
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.context import Books
-from lodger.engine.store.bulk import add_many
-from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.scheduling import tenants, usage_days
 from lodger.engine.policy.allowance import Allowance
 from lodger.engine.policy.budgets import BY_NAME, NAMES, crossed
+from lodger.engine.store.bulk import add_many
+from lodger.engine.store.context import Books
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.scheduling import tenants, usage_days
 
 DAY_US = 86_400_000_000
 #: Columns that are counted.

@@ -8,8 +8,8 @@ import pytest
 from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
 
 from lodger.engine.effects import commit
-from lodger.engine.store.schema.data import documents, kv, outbox
 from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.store.schema.data import documents, kv, outbox
 from lodger.stdlib.calls import ARGUMENT_TYPES, CALLS
 
 

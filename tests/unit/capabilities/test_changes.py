@@ -9,10 +9,10 @@ from tests.unit.capabilities.feeding import Parcel, ask, made, parcels, read, re
 from tests.unit.data.shop import NOW_US, Shop, order, orders
 
 from lodger.engine.core.clock import SystemClock
+from lodger.engine.core.errors import InputError
 from lodger.engine.data.changes import feed, reporting, triggers
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import lags
-from lodger.engine.core.errors import InputError
 from lodger.engine.store.schema.feeds import changes as changes_table
 
 

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from tests.unit.capabilities.feeding import ask, parcels, read, reading, write
 from tests.unit.data.shop import NOW_US, Shop
 
+from lodger.engine.core.access.grants import parse
 from lodger.engine.data.changes import feed
 from lodger.engine.store.schema.feeds import changes as changes_table
-from lodger.engine.core.access.grants import parse
 
 
 def test_what_retention_has_taken_is_told_and_not_skipped(shop: Shop) -> None:

@@ -12,10 +12,10 @@ from tests.unit.data.shop import Shop
 
 from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.core import strict_json
-from lodger.engine.egress.request import Answer
+from lodger.engine.core.access.grants import parse
+from lodger.engine.core.execution import Answer
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.core.access.grants import parse
 from lodger.sandbox.job import Reply, ScriptError
 from lodger.sandbox.outcome import Outcome
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.data.shop import Shop
 
-from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.core.access.grants import DEFAULT, GRANTS, parse
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.data.shop import NOW_US, Shop
 
 from lodger.engine.effects import commit
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.lifecycle import retention
 from lodger.engine.store.schema.data import kv
-from lodger.engine.node.executors.attempt import Attempt
 
 S = 1_000_000
 

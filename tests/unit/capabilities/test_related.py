@@ -7,10 +7,10 @@ import sqlalchemy as sa
 from tests.unit.capabilities.feeding import ask
 from tests.unit.data.shop import Shop, customers, order, orders
 
+from lodger.engine.core.access.grants import parse
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.store.usage.budget_reservations import Wish
-from lodger.engine.core.access.grants import parse
 
 
 def furnish(shop: Shop) -> Shop:

@@ -11,11 +11,11 @@ from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peer
 from tests.unit.data.shop import Shop
 
 from lodger.engine.capabilities.fetching import Fetching
-from lodger.engine.egress.way_out import WayOut
-from lodger.engine.store.tenants.secrets import Opened
-from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.core.access.grants import parse
 from lodger.engine.core.access.origins import parse_origin
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.store.tenants.secrets import Opened
 
 VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
 ACTION = "018f0000-0000-7000-8000-000000000001"

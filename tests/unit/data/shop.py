@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
-from lodger.engine.data.sets import guard
+from lodger.engine.core.access.grants import parse
+from lodger.engine.core.execution import Claim
 from lodger.engine.data.changes import prepare
+from lodger.engine.data.sets import guard
 from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.schema.data import TABLES
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.core.execution import Claim
-from lodger.engine.core.access.grants import parse
 
 T = TypeVar("T")
 NOW_US = 1_795_000_000_000_000

@@ -13,10 +13,10 @@ import pytest
 import sqlalchemy as sa
 from tests.unit.data.shop import NOW_US, Shop
 
+from lodger.engine.core.errors import InputError
 from lodger.engine.data.sets import guard, scope
 from lodger.engine.data.sets.expose import expose
 from lodger.engine.effects import commit
-from lodger.engine.core.errors import InputError
 
 TENANTS = ("acme", "ACME", "Acmé")
 

@@ -6,12 +6,12 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from lodger.engine.core.errors import Conflict, InputError
+from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import KeySource
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.expose import expose
-from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.scope import Scope
-from lodger.engine.core.errors import Conflict, InputError
 
 
 def table(*columns: Any, name: str = "t") -> sa.Table:

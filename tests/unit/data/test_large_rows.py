@@ -10,10 +10,10 @@ from tests.unit.capabilities.feeding import ask, settle
 from tests.unit.data.shop import Shop
 
 from lodger.engine.capabilities.fetching import Fetching
-from lodger.engine.data.reading import bounded
 from lodger.engine.data.filtering.parsing import And, read_order
-from lodger.engine.data.sets.guard import guarded
+from lodger.engine.data.reading import bounded
 from lodger.engine.data.reading.reader import Reader
+from lodger.engine.data.sets.guard import guarded
 from lodger.engine.data.sets.scope import Scope
 
 MANY, LARGE = 12, 700_000

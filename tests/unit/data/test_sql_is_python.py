@@ -14,18 +14,18 @@ from tests.unit.data.asking import EMAILS, Asker
 from tests.unit.data.shop import NOW_US, Shop, customers, orders
 
 from lodger.engine.data.filtering import aggregate
-from lodger.engine.data.reading import bounded
 from lodger.engine.data.filtering.evaluator import matches, ordered
 from lodger.engine.data.filtering.parsing import read_filter, read_order
-from lodger.engine.data.sets.guard import guarded
+from lodger.engine.data.reading import bounded
 from lodger.engine.data.reading.reader import Reader
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.reading.related import lookup_of
+from lodger.engine.data.sets.guard import guarded
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import on_wire
-from lodger.engine.store.schema.data import collection_indexes
 from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.store.schema.data import collection_indexes
 
 #: Of each of eighteen worlds; ``LODGER_FUZZ=whole`` asks ten times as many.
 QUERIES = 400 if os.environ.get("LODGER_FUZZ") == "whole" else 40

@@ -13,8 +13,8 @@ from tests.unit.data.shop import Shop
 
 from lodger.engine.cli.init import JSCONFIG
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.sets.typescript import GIVEN, SAID, declarations
+from lodger.engine.data.values.kinds import Kind
 from lodger.stdlib.calls import CALLS
 from lodger.stdlib.reference import reference
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lodger.engine.data.values import kinds
 from lodger.engine.core import strict_json
+from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.filtering.cursor import read_cursor, write_cursor
 from lodger.engine.data.filtering.evaluator import terms_of
-from lodger.engine.data.values.fields import PathField, classed
 from lodger.engine.data.filtering.parsing import Order
+from lodger.engine.data.values import kinds
+from lodger.engine.data.values.fields import PathField, classed
 from lodger.engine.data.values.kinds import Kind
-from lodger.engine.core.refusal import CallRefused
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 SCALARS = (
@@ -29,7 +29,9 @@ SCALARS = (
     | TEXT
 )
 PLAIN_KEYS = TEXT.filter(lambda key: not key.startswith("$"))
-TAGGED = st.datetimes(timezones=st.just(dt.UTC)).map(strict_json.tag_instant) | st.binary(max_size=5).map(strict_json.tag_bytes)
+TAGGED = st.datetimes(timezones=st.just(dt.UTC)).map(strict_json.tag_instant) | st.binary(max_size=5).map(
+    strict_json.tag_bytes
+)
 VALUES = st.recursive(
     SCALARS | TAGGED,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN_KEYS, inner, max_size=3),

@@ -9,14 +9,14 @@ import pytest
 import sqlalchemy as sa
 from tests.unit.data.shop import ALL, NOW_US, count_on, customers, orders, platform
 
-from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.core.execution import Claim
 from lodger.engine.data.reading.memory import MemoryStore
+from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects import commit
 from lodger.engine.effects.errors import EffectRefused
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.schema.data import documents, kv, outbox
-from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.core.execution import Claim
 
 
 class Cut(Exception):

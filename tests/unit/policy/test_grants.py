@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.core.errors import InputError
 from lodger.engine.core.access.grants import DEFAULT, GRANTS, Grants, meaning, parse
 from lodger.engine.core.access.origins import Origin, parse_origin
+from lodger.engine.core.errors import InputError
 
 FORMS = [
     "collections", "collections:read", "collections:read:notes", "collections:write:notes", "sets:read", "sets:read:orders",
