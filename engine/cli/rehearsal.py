@@ -59,7 +59,7 @@ def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
 
 
 def rehearse(
-    source: str | bytes,
+    source: str | bytes | dict[str, str],
     params: object,
     limits: Limits,
     *,
@@ -70,7 +70,7 @@ def rehearse(
     """Run a script once.
 
     Args:
-        source: the script's text, or the bytes of a WebAssembly module.
+        source: the script's text, its files by name with main.js among them, or the bytes of a WebAssembly module.
         params: what a script sees as ``action.input``, and all that a module reads from its standard input.
         runtime: what executes a script's text; the caller's choice, never the script's.
         progress: told when the runtime has to be compiled first.
@@ -84,7 +84,12 @@ def rehearse(
 
 
 async def _rehearse(
-    source: str | bytes, params: object, limits: Limits, runtime: str, progress: Callable[[str], None], granted: Grants
+    source: str | bytes | dict[str, str],
+    params: object,
+    limits: Limits,
+    runtime: str,
+    progress: Callable[[str], None],
+    granted: Grants,
 ) -> Rehearsed:
     now_us = SystemClock().now_us()
     claim = Claim(
@@ -93,7 +98,7 @@ async def _rehearse(
         schedule_id=None,
         script_name="main",
         script_version=1,
-        modules={"main.js": source} if isinstance(source, str) else {},
+        modules={"main.js": source} if isinstance(source, str) else source if isinstance(source, dict) else {},
         wasm=source if isinstance(source, bytes) else None,
         attempt=1,
         step=0,

@@ -28,6 +28,10 @@ class _Still:
     def limit(self, memory_bytes: int) -> None:
         """Nothing grows."""
 
+    def jobs(self) -> int:
+        """There are none."""
+        return 0
+
     def apply(self, _function: int, _text: bytes, _undefined: int, _scratch: int) -> None:
         """Load a module, write a line, answer."""
         host = self.host

@@ -350,9 +350,15 @@ class Attempt:
         elif kind == frames.DONE:
             self._done(payload)
         elif kind == frames.FAIL:
-            self._decide(error_location.mended(codec.failure(payload), self._job.bundle.modules))
+            self._decide(self._failure(payload))
         else:
             self._decide(verdict.protocol_error("an unknown kind of frame"))
+
+    def _failure(self, payload: bytes) -> Verdict:
+        found, modules = codec.failure(payload), self._job.bundle.modules
+        if self._job.bundle.wasm is not None:  # its frames are ours, not its own
+            return found
+        return error_location.mended(error_location.own_places(found, modules), modules)
 
     def _done(self, payload: bytes) -> None:
         try:

@@ -1,4 +1,6 @@
-"""Moves an error to the line that it speaks of. Pure; sees the author's source as data.
+"""Moves an error to the line that it speaks of, and drops frames that the script cannot have. Pure; sees the author's source as data.
+
+A script can write anything into an error's ``stack``: only places in its own modules are kept.
 
 The guest notes a position for calls and operators, none for reading a property or a name, and so reports the place noted before: a line
 or two too early. The message names what was read; the first such reading from there on is meant. Nothing found: nothing moved.
@@ -25,6 +27,31 @@ _TOKEN = re.compile(
       | \d[\w.]* | .""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
+
+
+_FRAME = re.compile(r"    at (?:[^\n]{0,500} \()?(?P<file>[^()\n]+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?\)?")
+_NATIVE = re.compile(r"    at [\w$.<>#\[\] -]{1,200} \(native\)")
+
+
+def own_places(found: Verdict, modules: Mapping[str, str]) -> Verdict:
+    """Keep only what lies in the script's modules of an error's frames and place."""
+    error = found.error
+    if error is None:
+        return found
+    frames = [(text, _FRAME.fullmatch(text)) for text in error.stack.split("\n")]
+    lines = {name: source.count("\n") + 1 for name, source in modules.items()}
+    kept = [
+        (text, at)
+        for text, at in frames
+        if (at is not None and int(at["line"]) <= lines.get(at["file"], 0)) or _NATIVE.fullmatch(text)
+    ]
+    place = (error.file, error.line, error.column)
+    if error.file is not None and (error.line or 0) > lines.get(error.file, -1):
+        first = next((at for _, at in kept if at is not None), None)
+        column = None if first is None or first["column"] is None else int(first["column"])
+        place = (None, None, None) if first is None else (first["file"], int(first["line"]), column)
+    stack = "\n".join(text for text, _ in kept)
+    return replace(found, error=replace(error, stack=stack, file=place[0], line=place[1], column=place[2]))
 
 
 def mended(found: Verdict, modules: Mapping[str, str]) -> Verdict:

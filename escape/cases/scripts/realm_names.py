@@ -32,7 +32,6 @@ LANGUAGE = [
     "Int16Array",
     "Int32Array",
     "Int8Array",
-    "InternalError",
     "Iterator",
     "JSON",
     "Map",
@@ -106,6 +105,15 @@ LIBRARY = [
     "Instant",
     "Duration",
     "Calendar",
+    "action",
+    "changes",
+    "db",
+    "events",
+    "kv",
+    "limits",
+    "mail",
+    "now",
+    "secrets",
 ]
 _ALLOWED = frozenset(LANGUAGE) | frozenset(LIBRARY)
 

@@ -35,6 +35,7 @@ GLOBALS = (
     "timer.js",
     "event.js",
     "signal.js",
+    "locale.js",
     "text.js",
     "clone.js",
     "search.js",
@@ -119,7 +120,7 @@ def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
         processor(),
     ]
     ours = files("lodger.sandbox.runtimes")
-    modules = ("js/bake", "js/guest", "js/machine", "libwasmtime")
+    modules = ("js/bake", "js/guest", "js/machine", "js/rejections", "libwasmtime")
     parts += [(ours / f"{module}.py").read_text("utf-8") for module in modules]
     parts += [f"{name}\0{text}" for name, text in sources]
     return hashlib.sha256("\0\0".join(parts).encode()).hexdigest()[:32]

@@ -8,11 +8,11 @@ mapping the frozen module costs 10 µs and the pages that a job touches.
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from lodger.sandbox.runtimes.js.guest import GUEST_SHA256, Guest, Host
 from lodger.sandbox.runtimes.js.machine import Machine
+from lodger.sandbox.runtimes.js.rejections import Tracker, leb, sections
 
 _OPERATIONS = b"saldethr"  # the host functions that bootstrap.js takes over
 _MEMBERS = ("start", "settle", "tick", "stuck", "halted", "warm", "touch")
@@ -69,38 +69,6 @@ def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tup
     return guest, numbers
 
 
-def _leb(value: int, *, signed: bool = False) -> bytes:
-    out = bytearray()
-    while True:
-        byte = value & 0x7F
-        value >>= 7
-        if (not signed and value == 0) or (
-            signed and ((value == 0 and not byte & 0x40) or (value == -1 and byte & 0x40))
-        ):
-            return bytes(out) + bytes((byte,))
-        out.append(byte | 0x80)
-
-
-def _unleb(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if not byte & 0x80:
-            return value, at
-
-
-def _sections(wasm: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 8
-    while at < len(wasm):
-        kind = wasm[at]
-        size, at = _unleb(wasm, at + 1)
-        yield kind, wasm[at : at + size]
-        at += size
-
-
 def _segments(image: bytes) -> list[bytes]:
     segments = []
     at, zero = 0, bytes(_PAGE)
@@ -112,32 +80,33 @@ def _segments(image: bytes) -> list[bytes]:
         while end < len(image) and image[end : end + _PAGE] != zero:
             end += _PAGE
         data = image[at:end]
-        segments.append(b"\x00\x41" + _leb(at, signed=True) + b"\x0b" + _leb(len(data)) + data)
+        segments.append(b"\x00\x41" + leb(at, signed=True) + b"\x0b" + leb(len(data)) + data)
         at = end
     return segments
 
 
 def frozen(wasm: bytes, image: bytes, stack_pointer: int) -> bytes:
     """Give the module with the memory image as its data and the stack pointer as its only global's start value."""
-    segments = _segments(image)
+    tracker = Tracker(wasm)
+    segments = _segments(tracker.set_in(image))
     out = bytearray(wasm[:8])
-    for kind, body in _sections(wasm):
+    for kind, body in sections(wasm):
         if kind == _CUSTOM:
             continue  # names and producers: nobody reads them in a worker
-        new = body
+        new = tracker.section(kind, body)
         if kind == _MEMORY:
             if body[0] != 1 or body[1] != 0:
                 raise RuntimeError("the guest's memory is not the single unbounded one that the baker knows")
-            new = b"\x01\x00" + _leb(len(image) // _WASM_PAGE)
+            new = b"\x01\x00" + leb(len(image) // _WASM_PAGE)
         elif kind == _GLOBAL:
             if body[:4] != b"\x01\x7f\x01\x41":
                 raise RuntimeError("the guest has other globals than its stack pointer")
-            new = b"\x01\x7f\x01\x41" + _leb(stack_pointer, signed=True) + b"\x0b"
+            new = b"\x01\x7f\x01\x41" + leb(stack_pointer, signed=True) + b"\x0b"
         elif kind == _DATA_COUNT:
-            new = _leb(len(segments))
+            new = leb(len(segments))
         elif kind == _DATA:
-            new = _leb(len(segments)) + b"".join(segments)
-        out += bytes((kind,)) + _leb(len(new)) + new
+            new = leb(len(segments)) + b"".join(segments)
+        out += bytes((kind,)) + leb(len(new)) + new
     return bytes(out)
 
 

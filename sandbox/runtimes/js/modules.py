@@ -16,11 +16,18 @@ _GLUE = {
     b"lodger:plain": b'import "lodger:begin"; import "ENTRY"',
 }
 _DECLARATIONS = tuple(word + after for word in (b"import", b"export") for after in (b" ", b"{", b"*", b"'", b'"'))
+_EXPORTS = tuple(word for word in _DECLARATIONS if word.startswith(b"export"))
 _MARK = b"\xef\xbb\xbf"
 
 
 class SourceRefused(Exception):
     """A module is no text."""
+
+
+def _is_quoted(lines: list[bytes]) -> bool:
+    """Whether what follows these lines seems to stand inside a template literal or a comment."""
+    before = b"\n".join(lines)
+    return before.count(b"`") % 2 == 1 or before.rfind(b"/*") > before.rfind(b"*/")
 
 
 class Modules:
@@ -62,16 +69,22 @@ class Modules:
                 raise SourceRefused(f"{shown} is not text: byte {source.index(0)} is NUL")
 
     def facts(self) -> tuple[list[int], bytes]:
-        """Say what the bootstrap must know: may it have a default export, our columns, its lines, has it declarations; and all names."""
+        """What the bootstrap must know: may it have a default export, our columns, its lines, has it declarations, on which line is its first
+        export (0 for none); and all names."""
         source = self._sources.get(self.entry, b"")
         lines = source.split(b"\n")
-        declares = 0
-        for line in lines:
+        declares = exports = 0
+        looks = 20 if b"export" in source else 0  # at what seems to be an export
+        for number, line in enumerate(lines, 1):
             if line.lstrip().startswith(_DECLARATIONS):
                 declares = 1
+            if looks and b"export" in line and any(part.lstrip().startswith(_EXPORTS) for part in line.split(b";")):
+                exports = 0 if _is_quoted(lines[: number - 1]) else number
+                looks = 0 if exports else looks - 1
+            if declares and not looks:
                 break
         names = b", ".join(list(self._sources)[:20]).replace(b"\n", b" ")
-        return [int(b"export" in source), len(self.wrap), len(lines), declares], names
+        return [int(b"export" in source), len(self.wrap), len(lines), declares, exports], names
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes:
         """Name a module: relative to its importer, inside the bundle only; what is not there stays as it was written."""

@@ -46,6 +46,7 @@ class QuickRealm(Host):
         self._last_call = ""
         self._halting = False
         self._waited = 0
+        self._returned = False
 
     def reseed(self) -> None:
         """Give Math.random its own state: forked twins would draw the same numbers."""
@@ -111,13 +112,13 @@ class QuickRealm(Host):
                 pass
             if self._backlog:
                 self._apply("settle", self._backlog.pop(0))
-            elif self._full():
+            elif not (over := self._returned and not self._pending) and self._full():
                 raise self._out_of_memory()  # whatever failed for want of memory could not even say so
-            elif self._wakes is not None:
+            elif not over and self._wakes is not None:
                 self._sleep()
             elif self._pending:
                 self._receive()
-            else:
+            else:  # it has returned, or never will: the bootstrap looks at what nothing handled, and says how it ended
                 self._apply("stuck", b"")
                 if not guest.jobs():
                     raise self._broken()
@@ -250,6 +251,9 @@ class QuickRealm(Host):
                 "LimitExceeded",
                 f"the result has more than {self._limits['result_bytes']} bytes of JSON",
             )
+        if not self._returned:  # the script has: what it left in the queue runs before its answer leaves
+            self._returned = True
+            return
         self._say(dropped, DONE, json)
 
     def _failed(self, text: bytes | None) -> None:

@@ -6,17 +6,20 @@ and no value that a script made is ever converted: what JavaScript functions ret
 forbids callables and is lifted before errors are converted, so it is never set; time is the kernel's.
 """
 
+import ctypes
 import os
 import resource
 
 from lodger.sandbox.runtimes.js.guest import Host, Thrown
 from lodger.sandbox.runtimes.native.modules import OURS_LINE
+from lodger.sandbox.runtimes.native.rejections import Rejections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+_DEEP_BYTES = 65536
 ENTRIES = ("start", "settle", "tick", "stuck", "halted", "warm", "touch")
 _DOOR = ("entered", "refused", "clock", "seed")
 
@@ -35,7 +38,8 @@ class NativeHost(Host):
 class NativeGuest:
     """One context: one global scope of JavaScript."""
 
-    def __init__(self, engine: "ModuleType", sources: "list[str]", stack_bytes: int) -> None:
+    def __init__(self, engine: "ModuleType", sources: "list[str]", stack_bytes: int, stack_end: int) -> None:
+        self._deepest = stack_end - stack_bytes
         self.host: Host = NativeHost()
         self.most = 1 << 20  # longest text that is taken out, in letters
         self._refusal: type[Exception] = engine.JSException
@@ -43,10 +47,11 @@ class NativeGuest:
         self._context.set_max_stack_size(stack_bytes)
         self._context.add_callable("$host", self._asked)
         self._evaluate(_joined(sources))
+        self._rejections = Rejections(engine, self._context, "$n")
         self.entries: dict[str, Any] = self._take("$lodger.host", ENTRIES)
         door = self._take("$native", _DOOR)
         self._entered, self._refused, self._clock, self._seed = (door[name] for name in _DOOR)
-        self._evaluate("delete globalThis.$lodger; delete globalThis.$native;")
+        self._evaluate("delete globalThis.$lodger; delete globalThis.$native; delete globalThis.$n;")
         self._wanted: bytes | None = None
         self._resident = 0
         while self.jobs():
@@ -73,6 +78,10 @@ class NativeGuest:
     def size(self) -> int:
         """Give the most memory that was held since :meth:`limit`, by the kernel's figure."""
         return _peak_bytes() - self._resident if self._resident else 0
+
+    def was_deep(self) -> bool:
+        """Whether the stack has ever been used to the engine's limit: memory below that was never written is zero."""
+        return any(ctypes.string_at(self._deepest, _DEEP_BYTES))
 
     def reseed(self) -> None:
         """Give Math.random its own state."""

@@ -43,6 +43,8 @@ class NativeRealm(QuickRealm, NativeHost):
         try:
             if operation == ord("i"):
                 return self._enter(text or b"")
+            if operation == ord("o"):
+                return b"1" if self.guest.was_deep() else b"0"
             if operation == ord("l") and text is not None:
                 text = text.replace(b"\x010", b"\0").replace(b"\x011", b"\x01")
             return super().call(operation, text)

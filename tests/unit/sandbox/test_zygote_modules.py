@@ -143,7 +143,7 @@ def test_native_zygote() -> None:
     modules, count, _ = asyncio.run(look(Pool(runtime="quickjs-native", size=1)))
     ours = {
         f"lodger.sandbox.runtimes.{name}"
-        for name in ("native", "native.guest", "native.modules", "native.realm", "quickjs_native")
+        for name in ("native", "native.guest", "native.modules", "native.realm", "native.rejections", "quickjs_native")
     }
     assert modules - interpreter_itself() <= OURS | THEIRS | QUICKJS | ours | {"_quickjs"}
     assert "quickjs" not in modules
