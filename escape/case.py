@@ -100,6 +100,11 @@ class Case:
         return int(self.id[1:].partition("-")[0])
 
     @property
+    def attack(self) -> tuple[int, str]:
+        """What it is a variant of: cases of one class with one story count as one attack in the figures."""
+        return self.number, self.story
+
+    @property
     def triple(self) -> tuple[int, str, str]:
         """What makes it a case of its own."""
         return self.number, self.wall, self.mechanism

@@ -11,9 +11,11 @@ from lodger.sandbox.job import Report
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 
-#: A gross bound, so that a noisy host does not lie: ``lodger bench walls`` measures the fine one.
+#: A gross bound for a quiet host: ``lodger bench walls`` measures the fine one.
 CPU_SLACK_MS = 200.0
 WALL_SLACK_MS = 1500.0
+#: So many times the bound of a time is an escape; between the bound and that the host is slow, which says nothing of the wall.
+MARGIN = 4
 MEMORY_SLACK_BYTES = 40 * MIB
 PARENT_SLACK_BYTES = 8 * MIB
 
@@ -30,6 +32,10 @@ class Escaped(Exception):
     """The attack got what it wanted; the text says what."""
 
 
+class Slow(Exception):
+    """The host is too slow for a verdict; the text says what took too long."""
+
+
 class Unseen(Exception):
     """This host does not show what the evidence needs; the text says why."""
 
@@ -43,6 +49,7 @@ class Trial:
         limits: what was promised, whatever the matrix raised.
         asked: host calls as the parent saw them: name and arguments.
         facts: what an inspection found.
+        page_table_bytes: the most page tables of a worker that were seen while it ran: kernel memory that no resident size counts.
         parent_bytes: by how much this process grew.
         took_ms: from the asking to the report of the last try, compilation included.
     """
@@ -51,6 +58,7 @@ class Trial:
     limits: Limits
     asked: tuple[tuple[str, str], ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    page_table_bytes: int = 0
     parent_bytes: int = 0
     took_ms: float = 0.0
 
@@ -79,9 +87,8 @@ def within_limits(trial: Trial) -> str:
     limits = trial.limits
     for report in trial.reports:
         usage = report.usage
-        _most("CPU ms", usage.cpu_ms, limits.cpu_ms + CPU_SLACK_MS)
-        _most("ms of time", usage.wall_ms, limits.wall_ms + WALL_SLACK_MS)
-        _most("bytes of memory", usage.memory_peak_bytes, limits.memory_bytes + MEMORY_SLACK_BYTES)
+        memory = usage.memory_peak_bytes + trial.page_table_bytes
+        _most("bytes of memory and page tables", memory, limits.memory_bytes + MEMORY_SLACK_BYTES)
         _most("bytes of result", len((report.result or "").encode()), limits.result_bytes)
         _most("log lines", len(report.logs), limits.log_lines + 1)
         for line in report.logs:
@@ -93,6 +100,9 @@ def within_limits(trial: Trial) -> str:
         trial.parent_bytes,
         PARENT_SLACK_BYTES + 4 * limits.result_bytes + 2 * limits.log_bytes,
     )
+    for report in trial.reports:
+        within("ms of CPU time beyond the limit", report.usage.cpu_ms - limits.cpu_ms, CPU_SLACK_MS)
+        within("ms of time beyond the limit", report.usage.wall_ms - limits.wall_ms, WALL_SLACK_MS)
     usage = trial.report.usage
     return f"{usage.cpu_ms:.0f} ms CPU, {usage.wall_ms:.0f} ms, peak {usage.memory_peak_bytes / MIB:.1f} MiB"
 
@@ -108,6 +118,14 @@ def value_of(report: Report) -> Any:  # noqa: ANN401 - any JSON value
 def _most(what: str, found: float, bound: float) -> None:
     if found > bound:
         raise Escaped(f"{found:.0f} {what}, at most {bound:.0f} allowed")
+
+
+def within(what: str, found: float, bound: float) -> None:
+    """Compare a time with its bound. Raises Slow beyond it, Escaped beyond :data:`MARGIN` times it."""
+    if found > MARGIN * bound:
+        raise Escaped(f"{found:.0f} {what}, at most {bound:.0f} allowed")
+    if found > bound:
+        raise Slow(f"{found:.0f} {what}, at most {bound:.0f} on a quiet host")
 
 
 def answers(*wanted: Any) -> Check:
@@ -144,9 +162,7 @@ def where(what: str, holds: Callable[[Any], bool]) -> Check:
 
 def in_time(trial: Trial) -> str:
     """It held its worker no longer than the time it was given, and a second for a busy host."""
-    bound = trial.limits.wall_ms + 1000
-    if trial.report.usage.wall_ms > bound:
-        raise Escaped(f"it held its worker for {trial.report.usage.wall_ms:.0f} ms, at most {bound} allowed")
+    within("ms for which it held its worker beyond its time", trial.report.usage.wall_ms - trial.limits.wall_ms, 1000)
     return within_limits(trial)
 
 
@@ -218,9 +234,15 @@ def tells_nothing(trial: Trial) -> str:
 def marked(trial: Trial) -> str:
     """What was left out of the log is said in it."""
     measured = within_limits(trial)
-    report = trial.report
+    report, limits = trial.report, trial.limits
     cut = any("[cut]" in line.text or line.text.endswith("…") for line in report.logs)
     if not report.dropped_logs and not cut:
+        kept = sum(len(line.text.encode()) for line in report.logs)
+        ended = report.outcome in (Outcome.CPU_LIMIT, Outcome.WALL_LIMIT)
+        if ended and len(report.logs) < limits.log_lines and kept < limits.log_bytes:
+            raise Slow(
+                f"ended as {report.outcome} with {len(report.logs)} lines and {kept} bytes of log: no limit was met"
+            )
         raise Escaped(f"{len(report.logs)} lines kept and nothing said about the others")
     return f"{len(report.logs)} lines kept, {report.dropped_logs} dropped and said so; {measured}"
 

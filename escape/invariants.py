@@ -4,15 +4,21 @@ import os
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
+import lodger.sandbox
+import lodger.stdlib
 from lodger.escape.evidence import LEAKS, Trial
 from lodger.escape.switchboard import SECRET_NAME
 from lodger.sandbox.outcome import Blame, Outcome
+from lodger.sandbox.runtimes.js import artefact
+from lodger.sandbox.runtimes.js.artefact import find_library
 
 
 class Canaries:
@@ -140,8 +146,24 @@ def _rows(table: Path, uid: int) -> int:
     return sum(str(uid) in [row[column] for column in columns] for row in rows)
 
 
+@cache
+def host_paths() -> tuple[str, ...]:
+    """Return paths of this host that no script can know: interpreter, packages, cache. Short ones prove nothing."""
+    paths = {
+        Path(sys.executable),
+        Path(lodger.sandbox.__file__).parent,
+        Path(lodger.stdlib.__file__).parent,
+        find_library(),
+    }
+    paths |= {path.resolve() for path in paths} | set(artefact.candidates())
+    return tuple(sorted({str(path) for path in paths if len(path.parts) > 2}))
+
+
 def leaks(trial: Trial, secret: str) -> list[str]:
-    """Say what of ours stands in a text that a script or its author reads; the result is its own, but never holds the secret."""
+    """Say what of ours stands in a text that a script or its author reads.
+
+    The result is the script's own, and may hold words that would be ours elsewhere; but never the secret, nor a path of this host.
+    """
     found = []
     for report in trial.reports:
         error = report.error
@@ -151,6 +173,7 @@ def leaks(trial: Trial, secret: str) -> list[str]:
         for where, text in texts.items():
             if secret in text:
                 found.append(f"{where} holds the host's secret")
+            found += [f"{where} holds a path of the host: {path}" for path in host_paths() if path in text]
             leak = LEAKS.search(text)
             if leak is not None and where != "the result":
                 found.append(f"{where} says {leak.group()!r}: {text[max(0, leak.start() - 60) : leak.end() + 60]!r}")
@@ -178,14 +201,23 @@ def resident_bytes() -> int:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def gone(pids: tuple[int, ...], patience_s: float = 0.5) -> str:
-    """Say which of the processes is still there half a second after its end, "" when none is."""
+def gone(pids: tuple[int, ...], patience_s: float = 2.0) -> str:
+    """Say which of the processes is still there two seconds after its end, "" when none is."""
     deadline = time.monotonic() + patience_s
     while left := [pid for pid in pids if Path(f"/proc/{pid}").exists() and _state(pid) != "Z"]:
         if time.monotonic() > deadline:
             return f"processes {left} are left"
         time.sleep(0.005)
     return ""
+
+
+def page_table_bytes(pid: int) -> int:
+    """Return how many bytes of page tables the kernel keeps for a process, 0 when it is gone."""
+    try:
+        rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(row.split()[1]) * 1024 for row in rows if row.startswith("VmPTE:")), 0)
 
 
 def children(pid: int) -> tuple[int, ...]:

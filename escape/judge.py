@@ -9,7 +9,7 @@ from typing import Any, Literal
 from lodger.escape import invariants
 from lodger.escape.arena import Arena, promised
 from lodger.escape.case import Case
-from lodger.escape.evidence import Escaped, Trial, Unseen
+from lodger.escape.evidence import MARGIN, Escaped, Slow, Trial, Unseen
 from lodger.escape.neighbours import Neighbour
 from lodger.escape.switchboard import Switchboard
 from lodger.sandbox.errors import SandboxError
@@ -17,12 +17,15 @@ from lodger.sandbox.job import Bundle, Host, Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
-Status = Literal["contained", "escaped", "failed", "skipped"]
+Status = Literal["contained", "escaped", "failed", "slow", "skipped"]
 
 _HOLD_S = 5.0
 #: How many times as long a case is given when the host was too busy to give it the CPU time that it may have.
 _PATIENCE = 10
-_LONGEST_WALL_MS = 60_000
+_MAX_CPU_MS = 20_000
+_MAX_WALL_MS = 60_000
+#: Between two looks at a worker's page tables.
+_LOOK_S = 0.005
 _TENANT = "escape"
 
 
@@ -32,7 +35,8 @@ class Finding:
 
     Attributes:
         case: as it is on that runtime.
-        status: contained, escaped, failed (held, but not with the verdict that is right), skipped.
+        status: contained, escaped, failed (held, but not with the verdict that is right), slow (the host is too slow for a verdict),
+            skipped.
         evidence: what was observed, in words.
         only_its_wall: ``contained`` or ``escaped`` behind its own wall alone; None when not tried.
         no_wall: the same behind none; ``escaped`` is right.
@@ -91,17 +95,24 @@ class Judge:
             return Finding(case, self._runtime, "skipped", "", why)
         try:
             trial = await self.attack(case)
-            if self.whole and _starved(case, trial):
-                longer = {"wall_ms": min(_LONGEST_WALL_MS, _PATIENCE * trial.limits.wall_ms)}
-                trial = await self.attack(replace(case, limits={**case.limits, **longer}))
             status, evidence = self._weigh(case, trial)
+            if self.whole and status != "contained" and (status == "slow" or _timed_out(case, trial)):
+                trial = await self.attack(_with_more_time(case, trial.limits))
+                status, evidence = self._weigh(case, trial)
+                if status == "failed" and _ended_by(case, trial, Outcome.CPU_LIMIT):
+                    status = "slow"
         except Unseen as why:
             return Finding(case, self._runtime, "skipped", "", str(why))
         except SandboxError:
             raise
         except Exception as problem:  # noqa: BLE001 - a tester's own code: her other attacks go on
             return Finding(case, self._runtime, "failed", "", f"the case itself is broken: {problem!r}")
-        broken = [] if self._neighbour is None else await self._after(trial)
+        try:
+            broken = [] if self._neighbour is None else await self._after(trial)
+        except Escaped as what:
+            broken = [str(what)]
+        except Slow as what:
+            broken, status, evidence = [], "slow" if status == "contained" else status, f"{what}; {evidence}"
         if broken:
             status, evidence = "escaped", "; ".join((*broken, evidence))
         ms = (time.perf_counter() - started) * 1000
@@ -113,6 +124,8 @@ class Judge:
             evidence = case.seen(trial)
         except Escaped as what:
             return "escaped", str(what)
+        except Slow as what:
+            return "slow", str(what)
         except Unseen as why:
             return "skipped", str(why)
         for report in trial.reports:
@@ -128,7 +141,12 @@ class Judge:
         await self._settled()
         broken = invariants.leaks(trial, self._canaries.secret) + invariants.verdict(trial) + self._canaries.touched()
         broken += [trial.facts[name] for name in ("left", "visited") if name in trial.facts]
-        return [*broken, *filter(None, [await self._next_run()])]
+        try:
+            return [*broken, *filter(None, [await self._next_run()])]
+        except Slow:
+            if not broken:
+                raise
+            return broken
 
     async def _next_run(self) -> str:
         assert self._neighbour is not None
@@ -176,6 +194,7 @@ class Judge:
         asked: list[tuple[str, str]] = []
         facts: Mapping[str, str] = {}
         took_ms = 0.0
+        tables = 0
         before = invariants.resident_bytes()
         for _ in range(case.tries):
             await self._arena.settled()
@@ -183,9 +202,11 @@ class Judge:
             host = make_host(held)
             started = time.perf_counter()
             running = asyncio.ensure_future(self._arena.run(job, host))
+            looking = asyncio.ensure_future(self._page_tables(pid, running))
             if case.inspect is not None:
                 facts = await self._inspect(case, host, pid, running)
             reports.append(await running)
+            tables = max(tables, await looking)
             took_ms = (time.perf_counter() - started) * 1000
             asked += getattr(host, "asked", ())
             facts = {**facts, **getattr(host, "facts", {})}
@@ -195,7 +216,16 @@ class Judge:
             if left := invariants.gone(used):
                 facts = {**facts, "left": left}
         grown = invariants.resident_bytes() - before
-        return Trial(tuple(reports), limits, tuple(asked), facts, max(0, grown), took_ms)
+        return Trial(tuple(reports), limits, tuple(asked), facts, tables, max(0, grown), took_ms)
+
+    async def _page_tables(self, pid: int, running: "asyncio.Future[Report]") -> int:
+        """Return the most page tables of the worker, looked at until it has ended."""
+        most = 0
+        while not running.done():
+            for each in (pid,) if pid else self._arena.busy():
+                most = max(most, invariants.page_table_bytes(each))
+            await asyncio.wait([running], timeout=_LOOK_S)
+        return most
 
     async def _inspect(self, case: Case, host: Host, pid: int, running: "asyncio.Future[Report]") -> Mapping[str, str]:
         assert case.inspect is not None
@@ -210,11 +240,21 @@ class Judge:
             host.release.set()
 
 
-def _starved(case: Case, trial: Trial) -> bool:
-    """Whether the time ran out before the CPU time did, where the time is not what ends it: a busy host, no verdict on the case."""
-    last = trial.report
-    return (
-        last.outcome is Outcome.WALL_LIMIT
-        and Outcome.WALL_LIMIT not in case.expect
-        and last.usage.cpu_ms < trial.limits.cpu_ms
+def _ended_by(case: Case, trial: Trial, *clocks: Outcome) -> bool:
+    """Whether a clock ended the script that no right verdict names."""
+    return trial.report.outcome in clocks and trial.report.outcome not in case.expect
+
+
+def _timed_out(case: Case, trial: Trial) -> bool:
+    """Whether a clock ended the script before what it attacks did: on a slow host that is no verdict on the case."""
+    return _ended_by(case, trial, Outcome.CPU_LIMIT) or (
+        _ended_by(case, trial, Outcome.WALL_LIMIT) and trial.report.usage.cpu_ms < trial.limits.cpu_ms
+    )
+
+
+def _with_more_time(case: Case, limits: Limits) -> Case:
+    """Return the case with :data:`MARGIN` times the CPU time, and more time for a busy host to give it."""
+    cpu_ms = min(_MAX_CPU_MS, MARGIN * limits.cpu_ms)
+    return replace(
+        case, limits={**case.limits, "cpu_ms": cpu_ms, "wall_ms": min(_MAX_WALL_MS, _PATIENCE * limits.wall_ms)}
     )

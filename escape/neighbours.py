@@ -3,6 +3,7 @@
 import statistics
 
 from lodger.escape import modules
+from lodger.escape.evidence import within
 from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.outcome import Outcome
 
@@ -53,7 +54,7 @@ class Neighbour:
         return Job(Bundle({"main.js": SCRIPT}, _CONTEXT), tag=ID, tenant=ID)
 
     def judge(self, report: Report, ms: float) -> str:
-        """Say what is wrong with it, "" when nothing is."""
+        """Say what is wrong with it, "" when nothing is. Raises Slow, and Escaped when it took far too long."""
         if report.outcome is not Outcome.OK or report.result is None:
             return f"the next run of another tenant ended as {report.outcome}"
         if self._answer is None:
@@ -62,6 +63,6 @@ class Neighbour:
             return "the next run of another tenant answered something else"
         if len(self._usual) < _FIRST:
             self._usual.append(ms)
-        elif ms > _TIMES * statistics.median(self._usual) + _FLOOR_MS:
-            return f"the next run of another tenant took {ms:.0f} ms"
+        else:
+            within("ms for the next run of another tenant", ms, _TIMES * statistics.median(self._usual) + _FLOOR_MS)
         return ""

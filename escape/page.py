@@ -27,7 +27,7 @@ table { border-collapse: collapse; width: 100%; } th, td { text-align: left; ver
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 code, pre { font: 13px/1.5 ui-monospace, monospace; } pre { background: var(--soft); border-radius: .4rem; padding: .7rem .9rem;
   overflow-x: auto; white-space: pre-wrap; word-break: break-word; max-height: 24rem; }
-.contained { color: var(--good); } .escaped { color: var(--bad); font-weight: 700; } .failed { color: var(--odd); font-weight: 700; }
+.contained { color: var(--good); } .escaped { color: var(--bad); font-weight: 700; } .failed, .slow { color: var(--odd); font-weight: 700; }
 .skipped, .none { color: var(--faint); font-weight: 400; }
 .tiles, .walls { display: flex; flex-wrap: wrap; gap: .7rem; margin: 1.1rem 0; list-style: none; padding: 0; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .6rem 1.1rem .7rem; min-width: 8.4rem; }
@@ -55,11 +55,11 @@ def as_html(findings: Sequence[Finding], walls: dict[str, bool], made: str) -> s
     counts = summary(findings)
     good = passed(findings)
     bad = [found for found in findings if found.status in ("escaped", "failed") or found.only_its_wall == "escaped"]
-    lead = (
-        "Every attack was contained."
-        if good
-        else f"{len(bad)} of {len(findings)} attacks were not answered as they must be."
-    )
+    lead = "Every attack was contained."
+    if counts["slow"]:
+        lead = f"Nothing got through; {counts['slow']} of {len(findings)} runs have no verdict, because this host is too slow."
+    if not good:
+        lead = f"{len(bad)} of {len(findings)} runs were not answered as they must be."
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
@@ -143,7 +143,7 @@ def _cell(found: Sequence[Finding]) -> str:
         return '<td class="n none">–</td>'
     counts = {status: count for status, count in summary(found).items() if count}
     words = ", ".join(str(count) if status == "contained" else f"{count} {status}" for status, count in counts.items())
-    worst = next(status for status in ("escaped", "failed", "contained", "skipped") if status in counts)
+    worst = next(status for status in ("escaped", "failed", "slow", "contained", "skipped") if status in counts)
     return f'<td class="n {worst}">{words}</td>'
 
 

@@ -7,12 +7,14 @@ from xml.etree import ElementTree
 from lodger.escape.catalogue import title
 from lodger.escape.judge import Finding
 from lodger.escape.layers import LAYERS
-from lodger.escape.runner import host, sees, summary
+from lodger.escape.runner import attacks, host, sees, summary
 
 
 def passed(findings: Iterable[Finding]) -> bool:
-    """Whether the run is good: nothing escaped, nothing failed; with the matrix, every wall that could be tried alone held."""
-    return all(found.status in ("contained", "skipped") and found.only_its_wall != "escaped" for found in findings)
+    """Whether the run is good: nothing escaped or failed (slow is neither), and every wall that could be tried alone held."""
+    return all(
+        found.status in ("contained", "slow", "skipped") and found.only_its_wall != "escaped" for found in findings
+    )
 
 
 def as_json(findings: Sequence[Finding], walls: dict[str, bool]) -> dict[str, Any]:
@@ -20,7 +22,11 @@ def as_json(findings: Sequence[Finding], walls: dict[str, bool]) -> dict[str, An
     alone, seen, tried = sees(findings)
     return {
         "ok": passed(findings),
-        "summary": {**summary(findings), "triples": len({(found.case.triple, found.runtime) for found in findings})},
+        "summary": {
+            **summary(findings),
+            "triples": len({(found.case.triple, found.runtime) for found in findings}),
+            "attacks": attacks(findings),
+        },
         "matrix": {"tried": tried, "held_behind_only_its_wall": alone, "escaped_behind_none": seen} if tried else None,
         "cases": [_case(found) for found in findings],
         "walls": walls,
@@ -58,10 +64,10 @@ def as_junit(findings: Sequence[Finding]) -> str:
         tests=str(len(findings)),
         failures=str(counts["escaped"]),
         errors=str(counts["failed"]),
-        skipped=str(counts["skipped"]),
+        skipped=str(counts["skipped"] + counts["slow"]),
         time=f"{sum(found.ms for found in findings) / 1000:.3f}",
     )
-    kinds = {"escaped": "failure", "failed": "error", "skipped": "skipped"}
+    kinds = {"escaped": "failure", "failed": "error", "slow": "skipped", "skipped": "skipped"}
     for found in findings:
         name = xml_text(f"{found.case.id}: {found.case.mechanism}")
         node = ElementTree.SubElement(

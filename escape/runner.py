@@ -78,10 +78,15 @@ async def standing(place: Arena) -> AsyncIterator[Arena]:
 
 def summary(findings: Iterable[Finding]) -> dict[str, int]:
     """Count by status."""
-    counts = {"contained": 0, "escaped": 0, "failed": 0, "skipped": 0}
+    counts = {"contained": 0, "escaped": 0, "failed": 0, "slow": 0, "skipped": 0}
     for found in findings:
         counts[found.status] += 1
     return counts
+
+
+def attacks(findings: Iterable[Finding]) -> int:
+    """Count the attacks: cases of one class with one story are variants of one attack, and so are its runs on several runtimes."""
+    return len({found.case.attack for found in findings})
 
 
 def sees(findings: Iterable[Finding]) -> tuple[int, int, int]:

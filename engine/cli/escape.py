@@ -239,7 +239,7 @@ def _list(cases: "Sequence[Case]", *, as_json: bool) -> None:
 
 def _show(suite: "Suite") -> None:
     from lodger.escape.report import by_class
-    from lodger.escape.runner import sees, summary
+    from lodger.escape.runner import attacks, sees, summary
 
     findings = suite.findings
     table(
@@ -247,9 +247,13 @@ def _show(suite: "Suite") -> None:
         [(number, what, _counted(counts)) for number, what, counts in by_class(findings)],
     )
     for found in findings:
-        if found.status in ("escaped", "failed") or found.only_its_wall == "escaped":
+        if found.status in ("escaped", "failed", "slow") or found.only_its_wall == "escaped":
             _show_one(found)
-    say(f"{_counted(summary(findings))} of {len(findings)} attacks")
+    variants = len({found.case.id for found in findings})
+    what = f"{len(findings)} runs: {attacks(findings)} attacks in {variants} variants"
+    say(f"{_counted(summary(findings))} of {what}")
+    if any(found.status == "slow" for found in findings):
+        say("slow: this host gave too little time for a verdict; run these again when it is quiet")
     alone, seen, tried = sees(findings)
     if tried:
         say(f"matrix: {alone} of {tried} held behind only their wall, {seen} of {tried} escaped behind none")

@@ -72,7 +72,7 @@ def test_an_attack_of_ones_own_that_escapes_is_told(tmp_path: Path) -> None:
     own.write_text(ten_lines().replace(*WISH))
     said = lodger("escape", "--with", own, "--case", "A3-my-", "--runtime", "quickjs")
     assert said.code == 1
-    assert "1 escaped of 1 attacks" in said.out
+    assert "1 escaped of 1 runs: 1 attacks in 1 variants" in said.out
     assert "again: lodger escape --case A3-my-walk --runtime quickjs" in said.out
 
 

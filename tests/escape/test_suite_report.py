@@ -52,7 +52,15 @@ def test_json_has_the_stable_shape(suite: Suite) -> None:
         "no_wall",
     }
     assert body["cases"][0]["class"] == 3
-    assert body["summary"] == {"contained": 2, "escaped": 0, "failed": 2, "skipped": 0, "triples": 4}
+    assert body["summary"] == {
+        "contained": 2,
+        "escaped": 0,
+        "failed": 2,
+        "slow": 0,
+        "skipped": 0,
+        "triples": 4,
+        "attacks": 2,
+    }
     assert body["ok"] is passed(suite.findings) is False
     assert body["walls"]["rlimits"] is True
 

@@ -7,11 +7,18 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.e2e import ready
 from tests.e2e.ready import lodger
 from tests.sim.__main__ import main
 from tests.sim.simulator.plan import SHAPES, Shape, drawn
 
 sim = partial(lodger, module="tests.sim")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def begun() -> None:
+    """What commands begin from is there before the first test."""
+    ready.waiting()
 
 
 def test_a_world_is_played_and_told(tmp_path: Path) -> None:

@@ -107,8 +107,8 @@ WEAKENINGS: dict[str, Weakening] = {
     **{wall.name: Weakening(without=frozenset({wall.name})) for wall in WALLS},
     # time
     "soft_stop": _worker("no_soft_stop"),
-    "cpu_watch": Weakening(late_cpu_ms=250, late_wall_ms=5000),
-    "wall_clock": Weakening(late_wall_ms=1300),
+    "cpu_watch": Weakening(late_cpu_ms=1000, late_wall_ms=8000),
+    "wall_clock": Weakening(late_wall_ms=4500),
     "fuel": _worker("no_fuel"),
     # memory
     "store_limit": _worker("no_store_limit"),
