@@ -64,12 +64,6 @@ def weekday(day: int) -> int:
     return (day + 3) % 7
 
 
-def iso_week(day: int) -> tuple[int, int]:
-    """ISO 8601 week-numbering year and week number."""
-    year, week, _ = date.fromordinal(day + EPOCH_ORDINAL).isocalendar()
-    return year, week
-
-
 def local_at(year: int, month: int, dom: int, hour: int = 0, minute: int = 0, second: int = 0) -> int:
     """Local second of a wall-clock reading; ValueError when the date does not exist."""
     return day_of(year, month, dom) * DAY_S + hour * 3600 + minute * 60 + second

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from lodger.engine.recurrence.civil import (
+from lodger.engine.recurrence.calendar.civil import (
     DAY_S,
     DAYS_BEFORE_MONTH,
     days_in_month,
