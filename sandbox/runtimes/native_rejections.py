@@ -62,7 +62,7 @@ class Rejections:
         self._arguments = (_Value * 3)()
         library.JS_SetHostPromiseRejectionTracker(runtime, self._callback, None)
 
-    def _told(self, context: int, promise: _Value, reason: _Value, handled: bool, _opaque: int | None) -> None:  # noqa: FBT001 - C calls it
+    def _told(self, context: int, promise: _Value, reason: _Value, handled: bool, _opaque: int | None) -> None:
         arguments = self._arguments
         arguments[0], arguments[1], arguments[2] = promise, reason, _Value(handled, _TAG_BOOL)
         answer = self._library.JS_Call(context, self._function, self._undefined, 3, arguments)
