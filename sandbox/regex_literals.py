@@ -1,8 +1,8 @@
 """Finds regular expressions that the WebAssembly guest would misexecute in silence: those with the flag v. Pure; sees source as data.
 
 quickjs-ng 0.15 takes the flag and reads the expression as if it were not there. Whether a slash begins an expression or divides depends
-on the token before it; after ``)`` and ``}`` it is taken to divide, which only misses an expression that nothing is done with. The search ends at what no right source has, and after a bounded
-number of tokens.
+on the token before it; after ``)`` and ``}`` it is taken to divide, which only misses an expression that nothing is done with. The
+search ends at what no right source has, and after a bounded number of tokens.
 """
 
 import re
@@ -25,9 +25,10 @@ _MADE = re.compile(
 #: As many take about half a second.
 MAX_TOKENS = 200_000
 #: Words after which an operand follows, so that a slash begins an expression.
-_OPERATORS = frozenset(
-    ["await", "case", "delete", "do", "else", "extends", "in", "instanceof", "new", "of", "return", "throw", "typeof", "void", "yield", "default"]
-)
+_OPERATORS = frozenset({
+    "await", "case", "default", "delete", "do", "else", "extends", "in", "instanceof", "new", "of", "return", "throw", "typeof", "void",
+    "yield",
+})  # fmt: skip
 
 
 def line_with_flag_v(text: str) -> int | None:

@@ -168,6 +168,7 @@ def test_a_folder_is_a_script_whose_files_import_each_other(tmp_path: Path) -> N
 
 def test_a_module_has_the_names_that_the_types_declare(script: Path) -> None:
     script.write_text(
-        "export default async () => { await kv.set('n', await db.carts.count()); return [typeof mail.send, now.toISO() !== '', action.attempt] }"
+        "export default async () => {\n  await kv.set('n', await db.carts.count());\n"
+        "  return [typeof mail.send, now.toISO() !== '', action.attempt];\n};"
     )
     assert inside("exec", script, "--json").json["result"] == ["function", True, 1]

@@ -69,8 +69,10 @@ class Modules:
                 raise SourceRefused(f"{shown} is not text: byte {source.index(0)} is NUL")
 
     def facts(self) -> tuple[list[int], bytes]:
-        """What the bootstrap must know: may it have a default export, our columns, its lines, has it declarations, on which line is its first
-        export (0 for none); and all names."""
+        """What the bootstrap must know, and all names.
+
+        May it have a default export, our columns, its lines, has it declarations, on which line is its first export (0 for none).
+        """
         source = self._sources.get(self.entry, b"")
         lines = source.split(b"\n")
         declares = exports = 0

@@ -47,7 +47,7 @@ def test_a_rejection_that_nothing_handles_fails_the_run(run, body: str, message:
         "await Promise.any([Promise.reject(1), 2])",
         "await Promise.all([echo.ask(1), echo.ask(2)]).catch(() => 0)",
         "try { await import('./nowhere.js') } catch {}",
-        "const c = new AbortController(); const p = new Promise((_, no) => c.signal.addEventListener('abort', () => no(1))); c.abort(); p.catch(() => 0)",
+        "let no; const p = new Promise((_, reject) => (no = reject)); no(1); p.catch(() => 0)",
         "await { then(_, no) { no(1) } }.then(null, () => 0)",
         "for (let i = 0; i < 300; i++) { const p = Promise.reject(i); p.catch(() => 0) }",
     ],
@@ -100,7 +100,11 @@ def test_a_module_that_exports_nothing_to_call_does_not_run(run, source: str, li
 
 @pytest.mark.parametrize(
     "source",
-    ["// export const a = 1\nconsole.log('x')", "const t = `\nexport const a = 1\n`; console.log('x')", "export { f as default }; function f() { console.log('x') }"],
+    [
+        "// export const a = 1\nconsole.log('x')",
+        "const t = `\nexport const a = 1\n`; console.log('x')",
+        "export { f as default }; function f() { console.log('x') }",
+    ],
 )  # fmt: skip
 def test_a_snippet_that_only_speaks_of_exports_runs(run, source: str) -> None:
     assert run(source).lines == ["x"]
