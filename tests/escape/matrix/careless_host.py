@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
+from lodger.engine.core.execution import Answer
 from lodger.engine.data.sets.scope import Scope
-from lodger.engine.egress.request import Answer, Request
+from lodger.engine.egress.request import Request
 from lodger.escape.case import Case
 from lodger.escape.cases.tenants.requests import requesting_host
 from lodger.escape.cases.tenants.world import MINE, Everything, TenantHost, world
