@@ -21,8 +21,8 @@ from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.runtimes.artefact import ensure
-from lodger.sandbox.wasm_pool import WasmPool
+from lodger.sandbox.runtimes.js.artefact import ensure
+from lodger.sandbox.wasm.pool import WasmPool
 
 #: Nothing is sent, so a script tried alone may show whom it would write to.
 GRANTED = (*DEFAULT.split(), "mail:*")
@@ -118,8 +118,8 @@ async def _rehearse(
     if claim.wasm is not None:
         pool = WasmPool(**demanded(settings))
     elif runtime == "quickjs":
-        realm = ensure(settings.cache_dir, progress=progress).settings()
-        pool = Pool(settings=realm, size=1, **demanded(settings))
+        ensure(settings.cache_dir, progress=progress)
+        pool = Pool(size=1, cache=settings.cache_dir, **demanded(settings))
     else:
         pool = Pool(runtime=runtime, size=1, **demanded(settings))
     try:

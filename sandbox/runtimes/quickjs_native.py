@@ -15,8 +15,8 @@ from _frozen_importlib_external import ExtensionFileLoader
 
 from lodger.sandbox.runtimes import written
 from lodger.sandbox.runtimes.answer import Over
-from lodger.sandbox.runtimes.native_guest import ENTRIES, NativeGuest, NativeHost
-from lodger.sandbox.runtimes.native_realm import NativeRealm
+from lodger.sandbox.runtimes.native.guest import ENTRIES, NativeGuest, NativeHost
+from lodger.sandbox.runtimes.native.realm import NativeRealm
 from lodger.sandbox.runtimes.rehearsal import LIMITS, REHEARSALS, SCRIPT, Mute
 from lodger.sandbox.walls.libc import Call, carry_out
 

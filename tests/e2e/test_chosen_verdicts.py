@@ -8,7 +8,7 @@ from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.proofreader import Proofreader
+from lodger.sandbox.syntax_check import SyntaxChecker
 
 RUNTIMES = ("quickjs", "quickjs-native")
 TOO_DEEP = "Maximum call stack size exceeded"
@@ -16,7 +16,7 @@ TOO_DEEP = "Maximum call stack size exceeded"
 
 @pytest.fixture(params=RUNTIMES)
 def js(request: pytest.FixtureRequest) -> Iterator[Callable[..., Report]]:
-    reader = Proofreader(lambda: Pool(runtime=request.param, size=1, cores=1, profile="trusted"))
+    reader = SyntaxChecker(lambda: Pool(runtime=request.param, size=1, cores=1, profile="trusted"))
 
     def run(source: str, **limits: int) -> Report:
         return reader.read(Job(Bundle({"main.js": source}), limits=Limits(**limits), tenant="acme"))

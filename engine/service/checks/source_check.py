@@ -17,7 +17,7 @@ from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
 
 if TYPE_CHECKING:
     from lodger.sandbox.pool import Pool
-    from lodger.sandbox.proofreader import Proofreader
+    from lodger.sandbox.syntax_check import SyntaxChecker
 
 #: A module that no source can have. What imports it is parsed whole, with all that it imports, and never begins to run.
 NOWHERE = "lodger:nowhere"
@@ -38,16 +38,16 @@ class SourceCheck:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._making = threading.Lock()
-        self._made: Proofreader | None = None
+        self._made: SyntaxChecker | None = None
 
     @property
-    def reader(self) -> "Proofreader":
+    def reader(self) -> "SyntaxChecker":
         """What reads for this engine."""
-        from lodger.sandbox.proofreader import Proofreader
+        from lodger.sandbox.syntax_check import SyntaxChecker
 
         with self._making:
             if self._made is None:
-                self._made = Proofreader(self._pool)
+                self._made = SyntaxChecker(self._pool)
             return self._made
 
     def close(self) -> None:
