@@ -154,7 +154,7 @@ def test_slots_are_dateutils(seed: int) -> None:
     end = LAST if until is None else until.replace(tzinfo=UTC) + timedelta(seconds=1)
     assert list(islice(rule.between(FIRST, end), len(expected) + 2)) == expected
     if not expected:
-        assert until is not None or rule.proves_never()
+        assert until is not None or rule.never_reason()
         return
     for _ in range(3):
         seek = expected[0] + timedelta(seconds=dice.randint(0, int((slots[-1] - slots[0]).total_seconds())))
