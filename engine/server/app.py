@@ -41,7 +41,7 @@ class Api:
         settings = engine.books.settings
         self.engine = engine
         most = settings.api_threads
-        if engine.books.database.dialect == "sqlite":
+        if not engine.books.database.driver.has_row_locks:
             most = min(most, LOCAL)
         share = max(1, most // 2)
         self._turns = turns = Turns(most, share)

@@ -8,9 +8,7 @@ from sqlalchemy import Column
 
 from lodger.engine.core import strict_json
 from lodger.engine.data.values.kinds import Kind
-
-#: The classes of a document's values, in the order in which they sort; a missing value is null.
-NULL, BOOLEAN, NUMBER, STRING, TIME, OTHER = range(6)
+from lodger.engine.store.stores.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
 
 #: A path inside a document: names joined by points. Other names can be stored, not filtered by.
 PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62}){0,7}", re.ASCII)

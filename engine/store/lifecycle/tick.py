@@ -17,9 +17,8 @@ from lodger.engine.policy.jitter import delay
 from lodger.engine.policy.overlap import Overlap
 from lodger.engine.policy.plan import Gap, Run, Standing, Step, behind, plan, stretch
 from lodger.engine.store import audit
-from lodger.engine.store.bulk import UpdateMany
+from lodger.engine.store.bulk import UpdateMany, insert_absent
 from lodger.engine.store.context import Books
-from lodger.engine.store.insert_ignore import insert_absent
 from lodger.engine.store.queue import (
     due,
     failures,
