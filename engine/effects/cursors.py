@@ -32,13 +32,17 @@ def move(
         raise ConflictFound(
             "conflict", f"changes of {effect.name} were read by another run meanwhile", index=index, place=effect.line
         )
-    statement = driver_of(connection).insert(cursors).values(
-        tenant_id=tenant_id,
-        consumer=effect.consumer,
-        source=effect.source,
-        xid=effect.to[0],
-        seq=effect.to[1],
-        updated_us=now_us,
+    statement = (
+        driver_of(connection)
+        .insert(cursors)
+        .values(
+            tenant_id=tenant_id,
+            consumer=effect.consumer,
+            source=effect.source,
+            xid=effect.to[0],
+            seq=effect.to[1],
+            updated_us=now_us,
+        )
     )
     moved = {name: statement.excluded[name] for name in ("xid", "seq", "updated_us")}
     connection.execute(statement.on_conflict_do_update(index_elements=["tenant_id", "consumer", "source"], set_=moved))

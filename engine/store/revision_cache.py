@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, literal_column, select, true
+from sqlalchemy import Connection, select
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.settings import Settings

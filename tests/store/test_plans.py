@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import event, text
 from tests.store.bench import Bench
 
-from lodger.engine.store.stores.sqlite.rows import TOGETHER
 from lodger.engine.store.platform import gauges
+from lodger.engine.store.stores.sqlite.rows import TOGETHER
 
 
 def plans(bench: Bench, work: Callable[[], object]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Makes what Lodger wants in the databases of what is exposed: tables for receipts, and where the database has row security the second wall.
+"""Makes what Lodger wants in the databases of what is exposed: tables for receipts, and the second wall where there is row security.
 
 Nothing here is needed for reading. It is made by whoever may make tables and roles, once, and again when what is exposed
 changes; a node never makes any of it by itself.

@@ -7,13 +7,9 @@ from typing import Any
 from sqlalchemy import (
     Column,
     Connection,
-    Integer,
     Select,
     String,
-    Text,
     and_,
-    cast,
-    collate,
     false,
     func,
     literal,
@@ -46,6 +42,7 @@ Untouched = Many[Any]
 UNREADABLE = (
     "a row holds a date that scripts cannot be given: infinity, or outside the years 1 to 9999; filter such rows out"
 )
+
 
 class Reader:
     """Questions about one tenant's rows.

@@ -193,9 +193,7 @@ def as_role(connection: Connection, *, stands: bool) -> Iterator[None]:
     security.assign(connection, {"role": before})
 
 
-def _tenant(
-    security: RowSecurity, tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]
-) -> dict[str, str]:
+def _tenant(security: RowSecurity, tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> dict[str, str]:
     named = {"lodger.tenant": tenant_id}
     for rows in sets:
         if isinstance(rows, TableDataset):

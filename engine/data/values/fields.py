@@ -94,3 +94,9 @@ def classed(value: Any) -> tuple[int, Any]:
     if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(strict_json.INSTANT), str):
         return TIME, value[strict_json.INSTANT]
     return OTHER, 0
+
+
+__all__ = [
+    "BOOLEAN", "NULL", "NUMBER", "OTHER", "PATH", "STRING", "TIME", "ColumnField", "Field", "OwnField", "PathField", "RelatedField",
+    "classed",
+]  # fmt: skip

@@ -71,6 +71,7 @@ class Listener(Service):
         """Ask when it is time; give how long that has time, or None when the last question was never answered."""
         if (left := self._due_s - self.clock.elapsed_s()) > 0:
             return left
+        assert self._connection is not None
         with contextlib.suppress(Exception):  # a connection that takes no question is as good as none
             if not self._asked:
                 self._connection.probe()
@@ -103,6 +104,8 @@ class Listener(Service):
 
     def _readable(self) -> None:
         heard = False
+        if self._connection is None:
+            return
         try:
             heard, answered = self._connection.received()
             self._asked = self._asked and not answered

@@ -105,9 +105,7 @@ def _by_line(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
     )
 
 
-_first = AskMany(
-    {"tenant": actions.c.tenant_id, "labels": actions.c.requires, "most": actions.c.due_at}, _of_lines
-)
+_first = AskMany({"tenant": actions.c.tenant_id, "labels": actions.c.requires, "most": actions.c.due_at}, _of_lines)
 
 
 def candidates(connection: Connection, lines: Sequence[Line], now_us: int) -> dict[tuple[str, str], list[AnyRow]]:

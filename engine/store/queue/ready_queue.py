@@ -127,8 +127,8 @@ def widen(connection: Connection, wanted: Iterable[tuple[str, str]]) -> None:
             turns.c.served_us,
             turns.c.cap,
         ).where(turns.c.tenant_id == tenant, turns.c.requires == "")
-        made = driver_of(connection).insert(turns).from_select(
-            ["tenant_id", "requires", "bound", "served_us", "cap"], row
+        made = (
+            driver_of(connection).insert(turns).from_select(["tenant_id", "requires", "bound", "served_us", "cap"], row)
         )
         connection.execute(made.on_conflict_do_nothing())
 

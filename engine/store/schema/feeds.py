@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, Column, Identity, Index, MetaData, String, Ta
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.stores.expressions import Id, Number, transaction_number
 
+
 def changes_table(of: MetaData) -> Table:
     """Declare the table of changes; one is in the ledger's database, one in each other that something is exposed of.
 

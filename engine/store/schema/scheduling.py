@@ -5,8 +5,6 @@ foreign key crosses tenants; JSON is text. Every table is named ``lodger_…``, 
 may live in the same file, and ``tenants`` or ``actions`` are names that platforms use themselves.
 """
 
-from typing import Any
-
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,

@@ -1,7 +1,7 @@
 """Database drivers: everything in which SQLite and PostgreSQL differ. It must never hold a query on an aggregate.
 
-:class:`Driver` says what a database has to offer; each sub-package implements it. Code above asks ``driver_of(connection)`` and never
-for a database's name (``tests/unit/store/test_drivers.py`` holds this). A further database is a further sub-package and a line in ``_BUILT_IN``.
+:class:`Driver` says what a database has to offer; each sub-package implements it. Code above asks ``driver_of(connection)``, and
+never for a database's name. A further database is a further sub-package, and a line in ``_BUILT_IN`` or a call of :func:`register`.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ class Driver(ABC):
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
         """Begin a transaction on a pool that may be the platform's own; bounds its waits."""
 
-    def platform_options(self, *, write: bool) -> Mapping[str, Any]:  # noqa: ARG002 - for those that have some
+    def platform_options(self, *, write: bool) -> Mapping[str, Any]:
         """Execution options of such a transaction."""
         return {}
 
-    def prepare_upgrade(self, connection: Connection) -> None:
+    def prepare_upgrade(self, connection: Connection) -> None:  # noqa: B027 - most need nothing
         """Let one process at a time change the schema.
 
         Raises:
@@ -119,11 +119,11 @@ class Driver(ABC):
     def is_transaction_lost(self, connection: Connection) -> bool:
         """Whether the database has ended the transaction that the connection believes to be in."""
 
-    def file_watcher(self, url: URL) -> CommitWatcher | None:  # noqa: ARG002
+    def file_watcher(self, url: URL) -> CommitWatcher | None:
         """Return what tells of any commit at any time, None where a server has to be asked. The caller closes it."""
         return None
 
-    def server_watcher(self, url: URL, patience_s: float) -> ServerWatcher | None:  # noqa: ARG002
+    def server_watcher(self, url: URL, patience_s: float) -> ServerWatcher | None:
         """Return what asks a server whether anything was committed, None where there is no server. The caller closes it."""
         return None
 
@@ -135,7 +135,7 @@ class Driver(ABC):
         """Connect and listen to a channel."""
         raise NotImplementedError
 
-    def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:  # noqa: ARG002
+    def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
         """Return each session of the database, how long it has waited for a lock in seconds, and the process ids it waits for."""
         return []
 
@@ -248,7 +248,7 @@ class Driver(ABC):
         """Return a column of booleans as ``min`` and ``max`` take it."""
         return column
 
-    def exact_sum(self, column: ColumnElement[Any], scale: int | None) -> list[ColumnElement[Any]]:  # noqa: ARG002
+    def exact_sum(self, column: ColumnElement[Any], scale: int | None) -> list[ColumnElement[Any]]:
         """Return the parts of an exact sum: the sum, or its two halves of 32 bits; the count is last.
 
         Args:
@@ -283,19 +283,19 @@ class Driver(ABC):
     def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
         """Return why a question was refused where the question is to blame, else None."""
 
-    def is_read_only_view(self, error: DBAPIError) -> bool:  # noqa: ARG002
+    def is_read_only_view(self, error: DBAPIError) -> bool:
         """Whether a write was refused because its target is a view that takes none."""
         return False
 
     @contextmanager
-    def short_waits(self, connection: Connection, lock_ms: int, statement_ms: int) -> Iterator[None]:  # noqa: ARG002
+    def short_waits(self, connection: Connection, lock_ms: int, statement_ms: int) -> Iterator[None]:
         """Wait for locks and statements of a block no longer than this; the limits before stand again after it."""
         yield
 
-    def check_constraints(self, connection: Connection) -> None:
+    def check_constraints(self, connection: Connection) -> None:  # noqa: B027 - where none can be deferred
         """Check deferred constraints now, and defer them again."""
 
-    def take_numbers(self, connection: Connection, table: Table, column: str, many: int) -> list[int] | None:  # noqa: ARG002
+    def take_numbers(self, connection: Connection, table: Table, column: str, many: int) -> list[int] | None:
         """Take keys from the sequence of a column; None when the database makes keys only as it writes rows."""
         return None
 
@@ -303,25 +303,25 @@ class Driver(ABC):
     def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
         """Return the columns of each unique rule that the database has of a table, by name; None for an expression."""
 
-    def exclusions(self, table: Table) -> list[ExclusionRule]:  # noqa: ARG002
+    def exclusions(self, table: Table) -> list[ExclusionRule]:
         """Return the exclusion constraints that a table declares."""
         return []
 
-    def is_loose(self, kind: Any) -> bool:  # noqa: ANN401, ARG002 - an SQLAlchemy type
+    def is_loose(self, kind: Any) -> bool:  # noqa: ANN401 - an SQLAlchemy type
         """Whether a column's type says that it takes different texts for the same."""
         return False
 
     # The feed of changes
 
-    def is_final(self, transaction: ColumnElement[int]) -> ColumnElement[bool]:  # noqa: ARG002
+    def is_final(self, transaction: ColumnElement[int]) -> ColumnElement[bool]:
         """Return the condition that no transaction under way can have a number up to this one."""
         return true()
 
-    def next_transaction(self, connection: Connection) -> int | None:  # noqa: ARG002
+    def next_transaction(self, connection: Connection) -> int | None:
         """Return the number of the next transaction; None where they have none."""
         return None
 
-    def oldest_writer(self, connection: Connection) -> tuple[int, int] | None:  # noqa: ARG002
+    def oldest_writer(self, connection: Connection) -> tuple[int, int] | None:
         """Return process id and begin (microseconds since 1970) of the oldest other transaction that writes, if it may be known."""
         return None
 
@@ -333,7 +333,7 @@ class Driver(ABC):
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
         """Have changes that triggers write from now on bear this consumer; returns what :meth:`end_attribution` takes."""
 
-    def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:
+    def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:  # noqa: B027
         """Attribute the changes since :meth:`begin_attribution` where triggers cannot."""
 
     def trigger_function(self) -> list[str]:

@@ -21,11 +21,11 @@ class Patience:
     """The patience of some threads; it can be changed while they wait.
 
     Attributes:
-        seconds: of silence, after which a connection that owes an answer is closed.
+        patience_s: seconds of silence, after which a connection that owes an answer is closed.
     """
 
-    def __init__(self, seconds: float = PATIENCE_S) -> None:
-        self.seconds = seconds
+    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+        self.patience_s = patience_s
 
     def adopt(self) -> None:
         """Make it the present thread's."""
@@ -38,10 +38,10 @@ def of_thread() -> Patience | None:
 
 
 @contextmanager
-def waiting(seconds: float) -> Iterator[None]:
+def waiting(patience_s: float) -> Iterator[None]:
     """Let the present thread be so patient for a block."""
     before = of_thread()
-    _thread.patience = Patience(seconds)
+    _thread.patience = Patience(patience_s)
     try:
         yield
     finally:

@@ -22,7 +22,7 @@ _CONNECT: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "lodger",
     # A server whose machine or network is gone is noticed within half a minute, not after the kernel's two hours. What these
-    # cannot see, a silence in which everything sent is still acknowledged, is :mod:`lodger.engine.store.stores.postgresql.watchdog`'s to end.
+    # cannot see, a silence in which everything sent is still acknowledged, the watchdog ends.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,

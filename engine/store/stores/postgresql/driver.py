@@ -65,9 +65,7 @@ _QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
 #: Collations that find nothing alike but what is the same.
 _EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
 #: A transaction of the platform's database may wait so long for a row, and any statement may take so long.
-_PLATFORM_WRITE = (
-    "SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
-)
+_PLATFORM_WRITE = "SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
 _PLATFORM_READ = "SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
 #: Of the statement, not of the transaction: a transaction that waited for a lock began long ago.
 _NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -128,7 +126,7 @@ class PostgresDriver(Driver):
         """Name psycopg where no DBAPI is named."""
         return url.set(drivername=connections.DRIVER) if url.drivername in (self.name, *self.aliases) else url
 
-    def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:  # noqa: ARG002 - the server's setting
+    def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
         """Return a pool of connections that notice a silent server."""
         return connections.opened(url, patience_s, {OPTION: self})
 
@@ -161,7 +159,7 @@ class PostgresDriver(Driver):
         """Explain by SQLSTATE."""
         return connections.explain(error, place)
 
-    def is_transaction_lost(self, connection: Connection) -> bool:  # noqa: ARG002
+    def is_transaction_lost(self, connection: Connection) -> bool:
         """Return False: PostgreSQL ends nothing but the statement."""
         return False
 
@@ -197,7 +195,7 @@ class PostgresDriver(Driver):
     def row_writer(
         self,
         types: Mapping[str, ColumnElement[Any]],
-        each: Callable[[], Any],  # noqa: ARG002 - one statement for any number
+        each: Callable[[], Any],
         over: Callable[[Any], Any],
     ) -> RowWriter:
         """Compile one statement over arrays."""
@@ -261,7 +259,7 @@ class PostgresDriver(Driver):
         """Return the type of any precision, which rounds nothing."""
         return Numeric()
 
-    def integer_type(self, column: Column[Any]) -> Any:  # noqa: ANN401, ARG002
+    def integer_type(self, column: Column[Any]) -> Any:  # noqa: ANN401
         """Return 64 bits: larger than the column can hold is no fault of a question, the answer is no."""
         return BigInteger()
 
@@ -297,7 +295,7 @@ class PostgresDriver(Driver):
         self,
         connection: Connection,
         seconds: float,
-        elapsed_s: Callable[[], float],  # noqa: ARG002 - the server's clock
+        elapsed_s: Callable[[], float],
     ) -> Iterator[None]:
         """Set the server's own limit of each statement, which ends with the transaction."""
         connection.execute(text(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}"))

@@ -25,9 +25,7 @@ class Over:
         self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None
     ) -> CursorResult[Any]:
         """Run it over these rows."""
-        found: CursorResult[Any] = connection.execute(
-            self._statement, columns(self._names, rows) | dict(params or {})
-        )
+        found: CursorResult[Any] = connection.execute(self._statement, columns(self._names, rows) | dict(params or {}))
         return found
 
     def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
@@ -52,7 +50,7 @@ class Array(TypeDecorator[list[Any]]):
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: list[Any] | None, dialect: object) -> str | None:  # noqa: ARG002
+    def process_bind_param(self, value: list[Any] | None, dialect: object) -> str | None:
         """Write the text."""
         return None if value is None else array(value)
 

@@ -38,7 +38,7 @@ class Answering(psycopg.Connection[Any]):
                 if ready:
                     heard_s = self._clock.elapsed_s()
                 else:
-                    self._look(heard_s, self.patience_s if own is None else own.seconds)
+                    self._look(heard_s, self.patience_s if own is None else own.patience_s)
                 wants = gen.send(ready)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]  # what the generator returns is what is waited for

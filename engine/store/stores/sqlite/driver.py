@@ -38,6 +38,7 @@ from lodger.engine.store.stores.sqlite.rows import EachRow, Over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
     from sqlalchemy import Column
     from sqlalchemy.engine import URL
     from sqlalchemy.sql.compiler import IdentifierPreparer
@@ -90,7 +91,7 @@ class SqliteDriver(Driver):
             )
         return url
 
-    def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:  # noqa: ARG002 - no server
+    def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
         """Return a pool of connections that are set up for the ledger."""
         engine = create_engine(
             url,
@@ -148,7 +149,7 @@ class SqliteDriver(Driver):
 
     def row_writer(
         self,
-        types: Mapping[str, ColumnElement[Any]],  # noqa: ARG002 - SQLite's values have their own
+        types: Mapping[str, ColumnElement[Any]],
         each: Callable[[], Any],
         over: Callable[[Any], Any],
     ) -> RowWriter:
@@ -230,7 +231,7 @@ class SqliteDriver(Driver):
         self,
         connection: Connection,
         statement: Select[Any],
-        weighed: Sequence[int],  # noqa: ARG002 - rows come one by one
+        weighed: Sequence[int],
         max_bytes: int,
         min_rows: int,
     ) -> tuple[list[Any], bool]:
@@ -284,7 +285,7 @@ class SqliteDriver(Driver):
         """Read the catalogue."""
         return int(connection.scalar(_TRIGGERS, {"table": table.name, "name": prefix}) or 0)
 
-    def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:  # noqa: ARG002
+    def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
         """Note the last change: triggers know no settings."""
         last: int | None = connection.scalar(_LAST_CHANGE)
         return last
