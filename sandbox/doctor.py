@@ -88,6 +88,13 @@ class Doctor:
             why = standing.get(name, "not raised")
             if why:
                 raise WallUnavailable("wall_missing", f"the wall {name} does not stand", why=why, fix=remedies[name])
+        if all(standing.get(name, "not raised") for name in ("uid", "namespaces", "landlock")):
+            raise WallUnavailable(
+                "wall_missing",
+                "the wall landlock does not stand",
+                why="workers share the engine's user, and no namespace keeps them apart: only Landlock would",
+                fix=f"{remedies['landlock']}; or {remedies['namespaces']}",
+            )
         lacking = [name for name in LAYERS if standing.get(name, "not raised")]
         if _layers(standing) < wanted:
             raise WallUnavailable(

@@ -53,7 +53,7 @@ WALLS: tuple[Wall, ...] = (
         "a kernel with CONFIG_SECCOMP_FILTER (4.14 or newer), on x86_64 or aarch64",
         _seccomp,
     ),
-    Wall("rlimits", "memory, files, processes and core dumps beyond the limits", _EVERYWHERE, _always),
+    Wall("rlimits", "memory, address space, files, processes and core dumps beyond the limits", _EVERYWHERE, _always),
     Wall(
         "cpu_timer",
         "CPU time beyond the limit, even when the parent is slow",
@@ -89,7 +89,7 @@ WALLS: tuple[Wall, ...] = (
     Wall("oom", "the kernel taking the engine instead of a worker when memory is short", "a writable /proc", _always),
     Wall(
         "cgroup",
-        "memory and number of processes of all workers together beyond the node's budget",
+        "memory of all workers together beyond the node's budget, page tables and sockets included; number of processes",
         "let the engine make groups of cgroup v2 with the controllers memory and pids: Delegate=yes and DelegateSubgroup=engine in its"
         " systemd unit, or a folder that it may write and that holds no process itself in LODGER_CGROUP",
         cgroup.missing,

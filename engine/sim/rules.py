@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.compile import compile_schedule
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Measured, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.service.nouns.noun import specs
 from lodger.engine.sim.oracle import Oracle, Regular, Several, Wall
 
@@ -79,18 +80,12 @@ def oracle(rule: Rule, start_us: int) -> Oracle:
     return made if end_s is None else Several((made,), end=start_us + round(end_s * SECOND))
 
 
-def compiled(wished: ScheduleRules, *, now: datetime) -> Measured:
+def compiled(wished: ScheduleRules, *, now: datetime) -> CompiledSchedule:
     """Compile rules as the engine does, once: none of a plan's rules counts from now, so that every process may share it."""
     return _compiled(wished)
 
 
-@lru_cache(maxsize=1024)
-def _compiled(wished: ScheduleRules) -> Measured:
-    made = compile_schedule(wished)
-    # Worked out anew for each schedule, whenever it begins, it would take longer than all that happens to the schedule.
-    always = cache(made.density)
-    object.__setattr__(made, "density", lambda since=None, **how: always(**how))
-    return made
+_compiled = lru_cache(maxsize=1024)(compile_schedule)
 
 
 @lru_cache(maxsize=256)

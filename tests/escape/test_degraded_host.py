@@ -12,6 +12,7 @@ from tests.escape.probing import PROBE
 from tests.escape.standing import ROOT, limits, namespace, ordinary_python, standing, status
 
 from lodger.sandbox.doctor import Doctor
+from lodger.sandbox.errors import WallUnavailable
 
 # A user namespace in which no further namespace may be made: what a container without rights looks like.
 NO_NAMESPACES = (
@@ -138,3 +139,13 @@ def test_the_suite_attacks_what_stands_and_says_what_it_skips() -> None:
     assert statuses["namespaces"] == statuses["root"] == "skipped"
     assert statuses["seccomp"] == statuses["fresh_process"] == "contained"
     assert all("lodger doctor" in case["evidence"] for case in found["cases"] if case["wall"] == "namespaces")
+
+
+def test_workers_of_the_engines_user_need_namespaces_or_landlock() -> None:
+    standing = dict.fromkeys(("no_new_privs", "seccomp", "rlimits", "cpu_timer", "cgroup", "undumpable"), "")
+    with pytest.raises(WallUnavailable) as refused:
+        Doctor.demand("untrusted", standing)
+    assert refused.value.code == "wall_missing"
+    assert "landlock" in str(refused.value)
+    for enough in ("landlock", "namespaces", "uid"):
+        Doctor.demand("untrusted", {**standing, enough: ""})
