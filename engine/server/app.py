@@ -21,7 +21,7 @@ from lodger.engine.sync import Engine
 #: Operations of :attr:`lodger.engine.service.operations.route.Route.long` that are carried out at once.
 LONG = 4
 #: Threads on SQLite, where the database answers from this process's own memory: more only wait for each other.
-MAX_LOCAL_THREADS = 4
+SQLITE_THREADS = 4
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 #: Headers of every answer: it is not cached, framed, sniffed or run.
@@ -47,7 +47,7 @@ class Api:
         self.engine = engine
         total = settings.api_threads
         if not books.database.driver.has_row_locks:
-            total = min(total, MAX_LOCAL_THREADS)
+            total = min(total, SQLITE_THREADS)
         share = max(1, total // 2)
         threads = Threads(total, share)
         calls = Calls(books, threads, writing=Threads(share, share), long=Threads(LONG, 1))
