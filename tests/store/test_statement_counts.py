@@ -10,7 +10,7 @@ from tests.store.bench import Bench
 #: Tenants that a batch's actions belong to.
 TENANTS = 10
 #: Most statements of a tick, a claim and a finish, once revisions and versions are known. The first batch reads each once more.
-MAX_TICK, MAX_CLAIM = 7, 8
+MAX_TICK, MAX_CLAIM = 6, 8
 MAX_FINISH = {"sqlite": 9, "postgresql": 10}
 
 

@@ -97,12 +97,16 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
     )
 
 
-_due = PerDriver(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.next_at))
+#: Whether any pause is over: a tick with slots to name learns it by the way.
+_any_awake = (
+    select(_clock.wake_at).where(_clock.wake_at <= bindparam("now")).correlate(None).exists().label("any_awake")
+)
+_due = PerDriver(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.next_at).add_columns(_any_awake))
 _awake = PerDriver(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.wake_at))
 
 
 def due(connection: Connection, now_us: int, most: int) -> list[AnyRow]:
-    """Return up to ``most`` clocks whose slot has come, oldest first."""
+    """Return up to ``most`` clocks whose slot has come, oldest first; each says whether the pause of any clock is over."""
     return list(connection.execute(_due.of(connection), {"now": now_us, "most": most}).all())
 
 
