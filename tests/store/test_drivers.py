@@ -18,8 +18,8 @@ from lodger.engine.store.stores.sqlite import SqliteDriver
 from lodger.engine.sync import Engine
 
 ROOT = Path(package.__file__).resolve().parent
-#: Where databases may be told apart; the simulation is a tool of the tests.
-ALLOWED = ("store/stores/", "store/migrations/", "sim/")
+#: Where databases may be told apart.
+ALLOWED = ("store/stores/", "store/migrations/")
 NAMES = {"sqlite", "postgresql", "postgres"}
 #: A setting, and options of tables that other databases ignore.
 HARMLESS = {"sqlite_synchronous", "sqlite_autoincrement", "sqlite_with_rowid"}

@@ -221,6 +221,10 @@ class Compiler:
         """Give what is compared within the class, one form or several of which all but one are NULL."""
         return self._place(field).values()
 
+    def held(self, field: PathField, rank: int) -> tuple[Clause, ColumnElement[Any]]:
+        """Whether a value of this class stands at a path, and the value."""
+        return self._place(field).held(rank)
+
     def numbers(self, field: PathField) -> ColumnElement[Any]:
         """Give the numbers at a path as doubles, NULL for anything else."""
         return self._place(field).numbers()
