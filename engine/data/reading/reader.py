@@ -246,10 +246,10 @@ class Reader:
                 return [func.sum(case((other, 1), else_=0)), func.sum(numbers), func.count(numbers)]
             end = func.min if measure is Measure.MIN else func.max
             held = [self.compiler.held(item, rank) for rank in _RANKS]
-            other = self.compiler.rank(item) == OTHER
+            neither = self.compiler.rank(item) == OTHER
             return [
                 *(end(case((there, value), else_=null())) for there, value in held),
-                end(case((other, 1), else_=null())),
+                end(case((neither, 1), else_=null())),
             ]
         column = column_of(item, self.driver)
         if measure in (Measure.MIN, Measure.MAX):
