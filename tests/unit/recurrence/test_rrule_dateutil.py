@@ -196,13 +196,9 @@ def test_sets_are_dateutils(seed: int) -> None:
     end = LAST if until == datetime.max else until.replace(tzinfo=UTC) + timedelta(seconds=1)
     try:
         found = list(islice(parse_rule(from_dateutil(theirs)).between(FIRST, end), 200))
-    except RuleInvalid as error:
-        # An EXRULE may remove slots one by one for centuries; such a set is refused, never answered wrongly.
-        refused = error.code
-    else:
-        refused = ""
-    if refused:
-        assert refused == "exceptions_too_dense"
+    except (
+        OutOfSteps
+    ):  # an EXRULE may remove slots one by one for centuries: such a set has no wrong answer, but none soon
         return
     assert found == sorted(slot.replace(tzinfo=UTC) for slot in expected if slot <= until)
 
