@@ -1,7 +1,8 @@
 """Load and abuse of the HTTP API: a server in a process of its own, a thousand clients in another, hostile ones, and a neighbour.
 
-``PYTHONPATH=.dev python bench/api.py [--proxy] [--clients 1000] [--seconds 10] [--json] [--check]``; talks to the loopback only. With
-``--proxy`` nginx stands before the server, with ``deploy/nginx.conf`` on plain HTTP; the attackers share an address, the neighbours another.
+``PYTHONPATH=.dev python bench/api.py [--proxy] [--clients 1000] [--seconds 10] [--json] [--check]``; talks to the loopback only.
+With ``--proxy`` nginx stands before the server, with ``deploy/nginx.conf`` on plain HTTP; the attackers share an address, the neighbours
+have another.
 
 A machine of two cores is slower for everybody while a thousand clients compute on it. So each attack is carried out twice: on a server
 that does next to nothing (``sink``), while the neighbour asks its own quiet server, and on the neighbour's server.

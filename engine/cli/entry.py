@@ -60,7 +60,6 @@ COMMANDS = {
     "init": ("commands.init", "init"),
     "doctor": ("commands.doctor", "doctor"),
     "escape": ("escape", "escape"),
-    "sim": ("sim", "sim"),
     "errors": ("commands.errors", "errors"),
     "version": ("commands.doctor", "version"),
 }

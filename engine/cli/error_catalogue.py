@@ -25,6 +25,13 @@ _CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9…]+)*", re.ASCII)
 _PACKAGES = ("lodger.engine", "lodger.sandbox")
 #: Codes that are put together from what somebody else says.
 COMPOSED = {
+    # Said inside the sandbox, by the standard library.
+    "locale_unknown": (
+        "script",
+        "a locale or an option of Intl that this runtime does not have",
+        "write the format out",
+    ),
+    "option_unknown": ("script", "a call has no option of that name", "use the name that the message says"),
     "internal_error": ("500", "something that nobody foresaw: a fault of Lodger's; the log has it whole", "report it"),
     "system_error": (
         "command line",

@@ -22,6 +22,7 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.serialization import shaped
 from lodger.engine.server.auth import session_of
 from lodger.engine.server.calls import Calls, authenticated, permission
+from lodger.engine.server.limits import Threads
 from lodger.engine.server.openapi import errors_of
 from lodger.engine.server.problems import Refused
 from lodger.engine.service.operations.route import ROOT
@@ -45,8 +46,8 @@ MAX_WAITING = 1000
 #: Most streams of one token.
 MAX_STREAMS_OF_TOKEN = 20
 MEDIA = "text/event-stream"
-#: The key by which all streams share threads.
-STREAMS = "streams"
+#: Threads in which all streams read the ledger.
+THREADS = 2
 
 
 Valid = Callable[[Connection], bool]
@@ -135,10 +136,10 @@ class Poller:
 class Live:
     """Every stream of one process."""
 
-    def __init__(self, engine: Engine, calls: Calls) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._books = engine.books
         self._engine = engine
-        self._calls = calls
+        self._threads = Threads(THREADS, THREADS, max_waiting=None)
         self._max_streams = engine.books.settings.api_streams
         self._channels: dict[str, _Channel] = {}
         self._open: dict[str, int] = {}
@@ -276,7 +277,7 @@ class Live:
             with self._books.database.read() as connection:
                 return look(connection)
 
-        return await self._calls.run(STREAMS, work)
+        return await self._threads.run("", work)
 
     async def _wait(self) -> None:
         # One look serves many writes of a moment.
@@ -335,7 +336,7 @@ def _event(kind: str, identity: str, body: object) -> str:
 
 def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
     """Add the routes."""
-    live = Live(engine, calls)
+    live = Live(engine)
     streams: dict[int | str, dict[str, Any]] = {
         200: {"content": {MEDIA: {"schema": {"type": "string"}}}, "description": "events, until either side ends"}
     }

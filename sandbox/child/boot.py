@@ -49,7 +49,6 @@ class Boot:
 
     def __init__(self, settings: "dict[str, str]") -> None:
         self.report: dict[str, str] = {}
-        self._without = set(settings.get("without", "").split())
         self._runtime = settings["runtime"]
         self._uid = int(settings["uid"])
         self._stack_bytes = int(settings["stack_bytes"])
@@ -72,9 +71,6 @@ class Boot:
 
     def _raise(self, wall: str, *steps: "tuple[Any, ...]") -> bool:
         """Carry out the steps of one wall and note how it went."""
-        if wall in self._without:
-            self.report[wall] = "taken away"
-            return False
         try:
             for step, *arguments in steps:
                 step(*arguments)
@@ -94,10 +90,7 @@ class Boot:
 
     def after_loading(self, launcher: int, outer: "tuple[str, ...]") -> None:
         """Everything that a fork inherits, when nothing needs to be read any more."""
-        if (
-            "seccomp" not in self._without
-        ):  # its filter lets nothing become executable; what is already must not be writable
-            process.seal_code()
+        process.seal_code()  # the filter lets nothing become executable; what already is must not be writable
         self._address_before, self._data_before = _sizes()
         self._enter_namespaces(launcher, outer)
         self._raise("death_signal", (process.die_with_parent,), (_check_alive, launcher))
@@ -156,19 +149,13 @@ class Boot:
 
     def _enter_namespaces(self, launcher: int, outer: "tuple[str, ...]") -> None:
         root = os.geteuid() == 0 and "user" not in outer
-        entered = outer
-        if "namespaces" not in self._without:
-            wanted = ("user", *namespaces.INNER) if root else namespaces.INNER
-            entered += namespaces.enter(wanted)
+        entered = outer + namespaces.enter(("user", *namespaces.INNER) if root else namespaces.INNER)
         mapped = False
         if root and "user" in entered:
             os.write(launcher, b"m")
             mapped = os.read(launcher, 1) == b"y"
         missing = [name for name in namespaces.FLAGS if name not in entered]
-        if "namespaces" in self._without:
-            self.report["namespaces"] = "taken away"
-        else:
-            self.report["namespaces"] = "missing: " + " ".join(missing) if missing else ""
+        self.report["namespaces"] = "missing: " + " ".join(missing) if missing else ""
         if root and mapped:  # capabilities over the new namespaces survive: no uid of theirs is root
             self._raise("uid", (identity.become, self._uid))
         if "mount" in entered:
@@ -179,8 +166,7 @@ class Boot:
             self._raise("uid", (identity.become, self._uid))
         elif not root:
             self.report["uid"] = "the engine is not root: workers share its uid"
-        if "uid" not in self._without:
-            identity.drop_capabilities()
+        identity.drop_capabilities()
 
     # in each worker
 

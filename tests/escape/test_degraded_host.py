@@ -79,14 +79,14 @@ def test_in_a_container_of_default_rights(user: str, lacks: set[str]) -> None:
 def test_missing_walls_are_said_and_enough_of_them_refuse() -> None:
     code = f"""
 import asyncio, json, sys
-sys.path.insert(0, {str(ROOT / ".dev")!r})
-from lodger.sandbox import Pool
+sys.path[:0] = [{str(ROOT / ".dev")!r}, {str(ROOT)!r}]
+from tests.escape.matrix.pools import WeakPool
 from lodger.sandbox.errors import WallUnavailable
 from lodger.sandbox import doctor
 
 async def main():
     doctor.MINIMUM = int(sys.argv[1])
-    pool = Pool(settings={{"runtime_path": {PROBE!r}}}, size=1)
+    pool = WeakPool({{"runtime_path": {PROBE!r}}}, size=1)
     try:
         await pool.start()
         print(json.dumps("started"))

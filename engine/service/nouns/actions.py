@@ -13,7 +13,7 @@ from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store import pages, signing_keys
-from lodger.engine.store.actions import actions, backfills, monitoring, retries
+from lodger.engine.store.actions import actions, backfills, monitoring
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.backfills import Backfilled
 from lodger.engine.store.actions.monitoring import Compared, Overdue, RunningNow
@@ -232,7 +232,7 @@ class Actions(Noun[M]):
         whose = self._get(tenant_id, action_id).tenant_id
         with self._changing("actions.retry", whose, action_id) as change:
             change.before(actions.get(change.connection, action_id, whose))
-            return change.made(retries.retry(self.books, change.connection, whose, action_id, self._now_us))
+            return change.made(actions.retry(self.books, change.connection, whose, action_id, self._now_us))
 
     @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:

@@ -27,7 +27,7 @@ from lodger.engine.store.records import (
     ScheduleDiff,
     ScheduleRevision,
 )
-from lodger.engine.store.schedules import counts, last_runs, revisions, schedules
+from lodger.engine.store.schedules import revisions, schedule_rows, schedules
 from lodger.engine.store.schedules.revisions import Wish
 from lodger.engine.store.scripts import differences
 from lodger.engine.store.tenants import tenants
@@ -348,11 +348,11 @@ class Schedules(Previews[M]):
         """Count a schedule's actions by how they ended, of those with kept history."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
-            return counts.of_schedule(connection, found)
+            return schedule_rows.counters(connection, found)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/last-run", Role.VIEWER)
     def last_run(self, tenant_id: str, schedule: str) -> LastRun | None:
         """Return the run that started last, however it ended: slot, start and node; None if nothing ever ran."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
-            return last_runs.last_run(connection, tenant_id, found.id)
+            return schedule_rows.last_run(connection, tenant_id, found.id)
