@@ -8,7 +8,7 @@ from tests.e2e.command import Said, inside
 
 from lodger.engine.core.explanations import OUTCOMES, REASONS
 from lodger.engine.policy import allowance, placement, plan
-from lodger.engine.store.actions import retries
+from lodger.engine.store.actions import actions
 from lodger.engine.store.queue import placements
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
@@ -123,7 +123,7 @@ def test_every_outcome_and_reason_has_its_explanation() -> None:
     assert set(OUTCOMES) == set(Outcome)
     of_policies = {plan.MISSED, plan.OVERLAP, plan.CATCH_UP, plan.QUEUE_FULL, plan.CAUGHT_UP}
     of_nodes = {placement.MEMORY, placement.LONG, placements.GONE}
-    assert of_policies | of_nodes | {allowance.RUNS, allowance.CPU, retries.RETRIED} <= set(REASONS)
+    assert of_policies | of_nodes | {allowance.RUNS, allowance.CPU, actions.RETRIED} <= set(REASONS)
     limit = inside("errors", "call_limit").out
     assert "host_calls" in limit
     assert "default 200" in limit
