@@ -75,7 +75,7 @@ def unknown_variables() -> list[tuple[str, str | None]]:
         name = variable.upper().removeprefix(PREFIX)
         if not variable.upper().startswith(PREFIX) or name in known:
             continue
-        if _OF_A_SERVICE.search(name) and ("://" in value or "SERVICE" in name):
+        if _OF_A_SERVICE.search(variable) and ("://" in value or "SERVICE" in name):
             continue
         near = get_close_matches(name, known, 1)
         found.append((variable, PREFIX + near[0] if near else None))

@@ -100,6 +100,8 @@ def demand_within(books: Books, tenant_limits: Mapping[str, Any], wished: Iterab
     allowed = json.dumps(dict(tenant_limits), sort_keys=True)
     most = asdict(books.sources.limits(allowed, None)) | books.sources.budgets(allowed, None)
     for limits in wished:
+        if limits:
+            books.sources.limits("{}", json.dumps(dict(limits), sort_keys=True))  # each is one
         for name, value in sorted((limits or {}).items()):
             if name in most and value > most[name]:
                 raise InputError(
