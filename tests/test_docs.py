@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from lodger.engine.cli import entry, error_catalogue
+from lodger.engine.cli import entry
 from lodger.engine.cli.place import EVERYWHERE
 from lodger.engine.service.hooks import HOOKS
 from lodger.engine.service.operations.table import NOUNS
@@ -126,26 +126,6 @@ def test_every_page_stands_in_the_index() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         if page.name != "index.md":
             assert f"({page.relative_to(ROOT / 'docs')})" in index, page
-
-
-def test_every_error_code_stands_on_its_page() -> None:
-    written = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/reference/errors.md").read_text(), re.MULTILINE))
-    there = {each.code for each in error_catalogue.table()}
-    assert written == there, "python -m lodger.engine.cli.error_catalogue > docs/reference/errors.md"
-    assert len(there) > 200
-    assert {
-        "tenant_unknown",
-        "role_too_low",
-        "budget_exceeded",
-        "rule_empty",
-        "expose_column",
-        "request_too_slow",
-    } <= there
-
-
-def test_every_error_of_the_engine_says_what_to_do() -> None:
-    silent = [each.code for each in error_catalogue.table() if not each.fixes and "script" not in each.met]
-    assert silent == []
 
 
 def test_hooks_and_nouns_are_told() -> None:

@@ -3,7 +3,8 @@
 ``Client`` for scripts, Flask and Django, ``AsyncClient`` for asyncio. Names load on first use (PEP 562).
 """
 
-TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the price of importing typing
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from lodger.engine.client.aio import AsyncClient
     from lodger.engine.client.blocking import Client

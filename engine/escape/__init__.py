@@ -4,8 +4,8 @@ They run in the same suite as the attacks on the sandbox (:mod:`lodger.sandbox.e
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lodger.sandbox.escape.case import Case
 
