@@ -305,6 +305,13 @@ class Settings(BaseSettings):
         description="live streams that the API holds at once, a tenth of them for one token",
     )
 
+    metrics_host: str = Field(default="127.0.0.1", description="address that a node answers Prometheus on")
+    metrics_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65_535,
+        description="port on which `lodger up` answers Prometheus with this process's metrics; none: only the API answers; 0: any",
+    )
     mail_host: str | None = Field(
         default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"
     )

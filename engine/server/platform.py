@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from lodger.engine.core.access.roles import MEANING, Role
 from lodger.engine.core.serialization import shaped
@@ -19,6 +19,7 @@ from lodger.engine.service.operations.route import ROOT, Instant
 from lodger.engine.store.records import AuditEntry
 from lodger.engine.store.tenants import tenants
 
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 #: Lines that an export reads before it hands them on.
 TOGETHER = 200
 
@@ -63,6 +64,18 @@ def add(made: APIRouter, engine: Engine, calls: Calls, description: Callable[[],
     async def openapi() -> Response:
         """Give this description."""
         return JSONResponse(description())
+
+    @made.get(
+        ROOT + "/metrics/text",
+        operation_id="metrics_text",
+        tags=["metrics"],
+        dependencies=[permission(Role.OPERATOR, of_tenant=False)],
+        response_class=PlainTextResponse,
+        responses=errors_of(401, 403, 429),
+    )
+    async def metrics_text() -> Response:
+        """Return every metric in Prometheus' text format: the ledger's, this process's, and those of all nodes."""
+        return PlainTextResponse(await calls.run(engine.metrics.text), media_type=PROMETHEUS)
 
     async def lines(tenant_id: str | None, query: Exported) -> Response:
         if tenant_id is not None:

@@ -17,7 +17,7 @@ CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 #: Exceptions and functions that take a code which is not shown as it is.
 INTERNAL = {"JsonRefused"}
 #: Given to a helper that puts ``expose_`` before them.
-PARTS = set("feed source name ledger tenant computed write_only insert column key type".split())
+PARTS = {"feed", "source", "name", "ledger", "tenant", "computed", "write_only", "insert", "column", "key", "type"}
 #: Folders that no user's error comes from.
 LEFT_OUT = {"escape", "sim", "bench", "testing"}
 

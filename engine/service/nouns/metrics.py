@@ -2,43 +2,35 @@
 
 from dataclasses import dataclass
 
-from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.metrics import Meters, Metric
+from lodger.engine.core.metrics import Meters, Metric, joined, labelled, prometheus_text
 from lodger.engine.service.nouns.noun import Verbs
 from lodger.engine.store.connection import blocking
 from lodger.engine.store.connection.blocking import Chain
-from lodger.engine.store.platform import gauges
+from lodger.engine.store.platform import gauges, node_rows
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics(Verbs):
-    """Numbers for operators: what this process has counted, and what the ledger holds."""
+    """Numbers for operators: what this process has counted, what nodes of other processes have, and what the ledger holds."""
 
     meters: Meters
 
     def read(self) -> list[Metric]:
-        """Give every meter of :data:`lodger.engine.core.metrics.METERS` with its values."""
+        """Return every metric of :data:`lodger.engine.core.metrics.METERS` with its values.
+
+        What nodes of other processes have counted carries the label ``node``; it is up to ten seconds old.
+        """
         with self.books.database.read() as connection:
-            return [*self.meters.read(), *gauges.read(self.books, connection, self._now_us)]
+            of_ledger = gauges.read(self.books, connection, self._now_us)
+            others = node_rows.figures_of_others(self.books, connection, self.meters.process, self._now_us)
+        of_nodes = [metric for name, figures in others for metric in labelled(figures, "node", name)]
+        return joined([*self.meters.read(), *of_nodes, *of_ledger])
 
     def text(self) -> str:
-        """Give them in Prometheus' text format; needs the extra ``metrics``.
-
-        Raises:
-            Unavailable: metrics_missing.
-        """
-        try:
-            from lodger.engine.service.exposition import exposed
-        except ModuleNotFoundError as error:
-            raise Unavailable(
-                "metrics_missing",
-                "prometheus-client is not installed",
-                why=str(error),
-                fix="pip install 'lodger[metrics]'",
-            ) from None
-        return exposed(self.read())
+        """Return them in Prometheus' text format."""
+        return prometheus_text(self.read())
 
     def blocked(self) -> list[Chain]:
-        """Give who has waited for a lock of the database for a second, and for whom; always empty on SQLite."""
+        """Return the sessions that have waited for a lock of the database for a second; always empty on SQLite."""
         with self.books.database.read() as connection:
             return blocking.chains(connection)

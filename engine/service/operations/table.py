@@ -149,7 +149,7 @@ ROUTES: tuple[Route, ...] = (
 NOT_HERE = {
     "tokens.first": "who makes the first token has none to show: lodger up, and lodger token first",
     "scripts.put_handler": "a function of the platform's own Python cannot be sent",
-    "metrics.text": "is no JSON: for a route of its own, where Prometheus looks",
+    "metrics.text": "is no JSON: GET /metrics/text",
     "audit.export": "streams lines: GET /audit/export and /tenants/{tenant_id}/audit/export",
 }
 
