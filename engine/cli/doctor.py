@@ -21,7 +21,7 @@ def doctor(
 ) -> None:
     """Say which walls stand on this host, what is missing and how to get it; and what the ledger's database waits for."""
     from lodger.engine.cli import ledger_health
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.sandbox.doctor import Doctor
 
     settings = load()
@@ -83,7 +83,7 @@ def _versions() -> dict[str, str]:
 
 
 def _cache() -> dict[str, Any]:
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.sandbox.runtimes.artefact import candidates, is_ours
 
     folders = list(candidates(load().cache_dir))

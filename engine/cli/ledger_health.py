@@ -11,7 +11,7 @@ def looked_at(db: str | None) -> dict[str, Any]:
     from lodger.engine.cli.ledger import opened
     from lodger.engine.cli.place import chosen
     from lodger.engine.core.serialization import shaped
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.engine.store.connection.inspection import inspected
 
     try:

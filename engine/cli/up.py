@@ -54,7 +54,7 @@ def up(
     prepare = named(expose) if expose else None
     import asyncio
 
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
 
     settings = load(database=db, api_port=port)
     if role != "node":

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id.")]
-ScheduleName = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's name or id.")]
 ActionId = Annotated[str, typer.Argument(metavar="ACTION", help="The action's id.")]
 ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="The script's name.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -17,7 +17,7 @@ from lodger.engine.egress.errors import Cut, NoAnswer, Refused, TooLarge, TooLat
 from lodger.engine.egress.headers import Headers
 from lodger.engine.egress.network import GuardedNetwork, Names
 from lodger.engine.egress.pace import Pace
-from lodger.engine.egress.request import MOST_HEADERS, MOST_HOPS, Redirect, Request
+from lodger.engine.egress.request import MAX_HEADERS, MAX_HOPS, Redirect, Request
 from lodger.engine.egress.target import Target
 
 _POINTS_ELSEWHERE = {301, 302, 303, 307, 308}
@@ -74,7 +74,7 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
     end = loop.time() + request.total_s
     try:
         async with asyncio.timeout_at(end):
-            for hop in range(MOST_HOPS + 1):
+            for hop in range(MAX_HOPS + 1):
                 _allow(rules, request, asked.target)
                 for pace, key in (
                     (rules.payer_pace, (request.payer, asked.target.origin.host)),
@@ -91,7 +91,7 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
                 if request.redirect is Redirect.ERROR:
                     raise Cut("it points elsewhere, which was to be an error")
                 _go_on(asked, status, elsewhere)
-            raise Refused(f"more than {MOST_HOPS} redirects")
+            raise Refused(f"more than {MAX_HOPS} redirects")
     except TimeoutError:
         raise TooLate(f"{request.total_s} s are over") from None
 
@@ -157,7 +157,7 @@ def _origin(target: Target) -> httpcore2.Origin:
 
 
 def _headers(found: list[tuple[bytes, bytes]]) -> Headers:
-    if sum(len(name) + len(value) for name, value in found) > MOST_HEADERS:
+    if sum(len(name) + len(value) for name, value in found) > MAX_HEADERS:
         raise TooLarge("its headers")
     return tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in found)
 

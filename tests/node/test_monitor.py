@@ -50,7 +50,7 @@ def test_a_run_that_ended_late_is_told_once_with_what_is_usual(tmp_path: Path, m
 
 def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _usually(monkeypatch, 10)
-    monkeypatch.setattr(monitor, "LEAST_MORE_MS", 50.0)
+    monkeypatch.setattr(monitor, "MIN_MORE_MS", 50.0)
 
     async def scenario() -> None:
         async with working(tmp_path, Script(hang=True)) as (engine, node, signals):

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import prometheus_text
 from lodger.engine.node.service import Service
-from lodger.engine.policy.pace import LEAST_MORE_MS, Pace, pace
+from lodger.engine.policy.pace import MIN_MORE_MS, Pace, pace
 from lodger.engine.store.actions import monitoring
 from lodger.engine.store.actions.monitoring import Track
 from lodger.engine.store.connection import blocking
@@ -48,7 +48,7 @@ class Monitor(Service):
 
     def ended(self, claim: Claim, finished: Finished) -> None:
         """Look at an attempt that has ended, soon; what was quick is none of the monitor's business."""
-        if claim.schedule_id is not None and finished.outcome is Outcome.OK and finished.usage.wall_ms > LEAST_MORE_MS:
+        if claim.schedule_id is not None and finished.outcome is Outcome.OK and finished.usage.wall_ms > MIN_MORE_MS:
             self._ended.append((claim, finished.usage.wall_ms))
 
     async def round(self) -> float:
@@ -72,7 +72,7 @@ class Monitor(Service):
             (claim.action_id, claim.attempt) for claim, _took in self._ended
         }
         looked = [(claim, (now_us - claim.started_us) / 1000) for claim in running if claim.schedule_id is not None]
-        looked = [each for each in looked if each[1] > LEAST_MORE_MS]
+        looked = [each for each in looked if each[1] > MIN_MORE_MS]
         over = len(looked)
         while self._ended:
             looked.append(self._ended.popleft())

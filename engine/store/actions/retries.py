@@ -6,7 +6,7 @@ from sqlalchemy import Connection, select, update
 
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.core.ids import is_id
-from lodger.engine.policy.overlap import Overlap
+from lodger.engine.policy.plan import Overlap
 from lodger.engine.store.actions import actions
 from lodger.engine.store.context import Books
 from lodger.engine.store.queue import ready_queue, schedule_concurrency

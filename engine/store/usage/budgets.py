@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import ARRAY, Connection, Text, any_, bindparam, case, cast, select, update
 
-from lodger.engine.policy.allowance import Used, exhausted
+from lodger.engine.policy.budgets import Used, exhausted
 from lodger.engine.store.bulk import columns
 from lodger.engine.store.context import Books
 from lodger.engine.store.schema.scheduling import Name, actions, is_startable, tenants, usage_days
