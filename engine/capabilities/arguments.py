@@ -44,7 +44,7 @@ def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
         elif value is None and argument.optional:
             made[name] = None
         else:
-            made[name] = _CHECKS[argument.type](value, f"{call.name}: '{name}'")
+            made[name] = CHECKS[argument.type](value, f"{call.name}: '{name}'")
     return made
 
 
@@ -135,7 +135,7 @@ def _line(value: Any, what: str) -> str:
     return value
 
 
-_CHECKS = {
+CHECKS = {
     "name": _name,
     "id": _id,
     "filter": _any,

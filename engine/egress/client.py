@@ -75,7 +75,7 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
     try:
         async with asyncio.timeout_at(end):
             for hop in range(MAX_HOPS + 1):
-                _allow(rules, request, asked.target)
+                demand_allowed(rules, request, asked.target)
                 for pace, key in (
                     (rules.payer_pace, (request.payer, asked.target.origin.host)),
                     (rules.host_pace, asked.target.origin.host),
@@ -96,7 +96,8 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
         raise TooLate(f"{request.total_s} s are over") from None
 
 
-def _allow(rules: Rules, request: Request, target: Target) -> None:
+def demand_allowed(rules: Rules, request: Request, target: Target) -> None:
+    """Raise Refused unless the target's port, origin and address are allowed."""
     origin = target.origin
     if origin.port not in rules.ports:
         raise Refused(f"port {origin.port}")
@@ -185,7 +186,7 @@ def _go_on(asked: _Asked, status: int, location: str) -> None:
     """Turn the request into the one that a redirect asks for (Fetch standard, HTTP-redirect fetch)."""
     before = asked.target
     try:
-        asked.target = targets.read(_joined(str(before), location))
+        asked.target = targets.read(joined_url(str(before), location))
     except ValueError:
         raise Refused("the redirect names no URL") from None
     if (status == 303 and asked.method != "HEAD") or (status in (301, 302) and asked.method == "POST"):
@@ -195,7 +196,7 @@ def _go_on(asked: _Asked, status: int, location: str) -> None:
         asked.headers = allowed_headers.elsewhere(asked.headers)
 
 
-def _joined(base: str, location: str) -> str:
+def joined_url(base: str, location: str) -> str:
     """Make a redirect's location canonical where that is plain; whatever is not will be refused."""
     joined = urljoin(base, location.strip(" \t")).partition("#")[0]
     scheme, colon, rest = joined.partition("://")

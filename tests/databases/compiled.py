@@ -31,15 +31,14 @@ class _Compiled(LRUCache[Any, Any]):
 def kept_statements() -> Iterator[None]:
     """For the block, ledgers share what they compile."""
     shared = _Compiled(MOST)
-    files, servers = Database._opened, postgresql.opened
+    files, servers = Database.opened, postgresql.opened
 
     def sharing(engine: Engine) -> Engine:
-        engine._compiled_cache = shared
-        return engine
+        return engine.execution_options(compiled_cache=shared)
 
-    Database._opened = lambda database: sharing(files(database))  # type: ignore[method-assign]  # that is the idea
+    Database.opened = lambda database: sharing(files(database))  # type: ignore[method-assign]  # that is the idea
     postgresql.opened = lambda *given, **more: sharing(servers(*given, **more))
     try:
         yield
     finally:
-        Database._opened, postgresql.opened = files, servers  # type: ignore[method-assign]  # as they were
+        Database.opened, postgresql.opened = files, servers  # type: ignore[method-assign]  # as they were

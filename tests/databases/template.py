@@ -23,7 +23,7 @@ EMPTY: set[str] = set()
 @contextmanager
 def copied_ledgers(folder: Path) -> Iterator[None]:
     """For the block, a ledger on a SQLite file that is not there yet begins as a copy; the template is made when first needed."""
-    opened, template = Database._opened, folder / TEMPLATE
+    opened, template = Database.opened, folder / TEMPLATE
 
     def prepared(database: Database) -> Engine:
         place = Path(str(database.url.database))
@@ -36,11 +36,11 @@ def copied_ledgers(folder: Path) -> Iterator[None]:
                 _copy(template, place)
         return opened(database)
 
-    Database._opened = prepared  # type: ignore[method-assign]  # that is the idea
+    Database.opened = prepared  # type: ignore[method-assign]  # that is the idea
     try:
         yield
     finally:
-        Database._opened = opened  # type: ignore[method-assign]  # as it was
+        Database.opened = opened  # type: ignore[method-assign]  # as it was
 
 
 def _copy(template: Path, place: Path) -> None:

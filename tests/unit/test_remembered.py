@@ -59,4 +59,6 @@ def test_it_asks_once_and_keeps_few() -> None:
         assert slot is not None
         slot = remembered.next_after(slot)
     assert inner.questions == 101
-    assert len(remembered._spans) == KEPT
+    before = inner.questions
+    assert remembered.next_after(BEGIN) == first
+    assert inner.questions == before + 1, f"only the last {KEPT} answers are remembered"

@@ -67,7 +67,7 @@ class Database:
         #: How many transactions that may have written have ended in this process.
         self.written = 0
         self._counting = threading.Lock()
-        self.engine = self._opened() if sqlite else postgresql.opened(self.url, patience_s)
+        self.engine = self.opened() if sqlite else postgresql.opened(self.url, patience_s)
         event.listen(self.engine, "checkin", self._returned)
         try:
             with self.write() as connection:
@@ -87,7 +87,8 @@ class Database:
         """``sqlite`` or ``postgresql``."""
         return self.engine.dialect.name
 
-    def _opened(self) -> Engine:
+    def opened(self) -> Engine:
+        """Return a pool of connections to this file."""
         engine = create_engine(self.url, connect_args={"check_same_thread": False}, pool_size=8, max_overflow=8)
         event.listen(engine, "connect", self._prepare)
         event.listen(engine, "begin", _begin)
