@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from lodger.engine.cli.answer import AsJson, say, write_json
+from lodger.engine.cli.failure import demand_matplotlib
 
 _NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
 #: A question to another library is asked until this much time is gone, at least once.
@@ -48,6 +49,8 @@ def rules(
     as_json: AsJson = False,
 ) -> None:
     """Time the next slot of typical and hostile rules; other libraries where they are installed."""
+    if svg is not None:
+        demand_matplotlib()
     rows = [_measured(kind, text) for kind, text in RULES]
     rows += [_measured(kind, text, beside=False) for kind, text in HOSTILE]
     if svg is not None:

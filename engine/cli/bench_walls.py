@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.cli.answer import AsJson, say, write_json
+from lodger.engine.cli.failure import demand_matplotlib
 
 if TYPE_CHECKING:
     from lodger.engine.bench.walls import Figure
@@ -36,10 +37,11 @@ def walls(
 ) -> None:
     """How far beyond its limit a program gets before it is stopped, while every core is busy."""
     from lodger.engine.bench.wall_cases import MOST_MIB
-    from lodger.engine.bench.wall_picture import picture
     from lodger.engine.bench.walls import MOST_MS, P99_MS, overshoot
     from lodger.engine.cli.failure import Usage
 
+    if svg is not None:
+        demand_matplotlib()
     if check and samples < FEWEST:
         raise Usage("too_few_samples", f"--check needs --samples {FEWEST} or more", fix=f"--samples {FEWEST}")
     if not as_json:
@@ -50,6 +52,8 @@ def walls(
         figures += overshoot(each.value, samples, (lambda _figure: None) if as_json else _show)
     kept = all(figure.holds for figure in figures)
     if svg is not None:
+        from lodger.engine.bench.wall_picture import picture
+
         svg.write_text(picture(figures), encoding="utf-8")
     if as_json:
         body: dict[str, Any] = {"figures": [figure.as_dict() for figure in figures], "holds": kept}
