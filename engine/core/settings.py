@@ -3,8 +3,11 @@
 Environment variables begin with ``LODGER_``; ``lodger config show`` and the documentation are made from the fields.
 """
 
+import logging
 import os
+import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -278,7 +281,7 @@ class Settings(BaseSettings):
     tls_key: Path | None = Field(default=None, description="private key of the certificate, PEM")
     trusted_proxies: str = Field(
         default="",
-        description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, with commas; empty: nobody's",
+        description="addresses or networks of reverse proxies, with commas between: only their X-Forwarded-… headers are used",
     )
     api_threads: int = Field(
         default=16, ge=1, le=256, description="requests that the API carries out at once; on SQLite four at most"
@@ -286,14 +289,23 @@ class Settings(BaseSettings):
     api_requests_per_minute: int = Field(
         default=1200, ge=1, le=10_000_000, description="requests of one token in a minute; more are answered with 429"
     )
+    api_tenant_requests_per_minute: int = Field(
+        default=6000,
+        ge=1,
+        le=10_000_000,
+        description="requests of all tokens of one tenant in a minute; more are answered with 429",
+    )
     api_failures_per_minute: int = Field(
-        default=20, ge=1, le=10_000, description="wrong tokens from one address in a minute, before it has to wait"
+        default=20,
+        ge=1,
+        le=10_000,
+        description="wrong tokens from one address in a minute; more are answered with 429, while right tokens are still accepted",
     )
     api_connections: int = Field(
         default=2000,
         ge=1,
         le=100_000,
-        description="connections that the API holds at once, three quarters of them of one address that is no trusted proxy",
+        description="open connections from which on the API answers new requests with 503; a reverse proxy bounds them by address",
     )
     api_body_bytes: int = Field(
         default=4 * 1024 * 1024, ge=1024, le=1024**3, description="longest JSON body that the API reads"
@@ -355,6 +367,12 @@ class Settings(BaseSettings):
 
 
 PREFIX = "LODGER_"
+#: Variables of the command line, which are no settings of an engine.
+OF_THE_COMMAND_LINE = frozenset({"PROFILE", "PROFILES", "READY_FD", "SERVER", "TOKEN", "TRACEBACK"})
+#: What Kubernetes sets for a service of that name.
+_OF_A_SERVICE = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_\d+_(TCP|UDP)|PORT$", re.ASCII)
+_journal = logging.getLogger("lodger")
+_told: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +401,11 @@ def load(**overrides: Any) -> Settings:
     Raises:
         InputError: ``setting_invalid``, naming the variable.
     """
+    for name, nearest in unknown_variables():
+        if name not in _told:
+            _told.add(name)
+            meant = f"; did you mean {nearest}?" if nearest else ""
+            _journal.warning("the environment variable %s is no setting and changes nothing%s", name, meant)
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
@@ -396,6 +419,21 @@ def load(**overrides: Any) -> Settings:
             fix="lodger config show lists every setting with its unit and default",
             setting=name,
         ) from None
+
+
+def unknown_variables() -> list[tuple[str, str | None]]:
+    """Environment variables that begin as settings do and are none, each with the nearest setting, or None when none is near."""
+    known = {name.upper() for name in Settings.model_fields} | OF_THE_COMMAND_LINE
+    found = []
+    for variable, value in sorted(os.environ.items()):
+        name = variable.upper().removeprefix(PREFIX)
+        if not variable.upper().startswith(PREFIX) or name in known:
+            continue
+        if _OF_A_SERVICE.search(name) and ("://" in value or "SERVICE" in name):
+            continue
+        near = get_close_matches(name, known, 1)
+        found.append((variable, PREFIX + near[0] if near else None))
+    return found
 
 
 def table(settings: Settings) -> list[Row]:

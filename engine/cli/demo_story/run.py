@@ -21,7 +21,7 @@ from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.core.settings import Settings, load
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.service.async_engine import Engine
-from lodger.sandbox.runtimes.artefact import ensure
+from lodger.sandbox.runtimes.js.artefact import ensure
 
 #: How often the viewer is drawn anew and the schedules are read.
 DRAW_S = 0.25

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lodger.engine.core.settings import Settings
-from lodger.sandbox.enclosure import Enclosure
+from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
 #: Processes of the zygotes, their launchers and idle workers, beside the attempts.
 _BESIDE = 256
@@ -14,8 +14,8 @@ def demanded(settings: Settings) -> dict[str, Any]:
     return {"profile": settings.profile, "minimum": settings.walls_minimum}
 
 
-def enclosure(settings: Settings) -> Enclosure:
+def worker_cgroup(settings: Settings) -> WorkerCgroup:
     """Give the control group of a node's workers; it is made with the first zygote, where there is a place for it."""
-    return Enclosure(
+    return WorkerCgroup(
         settings.cgroup, memory_bytes=settings.memory_reserved_bytes, processes=2 * settings.slots + _BESIDE
     )

@@ -15,8 +15,8 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects import commit
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
-from lodger.engine.node.executors.host_walls import demanded, enclosure
-from lodger.engine.service.checks.module_check import shelf_of
+from lodger.engine.node.executors.host_walls import demanded, worker_cgroup
+from lodger.engine.service.checks.module_check import code_cache_of
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -57,8 +57,8 @@ class SandboxExecutor:
             runtime=settings.runtime,
             size=workers,
             cache=settings.cache_dir,
-            shelf=shelf_of(settings),
-            enclosure=enclosure(settings),
+            code_cache=code_cache_of(settings),
+            cgroup=worker_cgroup(settings),
             **demanded(settings),
         )
         return cls(pool, **parts(engine))

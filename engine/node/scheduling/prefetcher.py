@@ -1,4 +1,4 @@
-"""Reads what the schedules say that come due soon, and works out their slots: at its instant a slot only has to be named."""
+"""Reads and compiles the revisions of schedules that come due soon, so that the tick finds them ready."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Forerunner(Service):
         node = self._node
         if self._unread:
             few = [self._unread.popleft() for _ in range(min(FEW, len(self._unread)))]
-            await node.pen.read(partial(node.books.rulebook.foresee, wanted=few))
+            await node.pen.read(partial(node.books.rulebook.warm, wanted=few))
             return REST_S
         now_s = self.clock.elapsed_s()
         if now_s >= self._look_s:
