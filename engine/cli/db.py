@@ -66,9 +66,9 @@ def prepare(
     tell = named(expose)
     with opened(db) as engine:
         tell(engine)
-        planned = {"the ledger": statements(engine.datasets, None, engine.books.database.engine.dialect, user)}
+        planned = {"the ledger": statements(engine.datasets, None, engine.books.database.driver, user)}
         for each in engine.datasets.databases:
-            planned[each.place] = statements(engine.datasets, each, each.engine.dialect, user)
+            planned[each.place] = statements(engine.datasets, each, each.driver, user)
         if not sql:
             engine.prepare()
     if as_json:

@@ -119,7 +119,7 @@ class Engine:
             str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress, patience_s=settings.database_patience_s
         )  # fmt: skip
         ids = ids or Identities(clock.now_us)
-        of_server = database.dialect == "postgresql" and not injected
+        of_server = database.driver.has_clock and not injected
         return cls(
             Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(settings), settings, of_server)
         )

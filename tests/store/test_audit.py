@@ -243,7 +243,7 @@ def test_long_values_are_told_by_their_digest(engine: Engine) -> None:
 )
 def test_no_statement_changes_or_removes_a_row(engine: Engine, statement: str) -> None:
     before = engine.audit.list(limit=None)
-    sqlite = engine.books.database.dialect == "sqlite"
+    sqlite = engine.books.database.driver.name == "sqlite"
     if statement == "REPLACE":
         columns = "tenant_id, id, at_us, actor, via, verb, target"
         values = f"SELECT tenant_id, id, 0, 'nobody', via, verb, target FROM lodger_audit WHERE id = '{before[0].id}'"

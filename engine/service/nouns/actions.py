@@ -8,7 +8,7 @@ from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.noun import Verbs, aware
 from lodger.engine.store import pages, signing_keys
-from lodger.engine.store.actions import actions, backfills, monitoring, retries
+from lodger.engine.store.actions import actions, backfills, monitoring
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.backfills import Backfilled
 from lodger.engine.store.actions.monitoring import Compared, Overdue, RunningNow
@@ -205,7 +205,7 @@ class Actions(Verbs):
         whose = self.get(tenant_id, action_id).tenant_id
         with self._changing("actions.retry", whose, action_id) as change:
             change.before(actions.get(change.connection, action_id, whose))
-            return change.made(retries.retry(self.books, change.connection, whose, action_id, self._now_us))
+            return change.made(actions.retry(self.books, change.connection, whose, action_id, self._now_us))
 
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
         """Give what runs right now, longest first, beside what earlier runs of the same schedule and step took."""

@@ -25,7 +25,7 @@ from lodger.engine.store.records import (
     ScheduleDiff,
     ScheduleRevision,
 )
-from lodger.engine.store.schedules import counts, last_runs, revisions, schedules
+from lodger.engine.store.schedules import revisions, schedule_rows, schedules
 from lodger.engine.store.schedules.revisions import Wish
 from lodger.engine.store.scripts import differences
 from lodger.engine.store.tenants import tenants
@@ -322,10 +322,10 @@ class Schedules(Foresight):
         """Count what became of a schedule's actions, of those whose history is kept."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
-            return counts.of_schedule(connection, found)
+            return schedule_rows.counters(connection, found)
 
     def last_run(self, tenant_id: str, schedule: str) -> LastRun | None:
         """Give the run that started last, whatever became of it: slot, actual start, node. None when nothing ever ran."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
-            return last_runs.last_run(connection, tenant_id, found.id)
+            return schedule_rows.last_run(connection, tenant_id, found.id)

@@ -7,9 +7,9 @@ from sqlalchemy import Connection, delete, func, select
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.store.context import Books
-from lodger.engine.store.insert_ignore import dialect_insert
 from lodger.engine.store.schema.nodes import node_figures, nodes
 from lodger.engine.store.schema.scheduling import actions, is_running
+from lodger.engine.store.stores import driver_of
 
 #: How long a node that has ended is remembered, microseconds: last runs name it.
 KEPT_US = 30 * 86_400_000_000
@@ -74,7 +74,7 @@ def publish_figures(books: Books, connection: Connection, process: str, node: st
     """Write what a process's nodes have counted, as Prometheus text, and delete what other processes wrote long ago."""
     now_us = books.lease_us(connection, now_us)
     written = {"node": node, "figures": figures, "written_us": now_us}
-    statement = dialect_insert(connection, node_figures).values(process=process, **written)
+    statement = driver_of(connection).insert(node_figures).values(process=process, **written)
     connection.execute(statement.on_conflict_do_update(index_elements=["process"], set_=written))
     connection.execute(delete(node_figures).where(node_figures.c.written_us < now_us - STALE_US))
 

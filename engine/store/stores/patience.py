@@ -1,8 +1,8 @@
 """How long the other end of a connection may be silent while it owes an answer.
 
-A server that is frozen, or a network that swallows what is sent while something on the way (a balancer, a pooler, a
-translator of addresses) still takes it, closes nothing: the kernel's own timeouts see an end that acknowledges. Whoever
-waits there would wait for ever, and so would the one thread by which a node writes.
+A server that is frozen, or a network that swallows what is sent while a balancer or pooler on the way still takes it, closes
+nothing: the kernel's own timeouts see an end that acknowledges. A thread that waits there would wait for ever, and so would the one
+thread by which a node writes.
 """
 
 import threading
@@ -17,11 +17,11 @@ UPGRADE_S = 3600.0
 _thread = threading.local()
 
 
-class Line:
+class Patience:
     """The patience of some threads; it can be changed while they wait.
 
     Attributes:
-        patience_s: seconds of silence after which a connection that owes an answer is closed.
+        patience_s: seconds of silence, after which a connection that owes an answer is closed.
     """
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
@@ -29,20 +29,20 @@ class Line:
 
     def adopt(self) -> None:
         """Make it the present thread's."""
-        _thread.line = self
+        _thread.patience = self
 
 
-def of_thread() -> Line | None:
-    """Give the present thread's line; None when it has none of its own."""
-    return getattr(_thread, "line", None)
+def of_thread() -> Patience | None:
+    """Return the present thread's patience; None when it has none of its own."""
+    return getattr(_thread, "patience", None)
 
 
 @contextmanager
 def waiting(patience_s: float) -> Iterator[None]:
-    """Let the present thread be so patient for a while."""
+    """Let the present thread be so patient for a block."""
     before = of_thread()
-    _thread.line = Line(patience_s)
+    _thread.patience = Patience(patience_s)
     try:
         yield
     finally:
-        _thread.line = before
+        _thread.patience = before

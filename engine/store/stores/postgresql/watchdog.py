@@ -6,7 +6,7 @@ import psycopg
 from psycopg.abc import PQGen
 
 from lodger.engine.core.clock import SystemClock
-from lodger.engine.store.connection import timeouts
+from lodger.engine.store.stores import patience
 
 T = TypeVar("T")
 
@@ -15,10 +15,10 @@ class Answering(psycopg.Connection[Any]):
     """Everything that waits for the server goes through :meth:`wait`, which looks at the clock ten times a second.
 
     Attributes:
-        patience_s: seconds of silence; a thread's own (:class:`lodger.engine.store.connection.timeouts.Line`) stands above it.
+        patience_s: seconds of silence; a thread's own (:class:`lodger.engine.store.stores.patience.Patience`) stands above it.
     """
 
-    patience_s = timeouts.PATIENCE_S
+    patience_s = patience.PATIENCE_S
     _clock = SystemClock()
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
@@ -30,7 +30,7 @@ class Answering(psycopg.Connection[Any]):
         return super().wait(self._impatient(gen), *args, **kwargs)
 
     def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
-        line, heard_s = timeouts.of_thread(), self._clock.elapsed_s()
+        own, heard_s = patience.of_thread(), self._clock.elapsed_s()
         try:
             wants = next(gen)
             while True:
@@ -38,7 +38,7 @@ class Answering(psycopg.Connection[Any]):
                 if ready:
                     heard_s = self._clock.elapsed_s()
                 else:
-                    self._look(heard_s, self.patience_s if line is None else line.patience_s)
+                    self._look(heard_s, self.patience_s if own is None else own.patience_s)
                 wants = gen.send(ready)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]  # what the generator returns is what is waited for

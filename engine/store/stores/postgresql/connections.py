@@ -1,4 +1,4 @@
-"""PostgreSQL's side of :mod:`lodger.engine.store.connection.database`: connections, sessions, and what its refusals mean.
+"""Connections to PostgreSQL: sessions, time limits, and what the server's refusals mean.
 
 Works behind a transaction pooler by construction: what a session needs is set at the beginning of each transaction and
 ends with it, nothing is prepared on the server, no lock outlives its transaction.
@@ -11,7 +11,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.connection.timeouts import PATIENCE_S
+from lodger.engine.store.stores.patience import PATIENCE_S
 
 DRIVER = "postgresql+psycopg"
 #: A snapshot that all statements of a question share; it never waits and nothing can be written in it.
@@ -22,7 +22,7 @@ _CONNECT: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "lodger",
     # A server whose machine or network is gone is noticed within half a minute, not after the kernel's two hours. What these
-    # cannot see, a silence in which everything sent is still acknowledged, is :mod:`lodger.engine.store.connection.watchdog`'s to end.
+    # cannot see, a silence in which everything sent is still acknowledged, the watchdog ends.
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -31,7 +31,7 @@ _CONNECT: dict[str, Any] = {
     "prepare_threshold": None,
 }
 SESSION = "; ".join((
-    # Waiting for a lock that long means that somebody is stuck: give up, roll back, try again later.
+    # Waiting for a lock that long means that a transaction is stuck: give up, roll back, try again later.
     f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}",
     # A process that is stopped in the middle of a transaction keeps its tenants' locks no longer than this.
     f"SET LOCAL idle_in_transaction_session_timeout = {LOCK_TIMEOUT_MS}",
@@ -44,35 +44,36 @@ SESSION = "; ".join((
 _UPGRADE_LOCK = int.from_bytes(b"lodger")
 
 
-def opened(url: URL, patience_s: float = PATIENCE_S) -> Engine:
-    """Give a pool of connections; none is made yet.
+def opened(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] | None = None) -> Engine:
+    """Return a pool of connections; none is made yet.
 
     Args:
         patience_s: how long the server may be silent while it owes an answer.
+        options: execution options of every connection.
     """
     given = {name: value for name, value in _CONNECT.items() if name not in url.query}
     # A connection that died while it lay in the pool (a restart of the server) is replaced before it is used.
     engine = create_engine(url, connect_args=given, pool_size=8, max_overflow=24, pool_pre_ping=True,
-                           isolation_level="READ COMMITTED")  # fmt: skip
+                           isolation_level="READ COMMITTED", execution_options=options or {})  # fmt: skip
     event.listen(engine, "begin", _begin)
 
-    def connected(_dialect: object, _record: object, args: Any, given: Any) -> Any:  # noqa: ANN401 - a driver's
+    def connected(_dialect: object, _record: object, args: Any, given: Any) -> Any:  # noqa: ANN401 - the DBAPI's
         return _answering(patience_s, *args, **given)
 
     event.listen(engine, "do_connect", connected)
     return engine
 
 
-def _answering(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - a driver's connection
-    from lodger.engine.store.connection.watchdog import Answering  # the driver is an extra
+def _answering(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - psycopg's connection
+    from lodger.engine.store.stores.postgresql.watchdog import Answering  # psycopg is an extra
 
     connection = Answering.connect(*args, **given)
     connection.patience_s = patience_s
     return connection
 
 
-def alone(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - a driver's connection
-    """Give a connection of the driver's that belongs to no pool and commits each statement by itself."""
+def alone(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - psycopg's connection
+    """Return a connection of psycopg's that belongs to no pool and commits each statement by itself."""
     url = make_url(url).set(drivername=DRIVER)
     args, given = url.get_dialect()().create_connect_args(url)
     return _answering(patience_s, *args, **(_CONNECT | dict(given)), autocommit=True)
@@ -100,7 +101,7 @@ def prepare_upgrade(connection: Connection) -> None:
 
 
 def explain(error: DBAPIError, place: str) -> Unavailable | None:
-    """Give the teaching error for what the server or the network said, or None when it is about a statement of ours."""
+    """Return the error for what the server or the network says, None when it concerns a statement of ours."""
     state = getattr(error.orig, "sqlstate", None)
     message = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
     if state is None:
