@@ -10,7 +10,7 @@ from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.core.settings_table import load
+from lodger.engine.core.settings import load
 from lodger.engine.data.reading.memory import MemoryStore
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut

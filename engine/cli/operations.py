@@ -247,7 +247,7 @@ def _missing(name: str) -> Usage:
     called = CALLED.get(name, name).replace("_", "-")
     what = WORDS.get(name, called).rstrip(".")
     return Usage(
-        f"{called.replace('-', '_')}_missing",
+        "option_missing",
         f"--{called} is missing",
         why=what,
         fix=f"--{called} {_EXAMPLES.get(name, '…')}",

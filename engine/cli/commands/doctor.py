@@ -20,7 +20,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Say which walls stand on this host, what is missing and how to get it; and what the ledger's database waits for."""
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.sandbox.doctor import Doctor
 
     settings = load()
@@ -74,7 +74,7 @@ def _versions() -> dict[str, str]:
 
 
 def _cache() -> dict[str, Any]:
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.sandbox.runtimes.js.artefact import candidates, is_ours
 
     folders = list(candidates(load().cache_dir))
@@ -119,7 +119,7 @@ def _ledger(db: str | None) -> dict[str, Any]:
     from lodger.engine.cli.output.failure import Teaching, described
     from lodger.engine.cli.place import chosen
     from lodger.engine.core.serialization import shaped
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.engine.store.connection.inspection import inspected
 
     try:

@@ -14,7 +14,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import accepted
 from lodger.engine.policy.conduct import parse_priority
-from lodger.engine.policy.overlap import Overlap
+from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import pages
 from lodger.engine.store.context import Books, loaded
 from lodger.engine.store.lifecycle import running_lines

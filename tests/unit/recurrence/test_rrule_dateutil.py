@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rrule import from_dateutil
+from lodger.engine.recurrence.search import OutOfSteps
 
 FIRST = datetime.min.replace(tzinfo=UTC)
 LAST = datetime.max.replace(tzinfo=UTC)
