@@ -45,8 +45,7 @@ def test_everything_else_is_left_to_the_whole_command_line(
     assert capsys.readouterr().out == ""
 
 
-def test_a_rule_that_never_fires_is_told_by_little_more_than_python_itself() -> None:
-    """What makes a start slow is what it imports: no option parser or event loop, nor what takes as long as Python's own start."""
+def test_a_rule_is_answered_without_option_parser_event_loop_or_database() -> None:
     code = (
         "import sys, lodger.engine.cli; from lodger.engine.cli.next_json import quick\n"
         f"assert quick([{NEVER!r}, '--json']) == 0\n"
@@ -58,17 +57,7 @@ def test_a_rule_that_never_fires_is_told_by_little_more_than_python_itself() -> 
     assert told["never"] is True
     assert "calendar" in told["reason"]
     loaded = set(modules.split())
-    assert not {"typer", "asyncio", "importlib.resources", "sqlalchemy", "zoneinfo", "logging", "dateutil"} & loaded
-    assert not {"dataclasses", "inspect", "typing", "re", "json", "contextlib"} & loaded
-    # Of the engine only what reads this rule: nothing of exclusions, other languages, zones with changes, or dates.
-    unread = "cron schyntax once every duration on_changes union window posix_tz instants mixed density blackout"
-    ours = {name.removeprefix("lodger.engine.recurrence.") for name in loaded if name.startswith("lodger.")}
-    assert not set(unread.split()) & ours
-    assert (
-        not {f"rrule.{name}" for name in ("relative", "remainder", "leftover", "pieces", "tally", "dateutil_input")}
-        & ours
-    )
-    assert len(ours) <= 40, sorted(ours)
+    assert not {"typer", "asyncio", "sqlalchemy", "alembic", "logging", "dateutil", "rich"} & loaded
 
 
 @pytest.mark.parametrize(("rule", "code"), [(NEVER, 0), ("FREQ=NEVER", 1), ('at "noon"', 1)])
