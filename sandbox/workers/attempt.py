@@ -31,6 +31,15 @@ _CALL_VALUES = 250_000
 #: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
 _LOG_PATIENCE = 1000
 _REAP_S = 5.0
+#: Ends by which a worker cannot say any more how many log lines it dropped.
+_STOPPED = {
+    Outcome.CPU_LIMIT,
+    Outcome.WALL_LIMIT,
+    Outcome.MEMORY_LIMIT,
+    Outcome.CALL_LIMIT,
+    Outcome.CANCELLED,
+    Outcome.CRASHED,
+}
 _SHORTEST_S = 0.002
 _journal = logging.getLogger("lodger.sandbox")
 
@@ -162,7 +171,7 @@ class Attempt:
             outcome=found.outcome,
             result=self._result if found.outcome is Outcome.OK else None,
             error=found.error,
-            logs=self._log_buffer.lines(self._now_us()),
+            logs=self._log_buffer.lines(self._now_us(), counted=found.outcome not in _STOPPED),
             dropped_logs=self._log_buffer.dropped,
             usage=self._usage((ended - started) * 1000),
             walls=self._around.walls,

@@ -153,10 +153,21 @@ class LogBuffer:
         self._lines.append(line)
         return line
 
-    def lines(self, us: int) -> tuple[LogLine, ...]:
-        """Give what was kept, with a last line that says what was not."""
-        if not self.dropped:
-            return tuple(self._lines)
+    def lines(self, us: int, *, counted: bool = True) -> tuple[LogLine, ...]:
+        """Return what was kept, with a last line that says what was not.
+
+        Args:
+            us: time of that line.
+            counted: whether the worker could say how many lines it dropped itself; one that was stopped could not.
+        """
         limits = self._limits
-        mark = f"[{self.dropped} more lines dropped: at most {limits.log_lines} lines and {limits.log_bytes} bytes are kept]"
-        return (*self._lines, LogLine("warn", mark, us))
+        most = f"at most {limits.log_lines} lines and {limits.log_bytes} bytes are kept"
+        if self.dropped:
+            return (*self._lines, LogLine("warn", f"[{self.dropped} more lines dropped: {most}]", us))
+        full = len(self._lines) >= limits.log_lines or self._bytes >= limits.log_bytes
+        if full and not counted:
+            return (
+                *self._lines,
+                LogLine("warn", f"[the run was stopped with its log full: {most}, more may be lost]", us),
+            )
+        return tuple(self._lines)
