@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from lodger.sandbox.errors import WallUnavailable
+from lodger.sandbox.errors import SandboxError, WallUnavailable
+from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.walls import cgroup, landlock, namespaces_probe, seccomp
 
 State = Literal["stands", "available", "missing"]
@@ -155,7 +156,15 @@ class Doctor:
             Doctor.demand(profile, standing, minimum=minimum)
         except WallUnavailable as refusal:
             verdict |= {"ok": False, "problem": refusal.as_dict()}
-        return {**verdict, "walls": [asdict(finding) for finding in findings]}
+        libraries: tuple[native_libraries.NativeLibrary, ...] = ()
+        try:
+            libraries = native_libraries.examine()
+            if profile == "untrusted" and (unknown := [each for each in libraries if not each.published_as]):
+                raise native_libraries.unknown(unknown[0])
+        except SandboxError as refusal:
+            verdict |= {"ok": False, "problem": refusal.as_dict()}
+        listed = [asdict(library) for library in libraries]
+        return {**verdict, "walls": [asdict(finding) for finding in findings], "libraries": listed}
 
     @staticmethod
     def demand(profile: str, standing: dict[str, str], *, minimum: int | None = None) -> None:
