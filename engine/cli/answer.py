@@ -1,13 +1,12 @@
 """How a verb answers: one JSON object for programs, or a table for people."""
 
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.json_line import UNSEEN
+from lodger.engine.cli.json_line import visible as visible
 from lodger.engine.cli.json_line import write_json as write_json
 from lodger.engine.cli.json_line import zulu as zulu
 
@@ -19,16 +18,8 @@ Database = Annotated[
 
 
 def say(text: str = "") -> None:
-    """Write a line for people, plain: text of strangers passes here, so control characters are made visible."""
+    """Write a line for people, plain: text of strangers passes here, so what a terminal would not show is escaped."""
     sys.stdout.write(visible(text) + "\n")
-
-
-def visible(text: str) -> str:
-    """Replace what could repaint or turn a terminal's line, or cannot be written; line ends and tabs stay.
-
-    Control characters (escape sequences), controls of direction (a line that reads backwards), halves of surrogate pairs.
-    """
-    return re.sub(UNSEEN, "�", text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:

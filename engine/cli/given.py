@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from lodger.engine.cli.answer import visible
 from lodger.engine.cli.failure import Usage
 
 #: More than any limit allows is not even read; the sandbox names the exact limit for what is.
@@ -87,7 +88,7 @@ def folder(path: Path) -> dict[str, str]:
             others.append(place.as_posix())
     if packages:
         sys.stderr.write(
-            f"{path / PACKAGES}: left out, with {packages} files of JavaScript; bundle what the script imports\n"
+            f"{visible(str(path / PACKAGES))}: left out, with {packages} files of JavaScript; bundle what the script imports\n"
         )
     if others:
         raise Usage(

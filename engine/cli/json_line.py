@@ -11,7 +11,13 @@ TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
-UNSEEN = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+#: What could repaint or turn a line of a terminal, or stands in it unseen: control and format characters (escape sequences, direction, zero
+#: width), separators of lines and paragraphs, fillers, halves of surrogate pairs, tags. Line feeds and tabs stay.
+UNSEEN = (
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u180b-\u180f\u200b-\u200f"
+    r"\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 
 def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - anything that JSON can say
@@ -22,12 +28,17 @@ def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - 
         text.encode(getattr(stream, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(body, default=_plain)
-    # A program reads the same letters; a terminal that shows the line to a person is not repainted by them.
-    stream.write(re.sub(UNSEEN, _escaped, text) + "\n")
+    stream.write(visible(text) + "\n")  # to a program the escapes are the same characters
+
+
+def visible(text: str) -> str:
+    """Return text of strangers as a terminal may show it: characters that are not seen are escaped as in JSON."""
+    return re.sub(UNSEEN, _escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say
