@@ -118,6 +118,7 @@ class WarmPool:
                 return
             self._open = True
             try:
+                Doctor.demand_calls()
                 await asyncio.to_thread(native_libraries.demand, self._profile, self._runtime)
                 self._settings = zygote_settings(self._runtime, await self.runtime_settings())
                 self._first = asyncio.get_running_loop().create_future()

@@ -133,9 +133,15 @@ def test_text_that_a_terminal_cannot_take_is_made_visible() -> None:
 
 @pytest.mark.parametrize(
     "script",
-    ["console.log(`a${hidden}b`);", "throw new Error(`a${hidden}b`);", "return `a${hidden}b`;", "return { [`a${hidden}b`]: 1 };", "hidden.a${hidden}b();"],
+    [
+        "console.log(`a${hidden}b`);",
+        "throw new Error(`a${hidden}b`);",
+        "return `a${hidden}b`;",
+        "return { [`a${hidden}b`]: 1 };",
+        "a${hidden}b();",
+    ],
     ids=["log", "error", "result", "key", "source"],
-)  # fmt: skip
+)
 def test_unseen_characters_of_a_script_never_reach_a_terminal(script: str) -> None:
     hidden = "\u200b\u2028\u2029\u2066\U000e0061\ufeff"
     source = f"const hidden = {json.dumps(hidden)};\n" + script.replace(

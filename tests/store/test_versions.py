@@ -1,9 +1,9 @@
 """Versions of scripts and revisions of schedules: never changed, told with who, when and why, compared, taken back; what was
 made with one keeps it."""
 
+import unicodedata
 from datetime import timedelta
 
-import unicodedata
 import pytest
 from sqlalchemy import text
 from tests.store.bench import Bench

@@ -27,9 +27,9 @@ def check(name: str, code: str, what: str, fix: str) -> None:
     if composed != name:
         raise InputError(
             code,
-            f"{ascii(name)} cannot name {what}",
+            f"{name!a} cannot name {what}",
             why="it is not in Unicode's composed form (NFC): two names that look the same could stand side by side",
-            fix=f"write it as {ascii(composed)}",
+            fix=f"write it as {composed!a}",
         )
 
 
