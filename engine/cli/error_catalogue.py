@@ -18,7 +18,8 @@ from lodger.engine.recurrence.rrule.faults import TEACH
 #: Who raises it, and what that is to whom asks: HTTP's status, or where else it is met.
 KINDS = {
     "InputError": "422", "RuleInvalid": "422", "RuleNeverFires": "422", "NotFound": "404", "Conflict": "409", "Stale": "412",
-    "Unavailable": "503", "SandboxError": "503", "LimitInvalid": "422", "unauthorized": "401", "Usage": "command line",
+    "Unavailable": "503", "SandboxError": "503", "WallUnavailable": "503", "ZygoteFailed": "503",
+    "RealmUnavailable": "503", "LimitInvalid": "422", "unauthorized": "401", "Usage": "command line",
     "CallRefused": "script",
 }  # fmt: skip
 _CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9…]+)*", re.ASCII)
