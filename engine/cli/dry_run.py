@@ -21,6 +21,7 @@ from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
+from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.js.artefact import ensure
 from lodger.sandbox.wasm.pool import WasmPool
 
@@ -118,6 +119,7 @@ async def _rehearse(
     if claim.wasm is not None:
         pool = WasmPool(**demanded(settings))
     elif runtime == "quickjs":
+        native_libraries.demand(settings.profile, runtime)  # baking loads it, before the pool starts
         ensure(settings.cache_dir, progress=progress)
         pool = Pool(size=1, cache=settings.cache_dir, **demanded(settings))
     else:

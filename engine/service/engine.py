@@ -22,6 +22,7 @@ from lodger.engine.service import lock_context
 from lodger.engine.service.checks.dry_runs import DryRuns
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
+from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.hooks import Hook, Hooks
 from lodger.engine.service.nouns.actions import Actions
 from lodger.engine.service.nouns.audit import Audit
@@ -72,7 +73,11 @@ class Engine(Nouns[Sync]):
         self.secrets = Secrets(books, self.changed, self.vault)
         self.webhooks = Webhooks(books, self.changed, self.vault)
         self.scripts = Scripts(
-            books, self.changed, ModuleCheck(books.settings), SourceCheck(books.settings), DryRuns(self)
+            books,
+            self.changed,
+            ModuleCheck(books.settings),
+            SourceCheck(books.settings, TrialBudget(books)),
+            DryRuns(self),
         )
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
