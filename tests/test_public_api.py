@@ -85,8 +85,8 @@ def test_a_new_verb_is_asked_everywhere() -> None:
     from tests.api import test_route_table
     from tests.store import test_audit
 
-    from lodger.engine.service import engine as sync
     from lodger.engine.service import async_nouns
+    from lodger.engine.service import engine as sync
     from lodger.engine.service.nouns.noun import Verbs
     from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
 

@@ -46,7 +46,7 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
     import asyncio
 
     from lodger.engine.cli.failure import Teaching, described
-    from lodger.engine.node.executors.host_walls import enclosure
+    from lodger.engine.node.executors.sandbox_executor import enclosure
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.runtimes.artefact import ensure
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 from sqlalchemy import Connection, event
 
 from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.events import Event
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.node import Node
@@ -59,23 +60,24 @@ class Machine:
         self.since_s = world.loop.time()
         self.process = Process(f"n{self.number}.{self.lives}")
         self.engine = Engine(world.books(self.number))
-        self.workers = Workers(world.plan.seed, lambda: world.calm)
-        self.node = Node(self.engine, self.workers, f"n{self.number}", apply_effects=self.workers.apply)
+        self.workers = Workers(world.plan.seed, lambda: world.calm, self.engine.datasets)
+        self.node = Node(self.engine.host, self.workers, f"n{self.number}")
         self.workers.node_id = self.node.id
-        self.node.failed = self._failed  # type: ignore[method-assign]  # heard here instead of in the log
+        self.engine.on_event(self._hear)
         world.loop.spawn(self.process, self.node.start())
 
-    def _failed(self, service: str, error: Exception) -> None:
+    def _hear(self, event: Event) -> None:
         """Hear of a round that failed: when the host is not to blame, we are."""
-        if not isinstance(error, Unavailable):
-            told = f"{service} of n{self.number}: {type(error).__name__}: {error}"
+        error = event.details["error"] if event.kind == "fault" else None
+        if error is not None and not isinstance(error, Unavailable):
+            told = f"{event.details['service']} of n{self.number}: {type(error).__name__}: {error}"
             self.world.breaks(Broken("no service fails but for the host", told))
 
     def forsake(self) -> None:
         """Close what a process that died held open, as the kernel does."""
-        pen = vars(self.node).get("pen") if self.node is not None else None
-        if pen is not None:
-            pen.close()
+        db = vars(self.node).get("db") if self.node is not None else None
+        if db is not None:
+            db.close()
 
     def end(self) -> None:
         """Kill the process; another one begins a little later."""
@@ -219,10 +221,13 @@ class World:
             self.broken = broken
         self.loop.stop()
 
-    def may(self, node: Node, turn: Turn) -> bool:
-        """Whether a node has a slot left for whose turn this is."""
+    def may(self, machine: Machine, turn: Turn) -> bool:
+        """Whether a machine's node has a slot left for whose turn this is."""
+        node = machine.node
+        if node is None:
+            return False
         carried = node.lease.labels if node.lease is not None else frozenset[str]()
-        free = len(node.dispatcher.running) < node.dispatcher.slots
+        free = len(node.attempts) < node.dispatcher.slots
         return free and carried.issuperset(turn.requires.split() + turn.bound.split())
 
     def disturbed(self, *, warped: bool = False) -> None:

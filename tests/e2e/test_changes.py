@@ -290,8 +290,8 @@ def test_what_a_rule_on_changes_cannot_be(url: str) -> None:
 def test_a_horizon_that_is_held_back_is_told(url: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "sqlite":
         pytest.skip("SQLite has one writer: nothing is held back")
-    monkeypatch.setattr("lodger.engine.node.scheduling.feeder.HORIZON_S", 0.0)
-    monkeypatch.setattr("lodger.engine.node.scheduling.feeder.HELD_S", 0.0)
+    monkeypatch.setattr("lodger.engine.node.services.change_feed.HORIZON_S", 0.0)
+    monkeypatch.setattr("lodger.engine.node.services.change_feed.HELD_S", 0.0)
 
     async def work(engine: Engine, signals: Signals, _reader: Reader) -> None:
         await follow(engine)

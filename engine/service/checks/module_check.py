@@ -13,7 +13,6 @@ from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
     from lodger.sandbox.intake import Intake
-    from lodger.sandbox.shelf import Shelf
 
 
 class ModuleCheck:
@@ -26,12 +25,15 @@ class ModuleCheck:
 
     @property
     def _intake(self) -> "Intake":
+        from lodger.engine.node.executors.sandbox_executor import module_cache
         from lodger.sandbox.intake import Intake
 
         with self._making:
             if self._made is None:
-                told = self._settings
-                self._made = Intake(partial(shelf_of, told), profile=told.profile, minimum=told.walls_minimum)
+                settings = self._settings
+                self._made = Intake(
+                    partial(module_cache, settings), profile=settings.profile, minimum=settings.walls_minimum
+                )
             return self._made
 
     def demand(self, tenant_id: str, wasm: bytes, limits: Limits) -> None:
@@ -63,10 +65,3 @@ class ModuleCheck:
             fix="make it smaller: fewer and shorter functions",
             outcome=ended.outcome.value,
         )
-
-
-def shelf_of(settings: Settings) -> "Shelf":
-    """Give the shelf of compiled modules that every engine of this user shares."""
-    from lodger.sandbox.shelf import Shelf
-
-    return Shelf.lasting(settings.cache_dir, most_disk_bytes=settings.module_cache_bytes)
