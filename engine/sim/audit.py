@@ -48,6 +48,7 @@ AUDITS = {
             ) AS covered FROM lodger_actions WHERE slot_to IS NOT NULL OR origin = 'slot'
         ) AS placed WHERE origin = 'slot' AND covered >= slot
     """,
+    "a share of a day is held by what runs": "SELECT tenant_id, action_id, attempt, budget FROM lodger_lots",
     "nobody waits for a turn": "SELECT tenant_id, startable_at FROM lodger_turns WHERE startable_at IS NOT NULL",
 }  # fmt: skip
 

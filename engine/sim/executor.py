@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -10,6 +11,9 @@ from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects.effect import Update
 from lodger.engine.effects.journal import Journal
+from lodger.engine.node.executors.attempt_budgets import BudgetReservations
+from lodger.engine.store.usage.budget_reservations import Wish
+from lodger.engine.store.usage.usage import DAY_US
 from lodger.sandbox.job import ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -28,10 +32,14 @@ class Workers:
 
     Attributes:
         calm: whether every attempt ends soon and well: the world comes to rest.
+        reservations: gets each attempt a share of its tenant's day; None: none is taken.
     """
 
-    def __init__(self, seed: int, calm: "Callable[[], bool]", datasets: Datasets) -> None:
+    def __init__(
+        self, seed: int, calm: "Callable[[], bool]", datasets: Datasets, reservations: BudgetReservations | None = None
+    ) -> None:
         self._seed = seed
+        self._reservations = reservations
         self._datasets = datasets
         self._effects = datasets.expose(EFFECTS, tenant_column="tenant_id", write=WRITTEN, feed="off")
         self._calm = calm
@@ -45,7 +53,9 @@ class Workers:
         """Nothing has to be made ready."""
 
     async def stop(self) -> None:
-        """Nothing has to be let go of."""
+        """Let go of the thread for shares."""
+        if self._reservations is not None:
+            await self._reservations.close()
 
     async def execute(self, claim: Claim) -> Finished:
         """Take some virtual time, and end somehow."""
@@ -58,6 +68,13 @@ class Workers:
 
     async def _run(self, claim: Claim) -> Finished:
         self.ran += 1
+        if self._reservations is None:
+            return await self._end(claim)
+        day = claim.started_us // DAY_US
+        await self._reservations(Wish(claim.tenant_id, claim.action_id, claim.attempt, day, "fetches", 1, 5))
+        return replace(await self._end(claim), drew=True)
+
+    async def _end(self, claim: Claim) -> Finished:
         # Of what stays the same when something else of the world is left out: a shortened plan draws the same ends.
         chance = random.Random(
             f"{self._seed} {claim.script_name} {claim.slot_us} {claim.step} {claim.tries} {claim.tenant_id}"

@@ -16,6 +16,7 @@ from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.events import Event
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.settings import Settings
+from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.node.node import Node
 from lodger.engine.service.engine import Engine
 from lodger.engine.sim import audit, rules, vigil
@@ -60,7 +61,8 @@ class Machine:
         self.since_s = world.loop.time()
         self.process = Process(f"n{self.number}.{self.lives}")
         self.engine = Engine(world.books(self.number))
-        self.workers = Workers(world.plan.seed, lambda: world.calm, self.engine.datasets)
+        self.workers = Workers(world.plan.seed, lambda: world.calm, self.engine.datasets,
+                               BudgetReservations(self.engine.books) if world.plan.shape.draws else None)  # fmt: skip
         self.node = Node(self.engine.host, self.workers, f"n{self.number}")
         self.workers.node_id = self.node.id
         self.engine.on_event(self._hear)
@@ -172,8 +174,9 @@ class World:
     def _understood(self, stored: str) -> Oracle:
         return rules.oracle(self._known[stored], self.plan.start_us)
 
-    def _statement(self, *_arguments: object) -> None:
+    def _statement(self, *arguments: object) -> None:
         self.figures["statements"] += 1
+        self.figures["shares"] += "INSERT INTO lodger_lots" in str(arguments[2])
         self.troubles.statement()
 
     def _committing(self, _connection: Connection) -> None:
@@ -298,6 +301,8 @@ class World:
                 raise Broken("everything ends", f"open, and no fewer for three minutes: {dict(told)}")
             if all(action.due > self.clock.now_us() for action in left):
                 self.troubles.sleep(max(action.due - self.clock.now_us() for action in left) / 1_000_000)
+        # Of a node that died its cancelled attempts are known to be unreported when its lease has ended.
+        self._play(self.loop.time() + 3 * self.settings.lease_s)
         self.figures["virtual_s"] += round(self.loop.time())
         audit.audit(self)
 

@@ -152,11 +152,19 @@ class CancelledUsage(Service):
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self._waiting: list[tuple[Claim, Finished]] = []
-        context.bus.subscribe(AttemptStopped, self._put)
+        context.bus.subscribe(AttemptStopped, lambda event: self._put(event.claim, event.finished))
+        context.bus.subscribe(BatchCommitted, self._committed)
 
-    def _put(self, event: AttemptStopped) -> None:
+    def _committed(self, event: BatchCommitted) -> None:
+        """Take attempts that ended by themselves just when they were cancelled."""
+        lost = {_key(claim) for claim in event.committed.lost}
+        for claim, finished in event.batch:
+            if _key(claim) in lost:
+                self._put(claim, finished)
+
+    def _put(self, claim: Claim, finished: Finished) -> None:
         if len(self._waiting) < MAX_CANCELLED:
-            self._waiting.append((event.claim, event.finished))
+            self._waiting.append((claim, finished))
             self.nudge()
 
     async def round(self) -> float:

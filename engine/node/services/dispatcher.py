@@ -208,9 +208,9 @@ class Dispatcher(Service):
         try:
             finished = await self._executor.execute(claim)
         except asyncio.CancelledError as killed:
-            # The attempt is this node's no more; whoever took it away has written the row, without what only we know.
-            if isinstance(killed, Stopped):
-                self.context.bus.publish(AttemptStopped(claim, killed.remains))
+            # The attempt is this node's no more: its row was written by what took it away, without what only we know.
+            remains = killed.remains if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED)
+            self.context.bus.publish(AttemptStopped(claim, remains))
             self._release(claim)
             return
         except Exception as error:  # noqa: BLE001 - an executor must answer; that it did not is our fault, never the tenant's

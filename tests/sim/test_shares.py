@@ -1,0 +1,49 @@
+"""Worlds whose attempts take shares of their tenants' days: whoever ends an attempt gives its share back."""
+
+import re
+
+import pytest
+from sqlalchemy import Connection, event
+
+from lodger.engine.sim.laws import Broken
+from lodger.engine.sim.plan import Shape, drawn
+from lodger.engine.sim.world import World
+from lodger.engine.store.connection.database import Database
+
+SHAPE = Shape(seconds=20, trouble=4, draws=True)
+LAW = "a share of a day is held by what runs"
+pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_share_outlives_its_attempt(seed: int) -> None:
+    with World(drawn(seed, SHAPE)) as world:
+        figures = world.run()
+    assert figures["attempts"] > 50, "a world in which nothing runs proves nothing"
+    assert figures["shares"] > 50, "attempts take shares"
+
+
+@pytest.mark.parametrize("kept", ["by the end of the attempt", "by the end of the lease"])
+def test_a_share_that_is_kept_is_found(kept: str) -> None:
+    """The law can fail: one of the two ways back is missing."""
+    pattern = re.compile(
+        r"^DELETE FROM lodger_lots WHERE " + (r"lodger_lots\.tenant_id" if "attempt" in kept else r"EXISTS|\(EXISTS")
+    )
+
+    def into(database: Database) -> None:
+        def listen(
+            _connection: Connection, _cursor: object, statement: str, parameters: object, _context: object, _many: bool
+        ) -> tuple[str, object]:
+            return (f"{statement} AND 0" if pattern.search(statement) else statement), parameters
+
+        event.listen(database.engine, "before_cursor_execute", listen, retval=True)
+
+    law = "none is broken"
+    for seed in range(1, 7):
+        with World(drawn(seed, SHAPE), tampered=into) as world:
+            try:
+                world.run()
+            except Broken as broken:
+                law = broken.law
+                break
+    assert law == LAW
