@@ -11,6 +11,8 @@ from lodger.engine.sim.world import World
 from lodger.engine.store.connection.database import Database
 
 SHAPE = Shape(seconds=20, trouble=4, draws=True)
+#: Nodes die with attempts that were cancelled on them.
+CANCELLING = Shape(seconds=10, trouble=10, focus="cancel", draws=True)
 LAW = "a share of a day is held by what runs"
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
@@ -39,8 +41,8 @@ def test_a_share_that_is_kept_is_found(kept: str) -> None:
         event.listen(database.engine, "before_cursor_execute", listen, retval=True)
 
     law = "none is broken"
-    for seed in range(1, 7):
-        with World(drawn(seed, SHAPE), tampered=into) as world:
+    for seed in (2, 3, 6):
+        with World(drawn(seed, CANCELLING), tampered=into) as world:
             try:
                 world.run()
             except Broken as broken:
