@@ -18,7 +18,7 @@ from random import Random
 from time import perf_counter, thread_time_ns
 from typing import Any
 
-from lodger.engine.recurrence.compile import _compile
+from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec, ScheduleRules
 
@@ -255,7 +255,7 @@ def dearest_ms(rules: ScheduleRules, dice: Random) -> tuple[float, float]:
 
 
 def _read(rules: ScheduleRules) -> Recurrence:
-    return _compile(rules, _NOW)
+    return compile_schedule(rules, now=_NOW)
 
 
 def main() -> int:

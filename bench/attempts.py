@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from lodger.bench.load import NoHost
 from lodger.engine import Engine
-from lodger.engine.bench.no_host import NoHost
 from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor

@@ -139,7 +139,7 @@ def test_every_error_code_stands_on_its_page() -> None:
         "budget_exceeded",
         "rule_empty",
         "expose_column",
-        "request_too_slow",
+        "body_too_slow",
     } <= there
 
 

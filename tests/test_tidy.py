@@ -7,9 +7,9 @@ import pytest
 from tests.longest_first import LONGEST_FIRST
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("engine", "sandbox", "stdlib")
-SOURCES = sorted(path for package in (*PACKAGES, "tests", "bench") for path in (ROOT / package).rglob("*.py"))
-LONGEST = 400
+PACKAGES = ("engine", "sandbox", "stdlib", "escape", "bench/command")
+SOURCES = sorted(path for package in (*PACKAGES[:-1], "tests", "bench") for path in (ROOT / package).rglob("*.py"))
+LONGEST = 500
 SCRIPTS = sorted((ROOT / "stdlib").rglob("*.js"))
 
 

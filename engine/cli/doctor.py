@@ -46,13 +46,11 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
     import asyncio
 
     from lodger.engine.cli.failure import Teaching, described
-    from lodger.engine.node.executors.sandbox_executor import enclosure
+    from lodger.engine.node.executors.sandbox_executor import worker_cgroup
     from lodger.sandbox.pool import Pool
-    from lodger.sandbox.runtimes.artefact import ensure
 
     async def look() -> dict[str, str] | None:
-        realm = ensure(settings.cache_dir).settings()
-        pool = Pool(settings=realm, size=1, profile="trusted", enclosure=enclosure(settings))
+        pool = Pool(size=1, profile="trusted", cgroup=worker_cgroup(settings), cache=settings.cache_dir)
         await pool.start()
         try:
             return dict(pool.zygote.walls) if pool.zygote is not None else None
@@ -71,7 +69,7 @@ def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     from lodger.engine.core.version import VERSION
-    from lodger.sandbox.runtimes.guest import GUEST_SHA256
+    from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
 
     found = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     for name in ("wasmtime", "quickjs-rs", "tzdata"):
@@ -84,7 +82,7 @@ def _versions() -> dict[str, str]:
 
 def _cache() -> dict[str, Any]:
     from lodger.engine.core.settings_table import load
-    from lodger.sandbox.runtimes.artefact import candidates, is_ours
+    from lodger.sandbox.runtimes.js.artefact import candidates, is_ours
 
     folders = list(candidates(load().cache_dir))
     for folder in folders:

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import typer
 
-from lodger.engine.cli import bench, config, db, demo, doctor, errors, escape, init, place, sim, up, version
+from lodger.engine.cli import bench, config, db, demo, doctor, errors, escape, init, place, up, version
 from lodger.engine.cli import exec as exec_verb
 from lodger.engine.cli import next as next_verb
 from lodger.engine.cli.answer import visible
@@ -52,7 +52,6 @@ app.command("next")(next_verb.next_slots)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("escape")(escape.escape)
-app.command("sim")(sim.sim)
 app.command("errors")(errors.errors)
 app.command("version")(version.version)
 for part in (bench, db, config):

@@ -24,7 +24,10 @@ _NOTHING: dict[str, Any] = {
 
 def execute(
     file: Annotated[
-        Path, typer.Argument(help="The script, UTF-8, or a WebAssembly module (WASI preview 1 command); - is stdin.")
+        Path,
+        typer.Argument(
+            help="The script, UTF-8; a folder of its files with main.js; or a WebAssembly module (WASI preview 1 command); - is stdin."
+        ),
     ],
     runtime: Annotated[
         str | None,
@@ -53,10 +56,15 @@ def execute(
         )
     params = given.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
-    raw = given.source(file)
-    wasm = runtime == "wasm" or (runtime is None and raw.startswith(given.WASM))
-    refused = None if wasm else _refused(raw, limits.source_bytes)
-    source = "" if wasm else raw.decode("utf-8", "replace").removeprefix("\ufeff")
+    files = given.folder(file) if (file / given.MAIN).is_file() else {}
+    raw = b"" if files else given.source(file)
+    wasm = not files and (runtime == "wasm" or (runtime is None and raw.startswith(given.WASM)))
+    refused = None if wasm or files else _refused(raw, limits.source_bytes)
+    source = (
+        "" if wasm else files.get("main.js", "") if files else raw.decode("utf-8", "replace").removeprefix("\ufeff")
+    )
+    if refused is None and not wasm and runtime in (None, "quickjs"):
+        refused = _misread(files or {"main.js": source})
     if refused is not None:
         body = refused
     else:
@@ -64,7 +72,7 @@ def execute(
 
         body = as_dict(
             rehearse(
-                raw if wasm else source,
+                raw if wasm else files or source,
                 params,
                 limits,
                 runtime=runtime or "quickjs",
@@ -72,7 +80,8 @@ def execute(
                 grants=grant or (),
             )
         )
-    present(body, source, str(file), as_json=as_json)
+    where = (body["error"] or {}).get("file") or "main.js"
+    present(body, files.get(where, "") if files else source, str(file / where if files else file), as_json=as_json)
 
 
 def present(body: dict[str, Any], source: str, name: str, *, as_json: bool) -> None:
@@ -114,8 +123,18 @@ def _refused(raw: bytes, most: int) -> dict[str, Any] | None:
     return None
 
 
-def _ended(outcome: str, name: str, message: str, line: int | None = None) -> dict[str, Any]:
-    error = {"name": name, "message": message, "stack": "", "file": "main.js", "line": line, "column": None}
+def _misread(files: dict[str, str]) -> dict[str, Any] | None:
+    """What the runtime would carry out wrongly without a word."""
+    from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
+
+    for file, source in files.items():
+        if (line := line_with_flag_v(source)) is not None:
+            return _ended("compile_error", "SyntaxError", FLAG_V, line, file)
+    return None
+
+
+def _ended(outcome: str, name: str, message: str, line: int | None = None, file: str = "main.js") -> dict[str, Any]:
+    error = {"name": name, "message": message, "stack": "", "file": file, "line": line, "column": None}
     return {"outcome": outcome, "error": error} | _NOTHING
 
 

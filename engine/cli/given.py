@@ -1,6 +1,7 @@
 """What people give on the command line: files of source and JSON, read with errors that say what is wrong."""
 
 import json
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,14 @@ def source(path: Path, most: int = MOST_BYTES) -> bytes:
         Usage: it is missing, a folder, unreadable or larger than anything that could run.
     """
     if str(path) == "-":
-        import sys
-
         given = sys.stdin.buffer.read(most + 1)
         if len(given) > most:
             raise Usage("file_too_large", f"stdin holds more than {most} bytes", fix="give less")
         return given
     if path.is_dir():
-        raise Usage("file_is_folder", f"{str(path)!r} is a folder", fix="name the script's file")
+        raise Usage(
+            "file_is_folder", f"{str(path)!r} is a folder", fix="name a file, or a folder with a script's main.js"
+        )
     try:
         if path.stat().st_size > most:
             raise Usage("file_too_large", f"{str(path)!r} is larger than {most} bytes", fix="give a smaller one")
@@ -40,6 +41,15 @@ def source(path: Path, most: int = MOST_BYTES) -> bytes:
         raise Usage(
             "file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}", fix="check who may read it"
         ) from None
+
+
+#: The file of a script that is run.
+MAIN = "main.js"
+#: Where package managers put what they fetch.
+PACKAGES = "node_modules"
+#: Code and data that scripts elsewhere can import; files of these names are tools' own.
+CODE = frozenset({".ts", ".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs", ".json"})
+TOOLS = frozenset({"jsconfig.json", "tsconfig.json", "package.json", "package-lock.json"})
 
 
 def script(path: Path) -> str | bytes | dict[str, str]:
@@ -57,15 +67,40 @@ def script(path: Path) -> str | bytes | dict[str, str]:
 def folder(path: Path) -> dict[str, str]:
     """Read a script of several files: every .js below a folder, by its path from there.
 
+    What lies beside them and belongs to tools is left out, which standard error tells; folders with a leading point are not looked at.
+
     Raises:
-        Usage: as :func:`source`; a file is no text; there are too many.
+        Usage: as :func:`source`; a file is no text, or code of another kind, which would be missing; there are too many.
     """
-    files = sorted(each for each in path.rglob("*.js") if each.is_file() and not each.is_symlink())
+    files: list[Path] = []
+    others: list[str] = []
+    packages = 0
+    for each in sorted(path.rglob("*")) if (path / MAIN).is_file() else ():
+        place = each.relative_to(path)
+        if any(part.startswith(".") for part in place.parts) or not each.is_file() or each.is_symlink():
+            continue
+        if PACKAGES in place.parts:
+            packages += each.suffix == ".js"
+        elif each.suffix == ".js":
+            files.append(each)
+        elif each.suffix in CODE and each.name not in TOOLS and not each.name.endswith(".d.ts"):
+            others.append(place.as_posix())
+    if packages:
+        sys.stderr.write(
+            f"{path / PACKAGES}: left out, with {packages} files of JavaScript; bundle what the script imports\n"
+        )
+    if others:
+        raise Usage(
+            "file_not_javascript",
+            f"{str(path)!r} holds what a script cannot: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
+            why="a script's files are JavaScript, and nothing else would be stored",
+            fix="write data as `export default …` in a .js file, compile TypeScript first, or name a folder without them",
+        )
     if not files or len(files) > MOST_FILES:
         raise Usage(
             "folder_unusable",
-            f"{str(path)!r} has {len(files)} files of JavaScript",
-            why=f"a script has 1 to {MOST_FILES}, main.js among them",
+            f"{str(path)!r} has {len(files)} files of JavaScript" if files else f"{str(path)!r} has no {MAIN}",
+            why=f"a script has 1 to {MOST_FILES}, {MAIN} among them",
             fix="name the script's own folder",
         )
     return {each.relative_to(path).as_posix(): _text(each, source(each)) for each in files}

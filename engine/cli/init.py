@@ -19,7 +19,8 @@ JSCONFIG = """{
     "moduleDetection": "force",
     "noEmit": true
   },
-  "include": ["*.js", "lodger-types/*.d.ts"]
+  "include": ["**/*.js", "lodger-types/*.d.ts"],
+  "exclude": ["node_modules"]
 }
 """
 

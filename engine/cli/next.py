@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, table, write_json
+from lodger.engine.cli.answer import AsJson, say, write_json
 from lodger.engine.cli.failure import Usage, human, under
 
 Kind = Annotated[
@@ -27,6 +27,9 @@ def next_slots(
     previous: Annotated[
         bool, typer.Option("--previous", help="Slots before the instant instead, latest first.")
     ] = False,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="A rule that takes slots away, such as '0 12 * * *'; may be repeated.")
+    ] = None,
     n: Annotated[int, typer.Option("-n", min=1, max=_MOST, help="How many slots.")] = 5,
     batch: Annotated[
         bool, typer.Option("--batch", help="Answer JSON lines from stdin, one line each, in order.")
@@ -41,7 +44,7 @@ def next_slots(
         raise Usage("rule_missing", "no rule was given", fix="lodger next 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'")
     from lodger.engine.recurrence.query import answer
 
-    request = {"rule": rule, "kind": kind, "dtstart": dtstart, "tz": tz, "after": after}
+    request = {"rule": rule, "kind": kind, "dtstart": dtstart, "tz": tz, "after": after, "exclude": exclude}
     body = answer(request | {"inclusive": inclusive, "n": n, "previous": previous, "counts": not as_json}, now=_now())
     error = body.get("error")
     if as_json:
@@ -87,6 +90,10 @@ def _show(body: dict[str, Any], *, previous: bool) -> None:
         say(f"It never fires: {body.get('reason')}")
         return
     slots = [datetime.fromisoformat(text) for text in body["next"]]
+    if not slots and "searched_to" in body:
+        where = "after" if previous else "before"
+        say(f"No slot is known {where} {body['searched_to']}; the search would go on there.")
+        return
     if not slots:
         say("No slot before that instant." if previous else "No slot after that instant.")
         return
@@ -96,7 +103,16 @@ def _show(body: dict[str, Any], *, previous: bool) -> None:
         there = () if tz == "UTC" else (_there(slot, tz),)
         mark = "DST" if text in shifted else ""
         rows.append((*there, _there(slot, "UTC"), _away(slot, now), mark))
-    table((*(() if tz == "UTC" else (tz,)), "UTC", "from now", ""), rows)
+    _columns([(*(() if tz == "UTC" else (tz,)), "UTC", "from now", ""), *rows])
+    if "searched_to" in body:
+        say(f"No other slot is known before {body['searched_to']}; the search would go on there.")
+
+
+def _columns(rows: list[tuple[str, ...]]) -> None:
+    """Write rows in columns; plainly, because a table's renderer costs more than the whole answer."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _there(slot: datetime, tz: str) -> str:
@@ -126,8 +142,8 @@ def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str]) -> 
         else f"At most {body['most_per_day']} a day (a bound, not a count)"
     )
     if gap is not None:
-        often += f", at least {gap:g} s apart"
-    say(f"{often}; {'more than 10000' if year is None else year} in the next 366 days.")
+        often += f", at least {_span(gap)} apart"
+    say(f"{often}; {'more than can be counted here' if year is None else year} in the next 366 days.")
     say(f"It ends: the last is {body['last']}." if body["ends"] and body["last"] else "It never ends.")
 
 
@@ -136,3 +152,9 @@ def _away(slot: datetime, now: datetime) -> str:
 
     seconds = (slot - now).total_seconds()
     return f"in {span(seconds)}" if seconds >= 0 else f"{span(-seconds)} ago"
+
+
+def _span(seconds: float) -> str:
+    from lodger.engine.recurrence.duration import duration_in_words
+
+    return duration_in_words(round(seconds * 1_000_000))

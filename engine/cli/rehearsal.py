@@ -20,8 +20,8 @@ from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.runtimes.artefact import ensure
-from lodger.sandbox.wasm_pool import WasmPool
+from lodger.sandbox.runtimes.js.artefact import ensure
+from lodger.sandbox.wasm.pool import WasmPool
 
 #: Nothing is sent, so a script tried alone may show whom it would write to.
 GRANTED = (*DEFAULT.split(), "mail:*")
@@ -58,7 +58,7 @@ def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
 
 
 def rehearse(
-    source: str | bytes,
+    source: str | bytes | dict[str, str],
     params: object,
     limits: Limits,
     *,
@@ -69,7 +69,7 @@ def rehearse(
     """Run a script once.
 
     Args:
-        source: the script's text, or the bytes of a WebAssembly module.
+        source: the script's text, its files by name with main.js among them, or the bytes of a WebAssembly module.
         params: what a script sees as ``action.input``, and all that a module reads from its standard input.
         runtime: what executes a script's text; the caller's choice, never the script's.
         progress: told when the runtime has to be compiled first.
@@ -83,7 +83,12 @@ def rehearse(
 
 
 async def _rehearse(
-    source: str | bytes, params: object, limits: Limits, runtime: str, progress: Callable[[str], None], granted: Grants
+    source: str | bytes | dict[str, str],
+    params: object,
+    limits: Limits,
+    runtime: str,
+    progress: Callable[[str], None],
+    granted: Grants,
 ) -> Rehearsed:
     now_us = SystemClock().now_us()
     claim = Claim(
@@ -92,7 +97,7 @@ async def _rehearse(
         schedule_id=None,
         script_name="main",
         script_version=1,
-        modules={"main.js": source} if isinstance(source, str) else {},
+        modules={"main.js": source} if isinstance(source, str) else source if isinstance(source, dict) else {},
         wasm=source if isinstance(source, bytes) else None,
         attempt=1,
         step=0,
@@ -112,8 +117,8 @@ async def _rehearse(
     if claim.wasm is not None:
         pool = WasmPool(**demanded(settings))
     elif runtime == "quickjs":
-        realm = ensure(settings.cache_dir, progress=progress).settings()
-        pool = Pool(settings=realm, size=1, **demanded(settings))
+        ensure(settings.cache_dir, progress=progress)
+        pool = Pool(size=1, cache=settings.cache_dir, **demanded(settings))
     else:
         pool = Pool(runtime=runtime, size=1, **demanded(settings))
     try:

@@ -25,6 +25,8 @@ TOLD = {"skipped", "finished", "lost", "rescued", "node_lost", "lease_lost", "re
 ROLES = ("all", "node", "api")
 #: First and longest wait before a database that cannot be reached yet is tried again, seconds.
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
+#: Seconds that a thread of the API's process computes before another one may; Python's default is ten times as long.
+SWITCH_S = 0.0005
 
 
 def up(
@@ -86,7 +88,7 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
 def _demand_server() -> None:
     from importlib.util import find_spec
 
-    missing = [each for each in ("fastapi", "uvicorn") if find_spec(each) is None]
+    missing = [each for each in ("fastapi", "throttled", "uvicorn") if find_spec(each) is None]
     if missing:
         raise Usage(
             "extra_missing",
@@ -193,16 +195,18 @@ class Serving:
 
     async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         from lodger.engine.cli.child import ready
-        from lodger.engine.server.service import Service
+        from lodger.engine.server.server import Server
 
-        service = Service(engine.inner, own_process=True)
-        await service.start()
-        stack.push_async_callback(service.stop)
+        # Parsing of large bodies in threads holds up the event loop's turns, of which each answer needs several.
+        sys.setswitchinterval(SWITCH_S)
+        server = Server(engine.inner)
+        await server.start()
+        stack.push_async_callback(server.stop)
         ready()
         if self._as_json:
-            write_json({"kind": "listening", "url": service.url})
+            write_json({"kind": "listening", "url": server.url})
             sys.stdout.flush()
-        self.say(f"the API answers at {service.url}/api/v1")
+        self.say(f"the API answers at {server.url}/api/v1")
 
     async def _node(self, stack: "AsyncExitStack", engine: "Engine") -> str:
         import asyncio

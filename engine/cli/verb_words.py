@@ -24,7 +24,7 @@ WORDS = {
     "role": "admin, operator, editor or viewer.",
     "older": "The version or revision before.", "newer": "The one after; the present one when left out.",
     "request_key": "Asking again with the same key asks for nothing new.", "note": "Why, for people.",
-    "schedule_id": "Only those of this schedule, by its id.", "until": "Only those before.", "since": "Only those from then on.",
+    "schedule_id": "Only those of this schedule, by its name or id.", "until": "Only those before.", "since": "Only those from then on.",
     "at": "When.", "token": "Its id, or its prefix.", "version": "Which version.", "revision": "Which revision.",
 }  # fmt: skip
 

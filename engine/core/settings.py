@@ -272,7 +272,7 @@ class Settings(BaseSettings):
     tls_key: Path | None = Field(default=None, description="private key of the certificate, PEM")
     trusted_proxies: str = Field(
         default="",
-        description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, with commas; empty: nobody's",
+        description="addresses or networks of reverse proxies, with commas between: only their X-Forwarded-… headers are used",
     )
     api_threads: int = Field(
         default=16, ge=1, le=256, description="requests that the API carries out at once; on SQLite four at most"
@@ -280,14 +280,23 @@ class Settings(BaseSettings):
     api_requests_per_minute: int = Field(
         default=1200, ge=1, le=10_000_000, description="requests of one token in a minute; more are answered with 429"
     )
+    api_tenant_requests_per_minute: int = Field(
+        default=6000,
+        ge=1,
+        le=10_000_000,
+        description="requests of all tokens of one tenant in a minute; more are answered with 429",
+    )
     api_failures_per_minute: int = Field(
-        default=20, ge=1, le=10_000, description="wrong tokens from one address in a minute, before it has to wait"
+        default=20,
+        ge=1,
+        le=10_000,
+        description="wrong tokens from one address in a minute; more are answered with 429, while right tokens are still accepted",
     )
     api_connections: int = Field(
         default=2000,
         ge=1,
         le=100_000,
-        description="connections that the API holds at once, three quarters of them of one address that is no trusted proxy",
+        description="open connections from which on the API answers new requests with 503; a reverse proxy bounds them by address",
     )
     api_body_bytes: int = Field(
         default=4 * 1024 * 1024, ge=1024, le=1024**3, description="longest JSON body that the API reads"

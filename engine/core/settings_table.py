@@ -1,7 +1,10 @@
 """The settings as rows, for ``lodger config show`` and the documentation, and the way to load them with errors that teach."""
 
+import logging
 import os
+import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,6 +13,12 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 
 PREFIX = "LODGER_"
+#: Variables of the command line, which are no settings of an engine.
+OF_THE_COMMAND_LINE = frozenset({"PROFILE", "PROFILES", "READY_FD", "SERVER", "TOKEN", "TRACEBACK"})
+#: What Kubernetes sets for a service of that name.
+_OF_A_SERVICE = re.compile(r"_SERVICE_(HOST|PORT)|_PORT_\d+_(TCP|UDP)|PORT$", re.ASCII)
+_journal = logging.getLogger("lodger")
+_told: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,11 @@ def load(**overrides: Any) -> Settings:
     Raises:
         InputError: ``setting_invalid``, naming the variable.
     """
+    for name, nearest in unknown_variables():
+        if name not in _told:
+            _told.add(name)
+            meant = f"; did you mean {nearest}?" if nearest else ""
+            _journal.warning("the environment variable %s is no setting and changes nothing%s", name, meant)
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
@@ -51,6 +65,21 @@ def load(**overrides: Any) -> Settings:
             fix="lodger config show lists every setting with its unit and default",
             setting=name,
         ) from None
+
+
+def unknown_variables() -> list[tuple[str, str | None]]:
+    """Environment variables that begin as settings do and are none, each with the nearest setting, or None when none is near."""
+    known = {name.upper() for name in Settings.model_fields} | OF_THE_COMMAND_LINE
+    found = []
+    for variable, value in sorted(os.environ.items()):
+        name = variable.upper().removeprefix(PREFIX)
+        if not variable.upper().startswith(PREFIX) or name in known:
+            continue
+        if _OF_A_SERVICE.search(name) and ("://" in value or "SERVICE" in name):
+            continue
+        near = get_close_matches(name, known, 1)
+        found.append((variable, PREFIX + near[0] if near else None))
+    return found
 
 
 def table(settings: Settings) -> list[Row]:

@@ -19,6 +19,8 @@ from lodger.engine.core.refusal import CallRefused, bad_request
 INSTANT = "$instant"
 BYTES = "$bytes"
 OBJECT = "$object"
+#: What a filter holds where the script's value is undefined; everywhere else it is left out.
+UNDEFINED = {"$undefined": True}
 SAFE_INTEGER = 2**53 - 1
 MOST_NODES = 100_000
 _DIGITS_MOST = 40

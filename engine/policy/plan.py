@@ -11,14 +11,20 @@ from datetime import datetime, timedelta
 from lodger.engine.policy.defaults import whole, word
 from lodger.engine.policy.missed import Missed, MissedKind, parse_missed
 from lodger.engine.policy.overlap import Overlap
-from lodger.engine.recurrence.rule import Recurrence
+from lodger.engine.recurrence.rule import Answer, Recurrence
+from lodger.engine.recurrence.search import SearchedTo
 
 MISSED = "missed"
 OVERLAP = "overlap"
 CATCH_UP = "catch_up_max"
 QUEUE_FULL = "queue_full"
 CAUGHT_UP = "caught_up"
+MIN_INTERVAL = "min_interval"
 
+#: Questions in which a slot of a stretch is searched.
+_QUESTIONS = 50
+
+_MICROSECOND = timedelta(microseconds=1)
 _MISSED = parse_missed(word("missed"))
 _OVERLAP = Overlap(word("overlap"))
 
@@ -43,6 +49,22 @@ class Standing:
 
     busy: int = 0
     waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spacing:
+    """The least distance of two slots that run, and the latest slot that ran or was to."""
+
+    least: timedelta
+    last: datetime | None = None
+
+    def allows(self, slot: datetime) -> bool:
+        """Whether a slot is far enough from the latest."""
+        return self.last is None or slot - self.last >= self.least
+
+    def after(self, slot: datetime) -> "Spacing":
+        """The same with another latest slot."""
+        return Spacing(self.least, slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,42 +103,49 @@ class Gap:
 Step = Run | Skip | Gap
 
 
-def plan(standing: Standing, terms: Terms, recurrence: Recurrence, after: datetime, now: datetime) -> list[Step]:
+def plan(
+    standing: Standing,
+    terms: Terms,
+    recurrence: Recurrence,
+    after: datetime,
+    now: datetime,
+    spacing: Spacing | None = None,
+) -> list[Step]:
     """Decide every slot in (after, now], ascending, without enumerating a stretch that becomes a gap.
 
     Cost: the number of slots that become rows of their own, at most ``catch_up_max`` + those of ``missed_after``.
+
+    Args:
+        spacing: least distance of slots that run; None where none are closer.
     """
-    first = recurrence.next_after(after)
-    if first is None or first > now:
+    first = _first(recurrence, after, now)
+    if first is None:
         return []
     edge = now - terms.missed_after
     if first >= edge:
-        return _on_time(standing, terms, recurrence, first, now)
+        return _on_time(standing, terms, recurrence, first, now, spacing)
     if terms.missed.kind is MissedKind.ALL:
-        return _all(standing, terms, recurrence, first, now)
+        return _all(standing, terms, recurrence, first, now, spacing)
     if terms.missed.kind is MissedKind.SKIP:
-        last = recurrence.previous_before(edge)
-        assert last is not None
-        rest = recurrence.next_after(last)
+        last, _ = _last(recurrence, edge - _MICROSECOND, first)
+        rest = _first(recurrence, last, now)
         steps = _stretch(first, last, MISSED)
-        return steps + (_on_time(standing, terms, recurrence, rest, now) if rest is not None and rest <= now else [])
-    last = recurrence.previous_before(now, inclusive=True)
-    assert last is not None
-    if terms.missed.window is not None and last < now - terms.missed.window:
+        return steps + ([] if rest is None else _on_time(standing, terms, recurrence, rest, now, spacing))
+    last, is_slot = _last(recurrence, now, first)
+    if not is_slot or (terms.missed.window is not None and last < now - terms.missed.window):
         return _stretch(first, last, MISSED)
-    before = recurrence.previous_before(last)
-    steps = _stretch(first, before, MISSED) if before is not None and before >= first else []
+    if spacing is not None and not spacing.allows(last):
+        return _stretch(first, last, MIN_INTERVAL)
+    before = None if last == first else _last(recurrence, last - _MICROSECOND, first)[0]
+    steps = [] if before is None else _stretch(first, before, MISSED)
     held = terms.overlap is not Overlap.ALLOW and bool(standing.busy or standing.waiting)
     return [*steps, Run(last, held=held, reason=CAUGHT_UP)]
 
 
 def stretch(recurrence: Recurrence, after: datetime, to: datetime, reason: str) -> list[Step]:
     """Account every slot in (after, to] by one row with one reason: a pause, a suspension."""
-    first = recurrence.next_after(after)
-    if first is None or first > to:
-        return []
-    last = recurrence.previous_before(to, inclusive=True)
-    return _stretch(first, last or first, reason)
+    first = _first(recurrence, after, to)
+    return [] if first is None else _stretch(first, _last(recurrence, to, first)[0], reason)
 
 
 def behind(step: Step) -> Step:
@@ -124,44 +153,85 @@ def behind(step: Step) -> Step:
     return replace(step, held=True) if isinstance(step, Run) and not step.cancels else step
 
 
+def _first(recurrence: Recurrence, after: datetime, now: datetime) -> datetime | None:
+    """First slot in (after, now]; None as well when it is not found in so many questions."""
+    found: Answer = recurrence.next_after(after)
+    for _ in range(_QUESTIONS):
+        if not isinstance(found, SearchedTo):
+            return found if found is not None and found <= now else None
+        if found.instant > now:
+            return None
+        found = recurrence.next_after(found.instant, inclusive=True)
+    return None
+
+
+def _last(recurrence: Recurrence, to: datetime, first: datetime) -> tuple[datetime, bool]:
+    """Last slot in [first, to], where ``first`` is one; and whether it is a slot or only as far as was searched."""
+    at = to
+    for _ in range(_QUESTIONS):
+        found = recurrence.previous_before(at, inclusive=True)
+        if found is None:
+            return first, True
+        if isinstance(found, datetime):
+            return max(found, first), True
+        if found.instant <= first:
+            return first, True
+        at = found.instant
+    return at, False
+
+
 def _stretch(first: datetime, last: datetime, reason: str) -> list[Step]:
     return [Skip(first, reason) if first == last else Gap(first, last, reason)]
 
 
-def _all(standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime) -> list[Step]:
+def _all(
+    standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime, spacing: Spacing | None
+) -> list[Step]:
     """Run the newest catch_up_max slots, oldest first; what is older becomes one gap."""
     slots: list[datetime] = []
-    slot = recurrence.previous_before(now, inclusive=True)
-    while slot is not None and slot >= first and len(slots) < terms.catch_up_max:
+    slot, is_slot = _last(recurrence, now, first)
+    while is_slot and len(slots) < terms.catch_up_max:
         slots.append(slot)
-        slot = recurrence.previous_before(slot)
+        if slot == first:
+            break
+        slot, is_slot = _last(recurrence, slot - _MICROSECOND, first)
     slots.reverse()
-    steps = _stretch(first, slot, CATCH_UP) if slot is not None and slot >= first else []
+    steps = _stretch(first, slot, CATCH_UP) if not slots or slot < slots[0] else []
     serial = terms.overlap is not Overlap.ALLOW
     held = serial and bool(standing.busy or standing.waiting)
     for each in slots:
+        if spacing is not None and not spacing.allows(each):
+            _lengthen(steps, Skip(each, MIN_INTERVAL))
+            continue
+        spacing = None if spacing is None else spacing.after(each)
         steps.append(Run(each, held=held, reason=CAUGHT_UP))
         held = serial
     return steps
 
 
-def _on_time(standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime) -> list[Step]:
+def _on_time(
+    standing: Standing, terms: Terms, recurrence: Recurrence, first: datetime, now: datetime, spacing: Spacing | None
+) -> list[Step]:
     decide = _DECIDE[terms.overlap]
     steps: list[Step] = []
     busy, waiting, number = standing.busy, standing.waiting, 0
     slot: datetime | None = first
-    while slot is not None and slot <= now:
-        following = recurrence.next_after(slot)
-        last = following is None or following > now
+    while slot is not None:
+        following = _first(recurrence, slot, now)
         number += 1
         if number > terms.catch_up_max:
             # A rule may name more slots within missed_after than a transaction should write.
-            end = recurrence.previous_before(now, inclusive=True) or slot
+            end, _ = _last(recurrence, now, slot)
             return [*steps, *_stretch(slot, end, CATCH_UP)]
-        step = decide(slot, busy, waiting, last, terms.queue_max)
+        if spacing is not None and not spacing.allows(slot):
+            _lengthen(steps, Skip(slot, MIN_INTERVAL))
+            slot = following
+            continue
+        step = decide(slot, busy, waiting, following is None, terms.queue_max)
         if isinstance(step, Run):
             waiting += step.held
             busy += not step.held
+            spacing = None if spacing is None else spacing.after(slot)
             steps.append(step)
         else:
             _lengthen(steps, step)

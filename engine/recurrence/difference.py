@@ -1,9 +1,12 @@
 """What an edit would change: the slots of a range that a new schedule drops and adds."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
-from lodger.engine.recurrence.rule import Recurrence
+from lodger.engine.recurrence.rule import Answer, Recurrence
+from lodger.engine.recurrence.search import SearchedTo
+
+LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +14,8 @@ class Difference:
     """Slots in [start, complete_to) that only the old or only the new schedule has, ascending.
 
     Attributes:
-        complete_to: the range's end, or the slot at which ``at_most`` slots had been compared.
+        complete_to: the range's end, or the slot at which ``at_most`` slots had been compared, or how far a schedule that
+            names none could be searched.
     """
 
     dropped: tuple[datetime, ...]
@@ -25,16 +29,30 @@ def difference(
     """Compare two schedules over [start, end), looking at no more than ``at_most`` slots."""
     dropped: list[datetime] = []
     added: list[datetime] = []
-    one, two = old.next_after(start, inclusive=True), new.next_after(start, inclusive=True)
+    one, two = _Cursor(old, start), _Cursor(new, start)
     for _ in range(at_most):
-        slot = min((each for each in (one, two) if each is not None), default=end)
-        if slot >= end:
-            return Difference(tuple(dropped), tuple(added), end)
-        if one != two:
-            (dropped if one == slot else added).append(slot)
-        if one == slot:
-            one = old.next_after(slot)
-        if two == slot:
-            two = new.next_after(slot)
-    reached = min((each for each in (one, two) if each is not None), default=end)
-    return Difference(tuple(dropped), tuple(added), min(reached, end))
+        slot = min(one.at, two.at)
+        if slot >= end or not (one.is_slot if one.at == slot else two.is_slot):
+            return Difference(tuple(dropped), tuple(added), min(slot, end))
+        if one.at != two.at:
+            (dropped if one.at == slot else added).append(slot)
+        for cursor in (one, two):
+            if cursor.at == slot:
+                cursor.advance()
+    return Difference(tuple(dropped), tuple(added), min(one.at, two.at, end))
+
+
+class _Cursor:
+    """The next slot of a recurrence, or how far it was searched."""
+
+    def __init__(self, recurrence: Recurrence, start: datetime) -> None:
+        self._recurrence = recurrence
+        self._take(recurrence.next_after(start, inclusive=True))
+
+    def advance(self) -> None:
+        """Go to the slot after it, or search on."""
+        self._take(self._recurrence.next_after(self.at))
+
+    def _take(self, found: Answer) -> None:
+        self.is_slot = isinstance(found, datetime)
+        self.at = found.instant if isinstance(found, SearchedTo) else found or LAST

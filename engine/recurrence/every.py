@@ -4,13 +4,15 @@ They have no wall clock: ``every 1 day`` is every 24 hours, whatever a zone does
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from lodger.engine.recurrence.calendar.pace import of_interval
 from lodger.engine.recurrence.duration import UNITS, duration_in_words, parse_duration
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant
+from lodger.engine.recurrence.rule import Pace, Recurrence
+from lodger.engine.recurrence.search import Steps
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -32,7 +34,7 @@ def us_instant(us: int) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class Every(Recurrence):
     """A slot at each anchor + k × period (a Recurrence).
 
     Attributes:
@@ -50,32 +52,25 @@ class Every:
             return self.anchor_us
         return _FIRST_US + (self.anchor_us - _FIRST_US) % self.period_us
 
-    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """First slot after the instant (or at it, when inclusive)."""
-        wanted = instant_us(instant) + (not inclusive)
+    def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
+        """First slot at or after the instant."""
+        wanted = instant_us(instant)
         slot = max(wanted + (self.anchor_us - wanted) % self.period_us, self._first_us())
         return us_instant(slot) if slot <= _LAST_US else None
 
-    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """Last slot before the instant (or at it, when inclusive)."""
-        wanted = instant_us(instant) - (not inclusive)
+    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
+        """Last slot at or before the instant."""
+        wanted = instant_us(instant)
         slot = wanted - (wanted - self.anchor_us) % self.period_us
         return us_instant(slot) if slot >= self._first_us() else None
-
-    def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        """Slots in [start, end), ascending, lazily."""
-        slot = self.next_after(start, inclusive=True)
-        while slot is not None and slot < end:
-            yield slot
-            slot = self.next_after(slot)
 
     def text(self) -> str:
         """One exact English sentence."""
         how = "starting at" if self.starts else "counted from"
         return f"Every {duration_in_words(self.period_us)}, {how} {format_instant(us_instant(self.anchor_us))}"
 
-    def proves_never(self) -> str | None:
-        """Give None: the anchor itself is a slot."""
+    def never_reason(self) -> str | None:
+        """Return None: the anchor itself is a slot."""
         return None
 
     def ends(self) -> bool:
@@ -85,6 +80,10 @@ class Every:
     def shifted(self, slot: datetime) -> bool:
         """No: it has no wall clock."""
         return False
+
+    def pace(self) -> Pace:
+        """Distance of neighbouring slots."""
+        return of_interval(self.period_us, self.anchor_us)
 
 
 def parse_every(text: str, anchor: datetime | None = None) -> Every:

@@ -1,5 +1,6 @@
 """ISO 8601 and RFC 5545 points in time in text: instants with an offset, local times without one."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from lodger.engine.recurrence.errors import RuleInvalid
@@ -17,8 +18,6 @@ _BASIC = (
 
 def looks_like_time(text: str) -> bool:
     """Whether the text begins as a date does, so that it can be nothing but a point in time."""
-    import re  # whoever reads no time in a text does not pay for it
-
     return re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
 
 
@@ -32,8 +31,6 @@ def parse_time(text: str, index: int = 0) -> datetime:
     Raises:
         RuleInvalid: ``time_invalid``.
     """
-    import re
-
     match = (re.match(_TIME, text) or re.match(_BASIC, text)) if len(text) <= 64 else None
     if match is None:
         raise _wrong(f"{text[:40]!r} is no date and time", "The form is 2027-01-01T09:00:00, then Z or +02:00.", index)

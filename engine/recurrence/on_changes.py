@@ -5,7 +5,6 @@ other, and whatever pauses, edits or deletes it needs to know nothing of it.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from lodger.engine.recurrence.errors import RuleInvalid
@@ -18,11 +17,12 @@ _HEAD = re.compile(r"[ \t\r\n]*on[ \t]+changes[ \t]+of[ \t]+", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
 class OnChanges(OnceAt):
     """A Recurrence whose only slot is :data:`END`; ``name`` is the set's."""
 
-    name: str = ""
+    def __init__(self, name: str) -> None:
+        super().__init__(END)
+        self.name = name
 
     def text(self) -> str:
         """One exact English sentence."""
@@ -51,7 +51,7 @@ def parse_changes(text: str) -> OnChanges:
             fix="Write for example: on changes of orders. For several sets give several rules.",
             index=at,
         )
-    return OnChanges(END, name)
+    return OnChanges(name)
 
 
 def named(rules: ScheduleRules) -> tuple[str, ...]:

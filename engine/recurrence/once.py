@@ -6,53 +6,75 @@ of asking and therefore resolved once, when the schedule is saved (:func:`resolv
 """
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from math import gcd
 
-from lodger.engine.recurrence.civil import local_of
+from lodger.engine.recurrence.calendar.civil import DAY_S, local_of
+from lodger.engine.recurrence.calendar.pace import of_times
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds, Pace, Recurrence
+from lodger.engine.recurrence.search import Steps
 
 _HEAD = re.compile(r"[ \t\r\n]*(?:(at|in)[ \t]+)?", re.IGNORECASE)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class OnceAt:
-    """The single slot at an instant (a Recurrence)."""
+class Instants(Recurrence):
+    """Slots at instants named one by one."""
 
-    instant: datetime
+    def __init__(self, instants: Iterable[datetime]) -> None:
+        self.instants = sorted(set(instants))
 
-    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """Give the slot when it lies after the instant (or at it, when inclusive)."""
-        return self.instant if self.instant > instant or (inclusive and self.instant == instant) else None
+    def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
+        """First slot at or after the instant."""
+        i = bisect_left(self.instants, instant)
+        return self.instants[i] if i < len(self.instants) else None
 
-    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """Give the slot when it lies before the instant (or at it, when inclusive)."""
-        return self.instant if self.instant < instant or (inclusive and self.instant == instant) else None
-
-    def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        """Give the slot when it lies in [start, end)."""
-        if start <= self.instant < end:
-            yield self.instant
+    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
+        """Last slot at or before the instant."""
+        i = bisect_right(self.instants, instant)
+        return self.instants[i - 1] if i else None
 
     def text(self) -> str:
         """One exact English sentence."""
-        return f"Once, at {format_instant(self.instant)}"
+        return f"Once, at {', '.join(map(format_instant, self.instants))}"
 
-    def proves_never(self) -> str | None:
-        """Give None: it has its slot."""
-        return None
+    def never_reason(self) -> str | None:
+        """Reason when there is none."""
+        return None if self.instants else "it names no instant"
 
     def ends(self) -> bool:
-        """With its slot."""
+        """With the last."""
         return True
 
     def shifted(self, slot: datetime) -> bool:
-        """No: it has no wall clock."""
+        """No: they have no wall clock."""
         return False
+
+    def pace(self) -> Pace:
+        """Distances of the instants."""
+        apart = min((b - a for a, b in pairwise(self.instants)), default=None)
+        gap = None if apart is None else apart // _MICROSECOND
+        return Pace(
+            gap,
+            len(self.instants),
+            gcd(DAY_S * 1_000_000, *((each - _EPOCH) // _MICROSECOND for each in self.instants)),
+        )
+
+
+class OnceAt(Instants):
+    """The single slot at an instant."""
+
+    def __init__(self, instant: datetime) -> None:
+        super().__init__([instant])
+        self.instant = instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +89,13 @@ class OnceLocal:
         """Make it of a naive time."""
         return cls(local_of(written), written)
 
-    def next_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
-        """Give the member when it lies after (or at) the local second."""
-        return self.at if self.at > local or (inclusive and self.at == local) else None
+    def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
+        """Return the member when it lies at or after the local second."""
+        return self.at if self.at >= local else None
 
-    def previous_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
-        """Give the member when it lies before (or at) the local second."""
-        return self.at if self.at < local or (inclusive and self.at == local) else None
+    def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
+        """Return the member when it lies at or before the local second."""
+        return self.at if self.at <= local else None
 
     def text(self) -> str:
         """One exact English sentence, without the zone."""
@@ -86,6 +108,14 @@ class OnceLocal:
     def default_dst(self) -> DstPolicy:
         """A one-off is never lost: in a gap it has the offset before; in a fold it is the first time."""
         return DstPolicy(Gap.SHIFT, Fold.FIRST)
+
+    def never_reason(self) -> str | None:
+        """Return None: there is a member."""
+        return None
+
+    def pace(self) -> LocalPace:
+        """A single member."""
+        return of_times([self.at % DAY_S])
 
 
 def is_relative(text: str) -> bool:

@@ -3,13 +3,17 @@
 A zone named in the text comes first, then the one of the spec, then the caller's default, then UTC.
 """
 
+import re
 from datetime import UTC, datetime
 
+from lodger.engine.recurrence import cron, rrule, schyntax
+from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.errors import RuleInvalid
-from lodger.engine.recurrence.head import head
-from lodger.engine.recurrence.instant import looks_like_time, parse_time
+from lodger.engine.recurrence.every import parse_every
+from lodger.engine.recurrence.instant import format_instant, looks_like_time, parse_time
+from lodger.engine.recurrence.on_changes import parse_changes
+from lodger.engine.recurrence.once import OnceAt, OnceLocal, is_relative, parse_once
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, LocalSequence, Recurrence, RuleSpec
-from lodger.engine.recurrence.zoned import Zoned
 from lodger.engine.recurrence.zones import zone
 
 #: Languages that ``dtstart`` anchors; for the others it must be a time all the same and changes nothing.
@@ -25,6 +29,8 @@ _CHANGES = r"(?i)on[ \t]+changes[ \t]"
 _ONCE = r"(?i)(?:at|in)[ \t]"
 _CRON = r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]"
 _FIELDS = r"[^ \t\r\n]+"
+#: Name of a property or of a part, and the sign after it.
+_HEAD = re.compile(r"([A-Za-z-]+)([:;=])")
 
 
 def recognise(text: str) -> Kind:
@@ -34,13 +40,12 @@ def recognise(text: str) -> Kind:
         RuleInvalid: ``rule_unrecognised`` when it begins like none of them.
     """
     body = text.lstrip(" \t\r\n")
-    name, sign = head(body)
+    head = _HEAD.match(body)
+    name, sign = (head[1], head[2]) if head else ("", "")
     if (sign in (":", ";") and name.upper() in _SET_LINES) or (
         sign == "=" and name and name.upper() not in _CRON_SETTINGS
     ):
         return Kind.RRULE
-    import re  # the languages below pay for it: an RRULE is read without
-
     if re.match(_EVERY, body):
         return Kind.EVERY
     if re.match(_CHANGES, body):
@@ -58,6 +63,11 @@ def recognise(text: str) -> Kind:
         fix="Write for example FREQ=DAILY;BYHOUR=9, 0 9 * * 1-5, min(*%5), every 90s or at 2027-01-01T09:00.",
         index=len(text) - len(body) if body else 0,
     )
+
+
+def kind_of(spec: RuleSpec) -> Kind:
+    """Language of a rule."""
+    return _checked(spec)[1]
 
 
 def _checked(spec: RuleSpec) -> tuple[str, Kind]:
@@ -119,13 +129,11 @@ def local_instant(when: datetime, tz: str | None) -> datetime:
     """
     if when.tzinfo is not None:
         return when.astimezone(UTC)
-    from lodger.engine.recurrence.once import OnceLocal
-
     whole = when.replace(microsecond=0)
     found = Zoned(OnceLocal.of(whole), zone(tz or "UTC"), DstPolicy(Gap.SHIFT, Fold.FIRST)).next_after(
         datetime.min.replace(tzinfo=UTC), inclusive=True
     )
-    if found is None:
+    if not isinstance(found, datetime):
         raise RuleInvalid(
             "time_invalid",
             f"{when.isoformat()} in {tz} lies outside years 1 to 9999",
@@ -157,31 +165,19 @@ def parse_rule(
     dst = dst or DstPolicy()
     tz = spec.tz if spec.tz is not None else default_tz
     if kind is Kind.RRULE:
-        from lodger.engine.recurrence import rrule
-
         return rrule.parse(text, dtstart=spec.dtstart, tz=tz, dst=dst)
     anchor = None if spec.dtstart is None else _anchor(spec.dtstart)
     if kind is Kind.CRON:
-        from lodger.engine.recurrence import cron
-
         read = cron.parse(text)
         return _zoned(read.rule, read.tz or tz, read.tz_index if read.tz else None, dst)
     if kind is Kind.SCHYNTAX:
-        from lodger.engine.recurrence import schyntax
-
         return schyntax.zoned(schyntax.parse(text), zone("UTC" if tz is None else tz), dst)
     if kind is Kind.EVERY:
-        from lodger.engine.recurrence.every import parse_every
-
         if tz is not None:
             zone(tz)  # an interval has no wall clock, but a name that is no zone is still a mistake
         return parse_every(text, None if anchor is None else local_instant(anchor, tz))
     if kind is Kind.CHANGES:
-        from lodger.engine.recurrence.on_changes import parse_changes
-
         return parse_changes(text)
-    from lodger.engine.recurrence.once import OnceAt, parse_once
-
     once = parse_once(text, now)
     if isinstance(once, OnceAt):
         if tz is not None:
@@ -195,9 +191,6 @@ def resolved(spec: RuleSpec, now: datetime) -> RuleSpec:
 
     What is stored must mean the same whenever it is read again, so a schedule stores the resolved spec.
     """
-    from lodger.engine.recurrence.instant import format_instant
-    from lodger.engine.recurrence.once import OnceAt, is_relative, parse_once
-
     if not is_relative(spec.text) or _checked(spec)[1] is not Kind.ONCE:
         return spec
     once = parse_once(spec.text, now)

@@ -4,24 +4,22 @@ Everything in a request is a stranger's: types, sizes and names are checked here
 back as ``{"error": {"code", "message", "index", ...}}`` rather than as an exception.
 """
 
-from __future__ import annotations
-
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import Any
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.recurrence.clockwords import sentence
+from lodger.engine.recurrence.compile import MAX_RULES, windows_of
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec
-from lodger.engine.recurrence.zoned import Zoned
+from lodger.engine.recurrence.rule import Answer, DstPolicy, Fold, Gap, Kind, RuleSpec
+from lodger.engine.recurrence.schedule import CompiledSchedule
+from lodger.engine.recurrence.search import SAVE_STEPS, OutOfSteps, SearchedTo
+from lodger.engine.recurrence.words import sentence
 from lodger.engine.recurrence.zones import zone
-
-TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
-if TYPE_CHECKING:
-    from typing import Any
 
 MOST_SLOTS = 1000
 DEFAULT_SLOTS = 5
@@ -30,7 +28,7 @@ LONGEST_LINE = 262_144
 
 _END = datetime.max.replace(tzinfo=UTC)
 _TEXTS = ("rule", "kind", "dtstart", "tz", "after", "gap", "fold")
-_KNOWN = {"id", "n", "inclusive", "previous", "counts", *_TEXTS}
+_KNOWN = {"id", "n", "inclusive", "previous", "counts", "exclude", *_TEXTS}
 
 
 def _wrong(what: str, why: str, fix: str) -> InputError:
@@ -46,6 +44,11 @@ def _checked(request: Mapping[str, Any]) -> None:
             raise _wrong(f"{name} is neither true nor false", f"It is {request[name]!r:.40}.", "Write true or false.")
     if request.get("rule") is None:
         raise _wrong("there is no rule", "A question is about one rule.", 'Give "rule" as a string.')
+    exclude = request.get("exclude")
+    if not isinstance(exclude, list | None) or any(not isinstance(each, str) for each in exclude or ()):
+        raise _wrong("exclude is no list of texts", f"It is {exclude!r:.40}.", 'Write "exclude": ["0 12 * * *"].')
+    if len(exclude or ()) >= MAX_RULES:
+        raise _wrong("there are too many exclusions", f"At most {MAX_RULES - 1} are read.", "Join some of them.")
     count = request.get("n")
     if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_SLOTS):
         raise _wrong(
@@ -76,36 +79,48 @@ def _moment(text: str, tz: str | None) -> datetime:
         raise InputError(error.code, f"after: {error.what}", why=error.why, fix=error.fix) from None
 
 
-def _slots(rule: Recurrence, after: datetime, request: Mapping[str, Any]) -> list[datetime]:
-    step = rule.previous_before if request.get("previous") else rule.next_after
+def _slots(schedule: CompiledSchedule, after: datetime, request: Mapping[str, Any]) -> tuple[list[datetime], Answer]:
+    """Slots of the answer, and what came instead of the next one when they are fewer than asked for."""
+    step = schedule.previous_before if request.get("previous") else schedule.next_after
     count = request.get("n") or DEFAULT_SLOTS
     found: list[datetime] = []
-    slot = step(after, inclusive=bool(request.get("inclusive")))
-    while slot is not None:
+    slot = step(after, inclusive=bool(request.get("inclusive")), limit=SAVE_STEPS)
+    while isinstance(slot, datetime) and len(found) < count:
         found.append(slot)
-        if len(found) == count:
-            break
         slot = step(slot)
-    return found
+    return found, slot
 
 
-def _counts(rule: Recurrence, after: datetime) -> dict[str, Any]:
-    """Most slots of a UTC day and least distance of two, proved; and how many the next 366 days have.
+def _counts(schedule: CompiledSchedule, after: datetime) -> dict[str, Any]:
+    """Most slots of a UTC day and least distance of two, as bounds or exact; and how many the next 366 days have.
 
-    A year with more than :data:`MOST_COUNTED` slots is not counted out: ``next_year`` is None then.
+    ``next_year`` is None for more than :data:`MOST_COUNTED` slots, or when they cannot be found in a bounded search.
     """
-    from lodger.engine.recurrence.union import Union
-
-    density = Union((rule,)).density()
+    density = schedule.density()
     until = min(after, _END - timedelta(days=366)) + timedelta(days=366)
-    counted = sum(1 for _ in islice(rule.between(after, until), MOST_COUNTED + 1))
-    year = counted if counted <= MOST_COUNTED else None
+    year: int | None
+    try:
+        year = sum(1 for _ in islice(schedule.between(after, until), MOST_COUNTED + 1))
+    except OutOfSteps:
+        year = None
     return {
         "most_per_day": density.most_per_day,
         "smallest_gap_s": density.smallest_gap_s,
         "exact": density.exact,
-        "next_year": year,
+        "next_year": year if year is not None and year <= MOST_COUNTED else None,
     }
+
+
+def _schedule(spec: RuleSpec, request: Mapping[str, Any], dst: DstPolicy, now: datetime) -> CompiledSchedule:
+    rule = parse_rule(spec, dst=dst, now=now)
+    exclusions = []
+    for i, text in enumerate(request.get("exclude") or ()):
+        try:
+            exclusions.append(windows_of(RuleSpec(text, tz=spec.tz), dst=dst, now=now))
+        except RuleInvalid as error:
+            error.details["exclude"] = i
+            raise
+    return CompiledSchedule([rule], exclusions)
 
 
 def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any]:
@@ -122,32 +137,33 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     else:
         raise _wrong("there is no after", "The question has no moment to start from.", 'Give "after" as an ISO time.')
     spec = RuleSpec(request["rule"], kind, request.get("dtstart"), tz)
-    rule = parse_rule(spec, dst=dst, now=now or after)
+    schedule = _schedule(spec, request, dst, now or after)
     kind = kind or recognise(spec.text)
     clocked = kind is not Kind.CHANGES
-    # The slot of a rule without a clock is nobody's to wait for.
-    slots = _slots(rule, after, request) if clocked else []
-    reason = None if slots else rule.proves_never()
-    ends = rule.ends() and clocked
-    last = rule.previous_before(_END, inclusive=True) if ends and reason is None else None
+    # The slot of a rule without a clock never comes.
+    slots, following = _slots(schedule, after, request) if clocked else ([], None)
+    reason = None if slots or isinstance(following, SearchedTo) else schedule.never_reason()
+    ends = schedule.ends() and clocked
+    last = schedule.previous_before(_END, inclusive=True) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots]
-    whole = getattr(rule, "whole", rule)  # the parts of one rule are in the zone of the whole
     answer: dict[str, Any] = {
         "kind": str(kind),
-        "text": sentence(rule.text()),
-        "tz": whole.zone.key if isinstance(whole, Zoned) else tz or "UTC",
+        "text": sentence(schedule.text()),
+        "tz": schedule.zone_key or tz or "UTC",
         "next": shown,
         "never": reason is not None,
         "reason": reason,
-        "shifted": [text for text, slot in zip(shown, slots, strict=True) if rule.shifted(slot)],
+        "shifted": [text for text, slot in zip(shown, slots, strict=True) if schedule.shifted(slot)],
         "ends": ends,
-        "last": None if last is None else format_instant(last),
+        "last": format_instant(last) if isinstance(last, datetime) else None,
     }
+    if isinstance(following, SearchedTo) and len(slots) < (request.get("n") or DEFAULT_SLOTS):
+        answer["searched_to"] = format_instant(following.instant)
     if request.get("previous"):
         answer["previous"] = shown
     if request.get("counts"):
         answer |= (
-            _counts(rule, after)
+            _counts(schedule, after)
             if reason is None
             else {"most_per_day": 0, "smallest_gap_s": None, "exact": True, "next_year": 0}
         )
@@ -165,7 +181,8 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
     Args:
         request: ``rule`` (text), optional ``id``, ``kind``, ``dtstart``, ``tz``, ``after`` (ISO; without
             offset in
-            ``tz``), ``inclusive``, ``n`` (1 to 1000, default 5), ``previous``, ``gap``, ``fold``, ``counts``.
+            ``tz``), ``inclusive``, ``n`` (1 to 1000, default 5), ``previous``, ``gap``, ``fold``, ``counts``, ``exclude``
+            (a list of rules that take slots away).
         now: used when ``after`` is missing, and as the moment that ``in 90s`` counts from.
 
     Returns:
@@ -173,8 +190,8 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
         ``id`` when there is one. ``next`` holds the slots nearest first; with ``previous`` these are the ones
         before ``after``, and are also there under ``previous``. ``last`` is the final slot of a rule that ends,
         or of the calendar where year 9999 comes before the COUNT is full; ``tz`` is the zone of the wall clock.
-        With ``counts`` also ``most_per_day``, ``smallest_gap_s`` (both proved; ``exact`` when they
-        are the truth and no bound) and ``next_year``.
+        With ``counts`` also ``most_per_day``, ``smallest_gap_s`` (bounds; ``exact`` when they are the truth) and
+        ``next_year``. ``searched_to`` is there when fewer slots were found than asked for and later ones are not excluded.
         Parts of the question that changed nothing are named under ``ignored``.
     """
     if not isinstance(request, Mapping):
@@ -195,8 +212,6 @@ def _shown(error: InputError) -> dict[str, Any]:
 
 def answer_lines(lines: Iterable[str], *, now: datetime | None = None) -> Iterator[str]:
     """Answer JSON lines with JSON lines in the same order; blank lines are passed over."""
-    import json  # one question alone does without
-
     for line in lines:
         if line.strip():
             yield json.dumps(_line(line, now), ensure_ascii=True, separators=(",", ":"))
@@ -207,8 +222,6 @@ def _line(line: str, now: datetime | None) -> dict[str, Any]:
         if len(line) > LONGEST_LINE:
             raise _wrong("the line is too long", f"It has more than {LONGEST_LINE} characters.", "Write shorter rules.")
         try:
-            import json
-
             request = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise _wrong("the line is no JSON", f"{error}"[:200], "Write one JSON object per line.") from None

@@ -1,19 +1,28 @@
 """The one interface of every rule language, and the values it answers with.
 
-A wall-clock language implements :class:`LocalSequence` (naive integer seconds, no zone, no DST); ``zoned.py`` turns that
-into a :class:`Recurrence` of UTC instants under a zone and a DST policy, once for all languages. Rules without wall
+A wall-clock language implements :class:`LocalSequence` (naive integer seconds, no zone, no DST); ``calendar/zoned.py`` turns
+that into a :class:`Recurrence` of UTC instants under a zone and a DST policy, once for all languages. Rules without wall
 clock (``every 90s``, ``at``) are Recurrences directly.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Protocol
 
-from lodger.engine.core.protocol import Protocol
-from lodger.engine.core.record import record
+from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
 
 #: Local seconds of 1970-01-01T00:00:00 are 0; proleptic Gregorian, no leap seconds; years 1 to 9999.
 LocalSeconds = int
+
+#: The answer of a question: a slot, None when there is none before year 10000, or how far the search came.
+Answer = datetime | SearchedTo | None
+
+_MICROSECOND = timedelta(microseconds=1)
+#: Questions of :meth:`Recurrence.between` that may pass without a slot.
+_QUESTIONS = 50
 
 
 class Kind(StrEnum):
@@ -42,7 +51,7 @@ class Fold(StrEnum):
     BOTH = "both"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class DstPolicy:
     """None asks for the default of the language and granularity."""
 
@@ -50,7 +59,7 @@ class DstPolicy:
     fold: Fold | None = None
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class RuleSpec:
     """One recurrence expression as the caller wrote it; JSON-able, kept in the ledger.
 
@@ -67,7 +76,7 @@ class RuleSpec:
     tz: str | None = None
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ScheduleRules:
     """All that names a schedule's slots: union of rules, minus exclusions, inside [start, end)."""
 
@@ -79,7 +88,41 @@ class ScheduleRules:
     end: datetime | None = None
 
 
-@record
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How close together the slots of a rule can be: bounds that are never laxer than the truth.
+
+    Attributes:
+        min_gap_us: least distance of two slots, microseconds; None with fewer than two slots.
+        max_per_day: most slots in any UTC day.
+        granule_us: slots of this rule and of others with granules lie apart by a multiple of their common divisor.
+        times: the seconds of the day at which the wall clock can show a slot, when they are few; else None.
+        clock: the zone and DST policy of that wall clock; rules with equal ones can be laid over each other.
+    """
+
+    min_gap_us: int | None
+    max_per_day: int
+    granule_us: int
+    times: tuple[int, ...] | None = None
+    clock: tuple[str, Gap, Fold] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPace:
+    """The same for a wall-clock rule before its zone: seconds, and slots in any 24 hours of the wall clock.
+
+    Attributes:
+        max_per_hour: most slots in any hour.
+    """
+
+    min_gap_s: int | None
+    max_per_day: int
+    max_per_hour: int
+    granule_s: int
+    times: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Density:
     """How often a schedule fires at most.
 
@@ -94,58 +137,115 @@ class Density:
     exact: bool = False
 
 
-class Recurrence(Protocol):
+class Recurrence(ABC):
     """Slots of a rule or of a whole schedule. Instants in and out are aware UTC datetimes.
 
-    Bounded work per question: typical 20 µs, worst 1 ms, however long ago the rule began.
+    A question takes at most :data:`~lodger.engine.recurrence.search.MAX_STEPS` steps, however long ago the rule began.
     """
 
-    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """First slot after the instant (or at it, when inclusive); None when there is none before year 10000."""
+    __slots__ = ()
 
-    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """Last slot before the instant (or at it, when inclusive)."""
+    @abstractmethod
+    def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
+        """First slot at or after an instant; None when there is none before year 10000.
 
-    def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        """Slots in [start, end), ascending, lazily."""
+        Raises:
+            OutOfSteps: with an instant.
+        """
 
+    @abstractmethod
+    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
+        """Last slot at or before an instant.
+
+        Raises:
+            OutOfSteps: with an instant.
+        """
+
+    @abstractmethod
     def text(self) -> str:
         """One exact English sentence."""
 
-    def proves_never(self) -> str | None:
-        """Give the reason why no slot exists before year 10000, or None when one exists."""
+    @abstractmethod
+    def never_reason(self) -> str | None:
+        """Reason why no slot exists before year 10000, where that is known; else None."""
 
+    @abstractmethod
     def ends(self) -> bool:
         """Whether the slots are finite."""
 
+    @abstractmethod
     def shifted(self, slot: datetime) -> bool:
         """Whether DST moved this slot away from its written local time."""
 
+    @abstractmethod
+    def pace(self) -> Pace:
+        """How close together the slots can be."""
 
-class Measured(Recurrence, Protocol):
-    """A whole schedule's recurrence, which also knows how often it fires."""
+    @property
+    def zone_key(self) -> str | None:
+        """Name of the zone of its wall clock; None when it has none."""
+        return None
 
-    def density(self, since: datetime | None = None, *, gap_only: bool = False) -> Density:
-        """How often it fires at most from an instant on (None: 1970).
+    def next_after(self, instant: datetime, *, inclusive: bool = False, limit: int = MAX_STEPS) -> Answer:
+        """First slot after the instant (or at it, when inclusive), in at most ``limit`` steps."""
+        try:
+            return self.next_from(instant if inclusive else instant + _MICROSECOND, Steps(limit))
+        except OutOfSteps as out:
+            return SearchedTo(out.reached)
+        except OverflowError:  # after the last instant of the calendar
+            return None
 
-        Costs milliseconds, for hostile rules some tenths of a second; with ``gap_only`` the fullest day need not be counted.
+    def previous_before(self, instant: datetime, *, inclusive: bool = False, limit: int = MAX_STEPS) -> Answer:
+        """Last slot before the instant (or at it, when inclusive); nothing lies after ``SearchedTo.instant``."""
+        try:
+            return self.last_to(instant if inclusive else instant - _MICROSECOND, Steps(limit))
+        except OutOfSteps as out:
+            return SearchedTo(out.reached)
+        except OverflowError:
+            return None
+
+    def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
+        """Slots in [start, end), ascending, lazily.
+
+        Raises:
+            OutOfSteps: no slot was found in so many questions.
         """
+        at = start
+        while True:
+            found = self.next_from(at, Steps(_QUESTIONS * MAX_STEPS)) if at < end else None
+            if found is None or found >= end:
+                return
+            yield found
+            at = found + _MICROSECOND
 
 
 class LocalSequence(Protocol):
     """A wall-clock rule without zone: an ascending set of naive local seconds."""
 
-    def next_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
-        """First member after (or at) the local second; None when there is none up to the end of year 9999."""
+    def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
+        """First member at or after the local second; None when there is none up to the end of year 9999."""
+        ...
 
-    def previous_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
-        """Last member before (or at) the local second."""
+    def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
+        """Last member at or before the local second."""
+        ...
 
     def text(self) -> str:
         """One exact English sentence, without the zone."""
+        ...
 
     def ends(self) -> bool:
         """Whether the members are finite."""
+        ...
 
     def default_dst(self) -> DstPolicy:
         """The language's and granularity's default: both fields set, or neither when its parts have different ones."""
+        ...
+
+    def never_reason(self) -> str | None:
+        """Reason why there is no member, where that is known; else None."""
+        ...
+
+    def pace(self) -> LocalPace:
+        """How close together the members can be."""
+        ...

@@ -1,192 +1,77 @@
-"""A whole schedule as one Recurrence: the union of its rules, minus its exclusions, inside [start, end)."""
+"""Unions of recurrences: the parts of one rule, and what exclusions leave of the rules of a schedule."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import UTC, date, datetime
-from itertools import pairwise
-from typing import Protocol
+from collections.abc import Sequence
+from datetime import datetime
 
-from lodger.engine.recurrence.instant import format_instant
-from lodger.engine.recurrence.meter import MOST, US, Metered, TooLong, spend
-from lodger.engine.recurrence.rule import Density, Recurrence
-from lodger.engine.recurrence.window import Windows
-
-FIRST = datetime.min.replace(tzinfo=UTC)
-LAST = datetime.max.replace(tzinfo=UTC)
-
-#: Schedules that end within so many slots are measured slot by slot.
-_WALKED = 400
-#: Slots among which those are looked for that reach a bound.
-_WITNESSES = 3000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from lodger.engine.recurrence.calendar.pace import of_schedule
+from lodger.engine.recurrence.calendar.zoned import Zoned
+from lodger.engine.recurrence.rule import Pace, Recurrence
+from lodger.engine.recurrence.search import Merge, Steps
 
 
-class Asked(Protocol):
-    """What a union asks of its rules."""
-
-    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """First slot after the instant (or at it, when inclusive)."""
-        ...
-
-    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """Last slot before the instant (or at it, when inclusive)."""
-        ...
-
-    def ends(self) -> bool:
-        """Whether the slots are finite."""
-        ...
-
-
-class Union:
+class Union(Recurrence):
     """Slots of several rules; two rules that name one instant make one slot."""
 
-    def __init__(
-        self,
-        rules: Sequence[Recurrence],
-        exclusions: Sequence[Windows] = (),
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-    ) -> None:
+    def __init__(self, rules: Sequence[Recurrence]) -> None:
         self.rules = tuple(rules)
-        self.exclusions = tuple(exclusions)
-        self.start = start
-        self.end = end
-        #: Nothing is known of what is closed later.
-        self.last = min((each.last for each in self.exclusions), default=LAST)
-        #: What is asked for slots: the rules, or what exclusions leave of them once that is known.
-        self.asked: tuple[Asked, ...] = self.rules
 
-    def closed_until(self, slot: datetime) -> datetime | None:
-        """Latest end of the exclusions over a slot, which is itself when only instants are; None when it is free."""
-        closed = None
-        for exclusion in self.exclusions:
-            window = exclusion.covering(slot)
-            if window is not None and (closed is None or window[1] > closed):
-                closed = window[1]
-        return closed
+    def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
+        """First slot at or after an instant."""
+        return Merge(self.rules, instant).nearest(instant, steps)
 
-    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """First slot after the instant (or at it, when inclusive)."""
-        if self.start is not None and instant < self.start:
-            instant, inclusive = self.start, True
-        found = None
-        for rule in self.asked:
-            slot = rule.next_after(instant, inclusive=inclusive)
-            if slot is not None and (found is None or slot < found):
-                found = slot
-        return None if found is None or found > self.last or (self.end is not None and found >= self.end) else found
-
-    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        """Last slot before the instant (or at it, when inclusive)."""
-        if self.end is not None and instant >= self.end:
-            instant, inclusive = self.end, False
-        if instant > self.last:
-            instant, inclusive = self.last, True
-        found = None
-        for rule in self.asked:
-            slot = rule.previous_before(instant, inclusive=inclusive)
-            if slot is not None and (found is None or slot > found):
-                found = slot
-        return None if found is None or (self.start is not None and found < self.start) else found
-
-    def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        """Slots in [start, end), ascending, lazily."""
-        slot = self.next_after(start, inclusive=True)
-        while slot is not None and slot < end:
-            yield slot
-            slot = self.next_after(slot)
+    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
+        """Last slot at or before an instant."""
+        return Merge(self.rules, instant, forward=False).nearest(instant, steps)
 
     def text(self) -> str:
         """One exact English sentence.
 
         A rule that is a set of its own joins its parts by "and" and "but not", so the words between rules are others.
         """
-        first, *others = (rule.text() for rule in self.rules)
-        words = first
-        for other in others:
-            words += f"; and also {other[0].lower()}{other[1:]}"
-        for exclusion in self.exclusions:
-            closed = exclusion.text()
-            words += f"; but never {closed[0].lower()}{closed[1:]}"
-        if self.start is not None:
-            words += f"; from {format_instant(self.start)}"
-        if self.end is not None:
-            words += f"; before {format_instant(self.end)}"
-        return words
+        first, *others = [rule.text() for rule in self.rules] or ["no rule"]
+        return first + "".join(f"; and also {other[0].lower()}{other[1:]}" for other in others)
 
-    def proves_never(self) -> str | None:
-        """Give the reason why no slot exists before year 10000, or None when one exists."""
-        if self.next_after(FIRST, inclusive=True) is not None:
-            return None
-        reasons = [rule.proves_never() for rule in self.rules]
-        if not reasons:
-            return "the schedule has no rule"
-        if all(reasons):
-            return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
-        if Union(self.rules, (), start=self.start, end=self.end).next_after(FIRST, inclusive=True) is None:
-            return "no slot of its rules lies between its start and its end"
-        return "its exclusions cover every slot"
+    def never_reason(self) -> str | None:
+        """Reason why no slot exists, where that is known of every rule."""
+        reasons = [rule.never_reason() for rule in self.rules]
+        return "; ".join(dict.fromkeys(reason for reason in reasons if reason)) if all(reasons) else None
 
     def ends(self) -> bool:
         """Whether the slots are finite."""
-        return self.end is not None or all(rule.ends() for rule in self.asked)
+        return all(rule.ends() for rule in self.rules)
 
     def shifted(self, slot: datetime) -> bool:
         """Whether DST moved this slot away from the local time that some rule wrote."""
         naming = [rule for rule in self.rules if rule.next_after(slot, inclusive=True) == slot]
         return bool(naming) and all(rule.shifted(slot) for rule in naming)
 
-    def density(self, since: datetime | None = None, *, gap_only: bool = False) -> Density:
-        """How often it fires at most from an instant on (None: 1970): no two slots are closer, and no UTC day has more.
+    @property
+    def zone_key(self) -> str | None:
+        """Name of the zone of its first wall clock."""
+        return next((key for rule in self.rules if (key := rule.zone_key) is not None), None)
 
-        A schedule with few slots is measured. Any other is bounded by :mod:`lodger.engine.recurrence.density`, and where no
-        slots are found that reach the bound it is counted (:mod:`lodger.engine.recurrence.census`), if that is bounded work.
-        With ``gap_only`` the fullest day stays a bound where counting it would be the only work.
-        """
-        from lodger.engine.recurrence.density import Load
+    def pace(self) -> Pace:
+        """How close together the slots can be."""
+        return of_schedule([rule.pace() for rule in self.rules])
 
-        since = _EPOCH if since is None else max(since, _EPOCH)
-        walked: list[datetime] = []
-        slot = self.next_after(since, inclusive=True)
-        while slot is not None and len(walked) < _WALKED:
-            walked.append(slot)
-            slot = self.next_after(slot)
-        if slot is None:
-            per_day = Counter(each.date() for each in walked)
-            gaps = [(b - a).total_seconds() for a, b in pairwise(walked)]
-            return Density(min(gaps, default=None), max(per_day.values(), default=0), exact=True)
-        from lodger.engine.recurrence.census import counted, reached
 
-        load = Load()
-        load.add(self)
-        bound = load.density(self)
-        try:
-            with Metered(2 * MOST):
-                if bound.most_per_day > _WITNESSES and reached(self, bound, since):
-                    return replace(bound, exact=True)
-                close, full = self._reaches(bound, since, gap_only=gap_only)
-                if close and (full or gap_only):
-                    return replace(bound, exact=full)
-                return counted(self, since) or bound
-        except TooLong:
-            return bound
+class Parts(Union):
+    """The parts of a rule that is one rule to its author: groups with DST defaults of their own, rules with an own UNTIL.
 
-    def _reaches(self, bound: Density, since: datetime, *, gap_only: bool) -> tuple[bool, bool]:
-        """Whether slots from an instant on are as close, and whether a day of them is as full, as a bound says."""
-        from lodger.engine.recurrence.effort import slot_us
+    Args:
+        whole: the rule as it was written; it says the sentence.
+        parts: what it is asked as.
+    """
 
-        close = full = False
-        cost = US * slot_us(self)
-        per_day = Counter[date]()
-        before, slot = None, self.next_after(since, inclusive=True)
-        for _ in range(_WITNESSES):
-            if slot is None or (close and (full or gap_only)):
-                break
-            spend(cost)
-            per_day[slot.date()] += 1
-            close = close or (before is not None and (slot - before).total_seconds() == bound.smallest_gap_s)
-            full = full or per_day[slot.date()] == bound.most_per_day
-            before, slot = slot, self.next_after(slot)
-        return close, full
+    def __init__(self, whole: Zoned, parts: Sequence[Recurrence]) -> None:
+        super().__init__(parts)
+        self._whole = whole
+
+    def text(self) -> str:
+        """One exact English sentence with the zone."""
+        return self._whole.text()
+
+    @property
+    def zone_key(self) -> str | None:
+        """Name of its zone."""
+        return self._whole.zone_key

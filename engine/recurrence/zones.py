@@ -6,19 +6,19 @@ transition follow the POSIX rule in the file's footer, by the kind of the year: 
 
 import struct
 from bisect import bisect_right
+from difflib import get_close_matches
 from functools import cache, cached_property
+from io import BytesIO
+from math import gcd
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
-from lodger.engine.core.record import record
-from lodger.engine.recurrence.civil import CYCLE_DAYS, DAY_S, MAX_LOCAL, civil, year_start
+import tzdata
+
+from lodger.engine.recurrence.calendar.civil import CYCLE_DAYS, DAY_S, MAX_LOCAL, civil, year_start
+from lodger.engine.recurrence.calendar.posix_tz import PosixRule, parse_posix
+from lodger.engine.recurrence.calendar.yeardays import KIND_OF, YEAR_OF
 from lodger.engine.recurrence.errors import RuleInvalid
-from lodger.engine.recurrence.year_kinds import KIND_OF, YEAR_OF, KindMasks
-
-TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
-if TYPE_CHECKING:
-    from typing import Any
-    from zoneinfo import ZoneInfo
-
-    from lodger.engine.recurrence.posix_tz import PosixRule
 
 FAR = 1 << 62
 _CYCLE_S = CYCLE_DAYS * DAY_S
@@ -27,8 +27,7 @@ _CYCLE_BEGINS = year_start(2000)
 _CYCLE_BEGINS_S = _CYCLE_BEGINS * DAY_S
 
 
-@record
-class Segment:
+class Segment(NamedTuple):
     """A stretch of time with one offset from UTC; all in seconds.
 
     ``start`` (inclusive) and ``end`` (exclusive) are UTC; ``before`` and ``after`` the offsets of the neighbours.
@@ -44,9 +43,7 @@ class Segment:
 class Zone:
     """One zone's whole history and future."""
 
-    def __init__(
-        self, key: str, starts: list[int], offsets: list[int], stored_to: int, tail: "PosixRule | None"
-    ) -> None:
+    def __init__(self, key: str, starts: list[int], offsets: list[int], stored_to: int, tail: PosixRule | None) -> None:
         self.key = key
         self._starts = starts  # UTC seconds at which offsets[i + 1] begins
         self._offsets = offsets
@@ -55,8 +52,6 @@ class Zone:
         #: Changes about a year of each kind: seconds after its January 1, and the offsets.
         self._yearly: dict[int, tuple[list[int], list[int]]] = {}
         self._listed_to = FAR
-        self._gap: _GapDays | None = None
-        self._changing: int | None = None
         if self._tail is not None:
             last = civil(stored_to // DAY_S)[0]
             for year in range(last, last + 3):
@@ -95,98 +90,23 @@ class Zone:
         found = self._yearly[kind] = ([at - begin for at, _ in changes], [first, *(offset for _, offset in changes)])
         return found
 
-    def yearly_gap(self) -> tuple[KindMasks, int] | None:
-        """Days and seconds of the day (bits) that every year after :attr:`stored_to` skips; None when none does.
+    @cached_property
+    def largest_change(self) -> int:
+        """Size in seconds of the largest change of the clock since 1970; 0 when there is none."""
+        return max((abs(here.offset - here.before) for here in self._stretches()), default=0)
 
-        None too when the gap reaches over midnight, which no zone of the database has for ever.
-        """
-        if self._tail is None:
-            return None
-        if self._gap is None:
-            self._gap = _GapDays(self._tail)
-        return (self._gap, self._gap.times) if self._gap.times else None
+    @cached_property
+    def granule_s(self) -> int:
+        """Greatest common divisor of a day and of all offsets from UTC since 1970."""
+        return gcd(DAY_S, self.segment(0).offset, *(here.offset for here in self._stretches()))
 
-    @property
-    def repeats_from(self) -> int:
-        """Local second from which on changes come every year by one rule, or not at all."""
-        return self.stored_to + 2 * DAY_S
-
-    def changes_once(self) -> list[int]:
-        """Local days of the changes before :attr:`repeats_from`."""
-        return sorted({(at + offset) // DAY_S for at, before, after in self._stored() for offset in (before, after)})
-
-    def yearly_changes(self, year: int) -> list[int]:
-        """Local days of the changes of a year that repeats, in the year's own numbers."""
-        if self._tail is None:
-            return []
-        (one, first), (two, second) = self._tail.transitions(year)
-        return sorted({(at + offset) // DAY_S for at in (one, two) for offset in (first, second)})
-
-    def _stored(self) -> list[tuple[int, int, int]]:
-        """UTC second, offset before and after of each change up to :attr:`stored_to`."""
-        found = zip(self._starts, self._offsets, self._offsets[1:], strict=False)
-        return [change for change in found if change[0] <= self.stored_to]
-
-    @property
-    def still(self) -> bool:
-        """Whether its clock has never been changed."""
-        return not self._starts and self._tail is None
-
-    def _changes(self) -> list[Segment]:
-        """Every stretch after a change, until changes repeat from year to year."""
-        found, here = [], self.segment(-FAR // 2)
+    def _stretches(self) -> list[Segment]:
+        """Every stretch after a change since 1970, until changes repeat from year to year."""
+        found, here = [], self.segment(0)
         while here.end < min(FAR, MAX_LOCAL, self.stored_to + 800 * DAY_S):
             here = self.segment(here.end)
             found.append(here)
         return found
-
-    @cached_property
-    def largest_change(self) -> int:
-        """Seconds of the largest change there has been."""
-        return max((abs(here.offset - here.before) for here in self._changes()), default=0)
-
-    @cached_property
-    def mixed_midnights(self) -> tuple[int, ...]:
-        """Local seconds of changes that mix the instants of one local day with those of another; FAR last if some always will.
-
-        That is: a gap holds a midnight or moves times over one, or a fold has one inside.
-        """
-        mixed = []
-        for here in self._changes():
-            jump, at = here.offset - here.before, here.start + here.before
-            over = jump > 0 and at % DAY_S and at % DAY_S + 2 * jump > DAY_S
-            if over or (jump < 0 and (at + jump) // DAY_S != (at - 1) // DAY_S):
-                mixed.append(FAR if self._tail is not None and here.start > self.stored_to else at)
-        return tuple(dict.fromkeys(mixed))
-
-    @cached_property
-    def offsets(self) -> frozenset[int]:
-        """Every offset from UTC there has been and will be, seconds."""
-        return frozenset({self.segment(-FAR // 2).offset, *(here.offset for here in self._changes())})
-
-    def change_times(self) -> frozenset[int]:
-        """Seconds of the UTC day at which its clocks have ever been changed, or will be."""
-        return frozenset(here.start % DAY_S for here in self._changes())
-
-    def changing(self) -> int:
-        """Seconds of the day (bits) near any change there has been: within its own size before, and twice it after."""
-        if self._changing is None:
-            found = 0
-            for here in self._changes():
-                jump = abs(here.offset - here.before)
-                begin = (here.start + here.before - jump) % DAY_S
-                found |= (1 << min(3 * jump + 1, DAY_S)) - 1 << begin
-            self._changing = (found | found >> DAY_S) & (1 << DAY_S) - 1
-        return self._changing
-
-    def gaps(self) -> frozenset[tuple[int, int]]:
-        """Second of the day at which each gap begins, and its length."""
-        jumps = ((here, here.offset - here.before) for here in self._changes())
-        return frozenset(((here.start + here.before) % DAY_S, jump) for here, jump in jumps if jump > 0)
-
-    def changes(self) -> bool:
-        """Whether its clocks change after 1970."""
-        return self.segment(0).end < FAR
 
     def offset(self, utc: int) -> int:
         """Seconds east of UTC at a UTC second."""
@@ -218,26 +138,6 @@ class Zone:
         return sorted(found)
 
 
-class _GapDays(KindMasks):
-    """The day of every year on which the clocks jump ahead, and the seconds of that day which they skip."""
-
-    def __init__(self, tail: "PosixRule") -> None:
-        super().__init__()
-        self._tail = tail
-        begins = [self._gap(year) for year in YEAR_OF]
-        at, length = begins[0][0] % DAY_S, begins[0][1]
-        steady = all((begin % DAY_S, size) == (at, length) for begin, size in begins) and at + length <= DAY_S
-        self.times = (1 << length) - 1 << at if steady else 0
-
-    def _gap(self, year: int) -> tuple[int, int]:
-        """Local second at which the gap begins, and its length."""
-        (one, first), (two, second) = self._tail.transitions(year)
-        return (one + second, first - second) if first > second else (two + first, second - first)
-
-    def _compute(self, year: int) -> int:
-        return 1 << self._gap(year)[0] // DAY_S - year_start(year)
-
-
 def zone_names() -> frozenset[str]:
     """Every name that the pinned database knows."""
     return _names()
@@ -250,8 +150,6 @@ def _names() -> frozenset[str]:
 
 def _stored(*path: str) -> bytes:
     """A file of the pinned tzdata, by the loader of the package: importlib.resources costs more than a whole question."""
-    import tzdata
-
     loader: Any = tzdata.__loader__
     found: bytes = loader.get_data("/".join((tzdata.__path__[0], *path)))
     return found
@@ -259,21 +157,16 @@ def _stored(*path: str) -> bytes:
 
 def tzdata_version() -> str:
     """Release of the pinned database, such as ``2026a``."""
-    import tzdata
-
     return str(tzdata.IANA_VERSION)
 
 
 @cache
-def python_zone(key: str) -> "ZoneInfo":
+def python_zone(key: str) -> ZoneInfo:
     """Give Python's object for a zone, of the pinned database too: ``ZoneInfo(key)`` reads the machine's first.
 
     Raises:
         RuleInvalid: ``zone_unknown``.
     """
-    from io import BytesIO
-    from zoneinfo import ZoneInfo
-
     return ZoneInfo.from_file(BytesIO(_stored("zoneinfo", *zone(key).key.split("/"))), key=key)
 
 
@@ -290,8 +183,6 @@ def zone(key: str, index: int | None = None) -> Zone:
     """
     if not isinstance(key, str) or len(key) > 64 or key not in _names():
         shown = key if isinstance(key, str) and len(key) <= 64 else f"{str(key)[:61]}..."
-        from difflib import get_close_matches
-
         near = get_close_matches(shown, _names(), 1)
         raise RuleInvalid(
             "zone_unknown",
@@ -328,7 +219,5 @@ def _parse(key: str, data: bytes) -> Zone:
             offsets.append(utoff[kind])
     tail = None
     if "," in footer:  # without one the clocks change no more
-        from lodger.engine.recurrence.posix_tz import parse_posix
-
         tail = parse_posix(footer)
     return Zone(key, starts, offsets, instants[-1] if times else 0, tail)

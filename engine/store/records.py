@@ -107,6 +107,7 @@ class Schedule:
     Attributes:
         state: armed, paused, suspended (with its tenant), ended (no slot left) or deleted.
         next_at: next slot; None unless armed.
+        searched_to: set when the next slot is not known yet: none lies before it, and the search goes on then.
         wake_at: when a pause ends by itself.
         text: the rules as one English sentence.
         script: the first step's script.
@@ -138,6 +139,7 @@ class Schedule:
     wake_at: datetime | None
     created_at: datetime
     grants: tuple[str, ...] | None = None
+    searched_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,12 +228,18 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a rule says before anything is stored. ``shifted`` are the slots that DST moved from their written time."""
+    """What a rule says before anything is stored.
+
+    Attributes:
+        shifted: the slots that DST moved from their written time.
+        searched_to: set when more slots were wanted and none was found before it; later ones are not excluded.
+    """
 
     text: str
     slots: tuple[datetime, ...]
     shifted: tuple[datetime, ...]
     ends: bool
+    searched_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

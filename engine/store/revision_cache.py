@@ -18,18 +18,23 @@ from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import Overlap
 from lodger.engine.policy.plan import Terms
 from lodger.engine.policy.retry import Retry, parse_retry
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Measured, Recurrence, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.parse import resolved
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.schedule import CompiledSchedule
+from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store.bulk import columns, unnested
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.remembered import Remembered
 from lodger.engine.store.schema.scheduling import schedule_revisions
-from lodger.engine.store.unreadable import Unreadable, why
 
 #: ``compile_schedule(rules, now=…)`` of :mod:`lodger.engine.recurrence.compile`.
-Compile = Callable[..., Measured]
+Compile = Callable[..., CompiledSchedule]
 
 #: Revisions kept compiled; a node with a million schedules keeps the busiest.
 KEPT = 20_000
+#: Compiled rules kept; schedules with the same rules share them.
+_KEPT_RULES = 4096
+#: Slots at least so far apart are not looked for when a schedule is saved, unless its tenant's limit is longer.
+_FREQUENT_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +46,10 @@ class Revision:
     Attributes:
         fault: why its rules cannot be read here, else None; such a schedule names no slot and is to be paused.
         requires: labels that a node must carry, its handlers among them.
+        min_gap_us: bound of how close two slots can be; None with fewer than two slots.
     """
 
-    recurrence: Recurrence
+    recurrence: CompiledSchedule
     terms: Terms
     retry: Retry
     conduct: Conduct
@@ -54,6 +60,7 @@ class Revision:
     steps: tuple[dict[str, Any], ...] = ()
     grants: str | None = None
     requires: str = ""
+    min_gap_us: int | None = None
 
     @property
     def everywhere(self) -> bool:
@@ -66,6 +73,42 @@ class Revision:
         return json.dumps(own, sort_keys=True) if own else self.limits
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedRules:
+    """Rules that were compiled and searched before the transaction that stores them.
+
+    Attributes:
+        rules: as they are stored: a relative time is an instant.
+        anchor: instant from which a relative time counted.
+        since: instant from which the first slot was searched.
+        first: that slot, or how far the search came.
+        gap_s: shortest distance of two slots below ``gap_limit_s``, or None when none is known.
+    """
+
+    rules: ScheduleRules
+    anchor: datetime
+    recurrence: CompiledSchedule
+    since: datetime
+    first: datetime | SearchedTo
+    gap_s: float | None
+    gap_limit_s: float
+
+    def first_from(self, owed: datetime) -> datetime | SearchedTo:
+        """First slot at or after an instant, or how far the search came.
+
+        Raises:
+            RuleNeverFires: there is none.
+        """
+        found = self.first.instant if isinstance(self.first, SearchedTo) else self.first
+        return self.first if self.since <= owed <= found else self.recurrence.first_slot(owed)
+
+    def gap_below_s(self, limit_s: float) -> float | None:
+        """Distance of two slots that is shorter than a limit, seconds; None when none is known."""
+        if limit_s > self.gap_limit_s:
+            return self.recurrence.smallest_gap_s(self.since, limit_s)
+        return self.gap_s if self.gap_s is not None and self.gap_s < limit_s else None
+
+
 class Rulebook:
     """A bounded cache of compiled revisions."""
 
@@ -73,6 +116,7 @@ class Rulebook:
         self._settings = settings
         self._compile = compile_schedule
         self._kept: OrderedDict[tuple[str, str, int], Revision] = OrderedDict()
+        self._compiled: OrderedDict[ScheduleRules, CompiledSchedule] = OrderedDict()
         self._met: dict[str, int] = {}
         self._keeping = threading.Lock()
 
@@ -97,19 +141,47 @@ class Rulebook:
             for key in [each for each in self._kept if each[0] == tenant]:
                 del self._kept[key]
 
-    def compiled(self, rules: ScheduleRules, anchor: datetime) -> Measured:
-        """Compile rules; ``anchor`` is what a rule without one of its own counts from."""
-        if self._compile is None:
-            # Rules are read by those who have rules: a ledger of one-offs imports no language.
-            self._compile = _compiler()
-        return self._compile(rules, now=anchor)
+    def compiled(self, rules: ScheduleRules, anchor: datetime) -> CompiledSchedule:
+        """Compile rules, unless the same ones are kept; ``anchor`` is what a rule without one of its own counts from.
 
-    def smallest_gap_s(self, rules: ScheduleRules, anchor: datetime) -> float | None:
-        """Least distance of two slots of the schedule from the anchor on, seconds; None when there is but one.
-
-        Costs milliseconds: no transaction should wait for it.
+        Raises:
+            RuleInvalid: a rule is none.
         """
-        return self.compiled(rules, anchor).density(since=anchor, gap_only=True).smallest_gap_s
+        if self._compile is None:
+            self._compile = _compiler()
+        try:
+            rules = settled(rules, anchor)
+            with self._keeping:
+                kept = self._compiled.get(rules)
+                if kept is not None:
+                    self._compiled.move_to_end(rules)
+                    return kept
+        except TypeError:  # values of other types, out of JSON: the compiler says which
+            return self._compile(rules, now=anchor)
+        made = self._compile(rules, now=anchor)
+        with self._keeping:
+            self._compiled[rules] = made
+            if len(self._compiled) > _KEPT_RULES:
+                self._compiled.popitem(last=False)
+        return made
+
+    def prepare(self, rules: ScheduleRules, now: datetime, owed: datetime | None = None) -> PreparedRules:
+        """Compile rules and search their first slot, before a transaction.
+
+        Args:
+            owed: instant from which slots are owed, itself included; None: after now.
+
+        Raises:
+            RuleInvalid: a rule is none.
+            RuleNeverFires: there is no slot.
+        """
+        since = now + timedelta(microseconds=1) if owed is None else owed
+        anchor = min(now, since)
+        recurrence = self.compiled(rules, anchor)
+        limit_s = max(_FREQUENT_S, self._settings.min_interval_s)
+        gap_s = recurrence.smallest_gap_s(since, limit_s)
+        first = recurrence.first_slot(since)
+        return PreparedRules(settled(rules, anchor), anchor, recurrence, since, first, gap_s, limit_s)
 
     def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
         """Give the revisions (tenant, schedule, number) by schedule id, reading and compiling what is not kept."""
@@ -133,14 +205,9 @@ class Rulebook:
         with self._keeping:
             return [each for each in wanted if each[:3] not in self._kept]
 
-    def foresee(self, connection: Connection, wanted: Sequence[tuple[str, str, int, int]]) -> None:
-        """Read and compile revisions (tenant, schedule, number, accounted up to), and work out what their next tick asks."""
-        made = self.revisions(connection, (each[:3] for each in wanted))
-        for _tenant, schedule, _number, accounted_us in wanted:
-            revision = made.get(schedule)
-            first = revision and revision.recurrence.next_after(from_us(accounted_us))
-            if revision and first:
-                revision.recurrence.next_after(first)
+    def warm(self, connection: Connection, wanted: Sequence[tuple[str, str, int, int]]) -> None:
+        """Read and compile revisions (tenant, schedule, number, accounted up to) that come due soon."""
+        self.revisions(connection, (each[:3] for each in wanted))
 
     def revision(self, connection: Connection, tenant: str, schedule: str, number: int) -> Revision:
         """Give one revision."""
@@ -165,11 +232,10 @@ class Rulebook:
             InputError, ValueError, TypeError, KeyError: something else than its rules cannot be read.
         """
         rules, fault = decode_rules(row.rules), None
-        recurrence: Recurrence
         try:
-            recurrence = Remembered(self.compiled(rules, from_us(row.anchor_us)))
+            recurrence = self.compiled(rules, from_us(row.anchor_us))
         except Exception as error:  # noqa: BLE001 - whatever it is, it stops this schedule and no other one
-            recurrence, fault = Unreadable(), why(error)
+            recurrence, fault = CompiledSchedule(()), _unreadable(error)
         return Revision(
             recurrence=recurrence,
             terms=_terms(row.missed, row.overlap, self._settings.missed_after_s, self._settings.catch_up_max),
@@ -182,6 +248,7 @@ class Rulebook:
             steps=tuple(json.loads(row.steps)) if row.steps else (),
             grants=row.grants,
             requires=row.requires,
+            min_gap_us=recurrence.pace().min_gap_us,
         )
 
 
@@ -233,8 +300,6 @@ def zone_of(rules: ScheduleRules) -> str:
 
 def settled(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:
     """Give rules that mean the same whenever they are read again: ``in 3 days`` is the instant that this is from the anchor."""
-    from lodger.engine.recurrence.parse import resolved
-
     included, excluded = (tuple(resolved(spec, anchor) for spec in specs) for specs in (rules.rules, rules.exclusions))
     return replace(rules, rules=included, exclusions=excluded)
 
@@ -266,7 +331,13 @@ def _spec(body: dict[str, Any]) -> RuleSpec:
     return RuleSpec(body["text"], body["kind"] and Kind(body["kind"]), body["dtstart"], body["tz"])
 
 
-def _none(_rules: ScheduleRules, *, now: datetime) -> Measured:
+def _unreadable(error: Exception) -> str:
+    """Note of a schedule whose rules cannot be read."""
+    what: Any = getattr(error, "what", None) or error
+    return f"paused by the engine: its rules cannot be read here: {what}"[:500]
+
+
+def _none(_rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
     raise ValueError(f"no rule is looked at, {now}")
 
 

@@ -40,13 +40,15 @@ IMPORTED = (
 )  # fmt: skip
 
 
-def lodger(*arguments: str | Path, stdin: str | bytes = b"", cwd: Path | None = None, **env: str) -> Said:
-    """Run ``lodger`` as :func:`tests.e2e.command.lodger` does, without the time to import it."""
+def lodger(
+    *arguments: str | Path, stdin: str | bytes = b"", cwd: Path | None = None, module: str = CLI, **env: str
+) -> Said:
+    """Run ``lodger``, or another module, as :func:`tests.e2e.command.lodger` does, without the time to import it."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
     (take, write), (out, said), (err, wrong) = os.pipe(), os.pipe(), os.pipe()
     with os.fdopen(write, "wb") as sink, os.fdopen(out, "rb") as told, os.fdopen(err, "rb") as told_wrong:
         try:
-            begun = Ready(CLI, arguments, (take, said, wrong), bare() | env, cwd)
+            begun = Ready(module, arguments, (take, said, wrong), bare() | env, cwd)
         finally:
             for each in (take, said, wrong):
                 os.close(each)

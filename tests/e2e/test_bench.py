@@ -7,11 +7,10 @@ from xml.etree import ElementTree
 import pytest
 from tests.e2e.ready import lodger
 
-from lodger.engine.bench.attempts import Row, broken
-from lodger.engine.bench.wall_cases import RUNTIMES, cases
-from lodger.engine.bench.wall_picture import picture
-from lodger.engine.bench.walls import figure
-from lodger.engine.cli.bench_walls import spread
+from lodger.bench.attempts import Row, broken
+from lodger.bench.wall_cases import RUNTIMES, cases
+from lodger.bench.wall_picture import picture
+from lodger.bench.walls import figure, spread
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)

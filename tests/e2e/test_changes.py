@@ -21,7 +21,6 @@ from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.store.schema.feeds import cursors
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.runtimes import artefact
 
 __all__ = ["kind", "place", "url"]
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.02, drain_s=0.1)
@@ -240,7 +239,7 @@ def test_a_real_script_in_real_walls(url: str) -> None:
             furnish(engine.inner, feed="trigger")
             await engine.scripts.put("one", "job", SCRIPT)
             signals = Signals(engine)
-            pool = Pool(settings=artefact.ensure().settings(), size=1, cores=1, profile="trusted")
+            pool = Pool(size=1, cores=1, profile="trusted")
             reads = ThreadReads(engine.books.database, elapsed_s=engine.books.clock.elapsed_s)
             executor = SandboxExecutor(pool, reads, engine.datasets, engine.books.clock)
             values = "(1, 'one', 'a'), (2, 'one', 'a'), (3, 'one', 'a'), (4, 'one', 'a')"

@@ -19,7 +19,6 @@ from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.runtimes import artefact
 
 __all__ = ["kind", "place", "url"]
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.05, drain_s=0.1)
@@ -154,7 +153,7 @@ def test_a_real_script_in_real_walls(url: str, place: str, kind: str) -> None:
             tenant(engine.inner)
             await engine.scripts.put("one", "job", SCRIPT)
             signals = Signals(engine)
-            pool = Pool(settings=artefact.ensure().settings(), size=1, cores=1, profile="trusted")
+            pool = Pool(size=1, cores=1, profile="trusted")
             clock = engine.books.clock
             reads = ThreadReads(engine.books.database, elapsed_s=clock.elapsed_s)
             async with engine.node(SandboxExecutor(pool, reads, engine.datasets, clock)):

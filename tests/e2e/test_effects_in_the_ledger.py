@@ -18,7 +18,6 @@ from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.service.async_engine import Engine
 from lodger.engine.store.schema.data import outbox
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.runtimes import artefact
 
 SCRIPT = """
 export default async ({ db, mail }) => {
@@ -63,7 +62,7 @@ def play(path: Path, source: str, *, meddle: bool) -> tuple[list[Event], list[An
                 platform.create_all(connection, tables=[customers, orders])
                 connection.execute(orders.insert().values(id=1, org_id="one", state="open", items=1))
             reads = ThreadReads(database, elapsed_s=clock.elapsed_s)
-            pool = Pool(settings=artefact.ensure().settings(), size=1, cores=1, profile="trusted")
+            pool = Pool(size=1, cores=1, profile="trusted")
             executor = Meddled(pool, reads, datasets, clock)
             executor.database = database if meddle else None
             told: asyncio.Queue[Event] = asyncio.Queue()

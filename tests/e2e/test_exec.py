@@ -150,3 +150,25 @@ def test_wrong_usage_ends_with_two(arguments: tuple[str, ...], code: str) -> Non
     said = inside("exec", *arguments, "--json", stdin="return 1;")
     assert said.code == 2
     assert said.json["error"]["code"] == code
+
+
+def test_a_folder_is_a_script_whose_files_import_each_other(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "main.js").write_text("import { twice } from './lib/twice.js';\nexport default () => twice(21);\n")
+    (tmp_path / "lib" / "twice.js").write_text(
+        "export const twice = (n) => {\n  if (n > 99) throw new Error('large');\n  return 2 * n;\n};\n"
+    )
+    assert inside("exec", tmp_path, "--json").json["result"] == 42
+    (tmp_path / "main.js").write_text("import { twice } from './lib/twice.js';\nexport default () => twice(100);\n")
+    said = inside("exec", tmp_path)
+    assert said.code == 1
+    assert f"{tmp_path / 'lib' / 'twice.js'}:2: Error: large" in said.out
+    assert "if (n > 99)" in said.out
+
+
+def test_a_module_has_the_names_that_the_types_declare(script: Path) -> None:
+    script.write_text(
+        "export default async () => {\n  await kv.set('n', await db.carts.count());\n"
+        "  return [typeof mail.send, now.toISO() !== '', action.attempt];\n};"
+    )
+    assert inside("exec", script, "--json").json["result"] == ["function", True, 1]

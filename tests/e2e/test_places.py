@@ -294,3 +294,30 @@ def test_instants_and_lengths_of_time(tmp_path: Path) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
     assert ask("script", "put", "acme", "x", str(folder), "--json").json["error"]["code"] == "folder_unusable"
+
+
+def test_a_folder_is_stored_whole_or_refused(tmp_path: Path) -> None:
+    ask = Asking("--db", str(tmp_path / "l.db"))
+    ask.json("tenant", "create", "acme")
+    folder = tmp_path / "job"
+    for name in (
+        "main.js",
+        "lib/a.js",
+        "node_modules/left/index.js",
+        "lodger-types/db.d.ts",
+        "jsconfig.json",
+        ".git/x.json",
+        "notes.md",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("export default () => 1")
+    said = ask("script", "put", "acme", "x", str(folder), "--json")
+    assert said.code == 0
+    assert "node_modules: left out, with 1 files" in said.err
+    assert set(ask.json("script", "show", "acme", "x")["modules"]) == {"main.js", "lib/a.js"}
+    for name in ("data.json", "lib/b.ts", "c.mjs"):
+        (folder / name).write_text("{}")
+        error = ask("script", "put", "acme", "x", str(folder), "--json").json["error"]
+        assert error["code"] == "file_not_javascript"
+        assert name in error["message"]
+        (folder / name).unlink()

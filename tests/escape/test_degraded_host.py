@@ -12,6 +12,7 @@ from tests.escape.probing import PROBE
 from tests.escape.standing import ROOT, limits, namespace, ordinary_python, standing, status
 
 from lodger.sandbox.doctor import Doctor
+from lodger.sandbox.errors import WallUnavailable
 
 # A user namespace in which no further namespace may be made: what a container without rights looks like.
 NO_NAMESPACES = (
@@ -78,14 +79,14 @@ def test_in_a_container_of_default_rights(user: str, lacks: set[str]) -> None:
 def test_missing_walls_are_said_and_enough_of_them_refuse() -> None:
     code = f"""
 import asyncio, json, sys
-sys.path.insert(0, {str(ROOT / ".dev")!r})
-from lodger.sandbox import Pool
+sys.path[:0] = [{str(ROOT / ".dev")!r}, {str(ROOT)!r}]
+from tests.escape.matrix.pools import WeakPool
 from lodger.sandbox.errors import WallUnavailable
 from lodger.sandbox import doctor
 
 async def main():
     doctor.MINIMUM = int(sys.argv[1])
-    pool = Pool(settings={{"runtime_path": {PROBE!r}}}, size=1)
+    pool = WeakPool({{"runtime_path": {PROBE!r}}}, size=1)
     try:
         await pool.start()
         print(json.dumps("started"))
@@ -138,3 +139,13 @@ def test_the_suite_attacks_what_stands_and_says_what_it_skips() -> None:
     assert statuses["namespaces"] == statuses["root"] == "skipped"
     assert statuses["seccomp"] == statuses["fresh_process"] == "contained"
     assert all("lodger doctor" in case["evidence"] for case in found["cases"] if case["wall"] == "namespaces")
+
+
+def test_workers_of_the_engines_user_need_namespaces_or_landlock() -> None:
+    standing = dict.fromkeys(("no_new_privs", "seccomp", "rlimits", "cpu_timer", "cgroup", "undumpable"), "")
+    with pytest.raises(WallUnavailable) as refused:
+        Doctor.demand("untrusted", standing)
+    assert refused.value.code == "wall_missing"
+    assert "landlock" in str(refused.value)
+    for enough in ("landlock", "namespaces", "uid"):
+        Doctor.demand("untrusted", {**standing, enough: ""})

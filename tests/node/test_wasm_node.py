@@ -21,8 +21,8 @@ from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.node.node import Node
 from lodger.engine.store.records import Action
 from lodger.sandbox.outcome import Outcome
-from lodger.sandbox.runtimes import artefact
-from lodger.sandbox.wasm_pool import WasmPool
+from lodger.sandbox.runtimes.js import artefact
+from lodger.sandbox.wasm.pool import WasmPool
 
 __all__ = ["kind", "url"]
 

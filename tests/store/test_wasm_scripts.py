@@ -17,9 +17,9 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.store.content_cache import KEPT_BYTES
 from lodger.engine.sync import Engine
 from lodger.sandbox.errors import ZygoteFailed
-from lodger.sandbox.intake import Intake
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
+from lodger.sandbox.wasm.module_check import ModuleChecker
 
 OTHER = command("(call $say (i32.const 7))")
 
@@ -102,7 +102,7 @@ def test_text_with_a_modules_bytes_is_no_script(ledger: Bench) -> None:
 
 def test_a_bomb_is_refused_at_upload_and_the_engine_never_grows(ledger: Bench) -> None:
     check = ledger.engine.scripts.intake
-    check._made = Intake(limits=Limits(cpu_ms=300, memory_bytes=512 << 20))
+    check._made = ModuleChecker(limits=Limits(cpu_ms=300, memory_bytes=512 << 20))
     before = peak()
     problem = refused(ledger, LADDER_OF_IFS)
     assert (problem.code, problem.details["outcome"]) == ("module_too_costly", "cpu_limit")
@@ -116,7 +116,7 @@ def peak() -> int:
 
 
 def test_a_host_without_walls_stores_none(ledger: Bench) -> None:
-    ledger.engine.scripts.intake._made = Intake(minimum=99)
+    ledger.engine.scripts.intake._made = ModuleChecker(minimum=99)
     with pytest.raises(Unavailable) as found:
         ledger.engine.scripts.put("acme", "m", HELLO)
     assert found.value.code == "too_few_walls"
@@ -124,7 +124,7 @@ def test_a_host_without_walls_stores_none(ledger: Bench) -> None:
 
 
 def test_names_and_tenants_are_judged_before_anything_compiles(ledger: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Intake, "judge", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr(ModuleChecker, "judge", lambda *_: pytest.fail("compiled"))
     for tenant, name in (("acme", " m"), ("acme", ""), ("nobody", "m")):
         with pytest.raises(InputError):
             ledger.engine.scripts.put(tenant, name, HELLO)
@@ -143,7 +143,7 @@ def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else()
     order: list[str] = []
     held, free = threading.Event(), threading.Event()
 
-    class Slow(Intake):
+    class Slow(ModuleChecker):
         def _apart(self, job: Job) -> None:
             if job.tag == "first":
                 held.set()
@@ -169,7 +169,7 @@ def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else()
 
 
 def test_a_killed_compiler_is_our_fault_and_can_be_tried_again(ledger: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lodger.sandbox.launcher import WorkerEnd
+    from lodger.sandbox.workers.launcher import WorkerEnd
 
     real = WorkerEnd.__init__
 
@@ -179,7 +179,7 @@ def test_a_killed_compiler_is_our_fault_and_can_be_tried_again(ledger: Bench, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(WorkerEnd, "__init__", doomed)
-        patch.setattr("lodger.sandbox.pool._BACK_OFF_S", (0.0,))
+        patch.setattr("lodger.sandbox.workers.warm_pool._BACK_OFF_S", (0.0,))
         with pytest.raises((Unavailable, ZygoteFailed)) as found:
             ledger.engine.scripts.put("acme", "m", HELLO)
         assert found.value.code == "no_worker"

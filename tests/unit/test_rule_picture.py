@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from lodger.engine.bench.rule_picture import picture
+from lodger.bench.rule_picture import picture
 
 _SVG = "{http://www.w3.org/2000/svg}"
 

@@ -22,7 +22,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.core.settings_table import load
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.service.async_engine import Engine
-from lodger.sandbox.runtimes.artefact import ensure
+from lodger.sandbox.runtimes.js.artefact import ensure
 
 #: How often the viewer is drawn anew and the schedules are read.
 DRAW_S = 0.25

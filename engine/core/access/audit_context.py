@@ -82,11 +82,6 @@ def in_act(act: Act) -> Iterator[None]:
         _present.reset(token)
 
 
-def without_memory(act: Act) -> Act:
-    """Give the act without what belongs to one verb only: a request that carries out two must not remember both."""
-    return replace(act, expect=None, remember=None)
-
-
 def _cut(text: str | None) -> str | None:
     if text is None:
         return None

@@ -215,6 +215,10 @@ class Compiler:
         """Give what is compared within the class, one form or several of which all but one are NULL."""
         return place(field, self.dialect).values()
 
+    def held(self, field: PathField, rank: int) -> tuple[Clause, ColumnElement[Any]]:
+        """Whether a value of this class stands at a path, and the value."""
+        return place(field, self.dialect).held(rank)
+
     def numbers(self, field: PathField) -> ColumnElement[Any]:
         """Give the numbers at a path as doubles, NULL for anything else."""
         return place(field, self.dialect).numbers()

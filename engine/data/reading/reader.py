@@ -12,12 +12,14 @@ from sqlalchemy import (
     String,
     Text,
     and_,
+    case,
     cast,
     collate,
     false,
     func,
     literal,
     not_,
+    null,
     or_,
     true,
 )
@@ -34,12 +36,25 @@ from lodger.engine.data.reading import bounded, document_index
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.data.values.bytewise import Bytewise
-from lodger.engine.data.values.fields import NULL, OTHER, ColumnField, OwnField, PathField, RelatedField
+from lodger.engine.data.values.fields import (
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    OTHER,
+    STRING,
+    TIME,
+    ColumnField,
+    OwnField,
+    PathField,
+    RelatedField,
+)
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import SQLITE, as_decimal, canonical, column_of, documents_of
 from lodger.engine.store.schema.data import documents
 
 _CHUNK = 400
+#: Classes of a document's values that have extremes.
+_RANKS = (BOOLEAN, NUMBER, STRING, TIME)
 _LOW = 0xFFFFFFFF
 Untouched = Many[Any]
 _OUT_OF_RANGE = "22003"
@@ -157,23 +172,28 @@ class Reader:
             CallRefused: ``too_many_groups``.
         """
         groups = [self._group(item) for item in wanted.group]
+        flat = [part for parts in groups for part in parts]
         columns: list[ColumnElement[Any]] = [func.count()]
         spans: list[int] = []
+        weighed: list[int] = []
         for measure, item in wanted.measures:
             parts = self._measure(measure, item)
+            if flat and measure in (Measure.MIN, Measure.MAX) and _is_large(item):
+                weighed += range(len(flat) + len(columns), len(flat) + len(columns) + len(parts))
             spans.append(len(parts))
             columns.extend(parts)
-        flat = [part for parts in groups for part in parts]
         labelled = [column.label(f"v{n}") for n, column in enumerate([*flat, *columns])]
         statement = self.scope.select(rows, *labelled).where(*self._where(rows, tree))
         statement = self._without(statement, rows, without)
         if flat:
             statement = statement.group_by(*labelled[: len(flat)]).limit(MOST_GROUPS + 1)
-        large = any(not isinstance(item, ColumnField) or bounded.is_wide(item.column) for item in wanted.group)
-        weighed = range(len(flat)) if large else ()
+        if any(_is_large(item) for item in wanted.group):
+            weighed += range(len(flat))
         found, cut = self._ask(statement, weighed)
         if cut:
-            raise CallRefused("too_large", "what the rows are grouped by is too large; group by less")
+            raise CallRefused(
+                "too_large", "what the rows are grouped by, or their extremes, is too large; group by less"
+            )
         if len(found) > MOST_GROUPS:
             raise CallRefused("too_many_groups", f"there are more than {MOST_GROUPS} groups; filter or group by less")
         result: Parts = {}
@@ -233,8 +253,15 @@ class Reader:
         if isinstance(item, PathField):
             numbers = self.compiler.numbers(item)
             if measure in (Measure.SUM, Measure.AVG):
-                return [func.sum(numbers), func.count(numbers)]
-            return [func.min(numbers) if measure is Measure.MIN else func.max(numbers)]
+                other = self.compiler.rank(item).not_in((NULL, NUMBER))
+                return [func.sum(case((other, 1), else_=0)), func.sum(numbers), func.count(numbers)]
+            end = func.min if measure is Measure.MIN else func.max
+            held = [self.compiler.held(item, rank) for rank in _RANKS]
+            other = self.compiler.rank(item) == OTHER
+            return [
+                *(end(case((there, value), else_=null())) for there, value in held),
+                end(case((other, 1), else_=null())),
+            ]
         column = column_of(item, self.dialect)
         if self.dialect != SQLITE and item.kind in (Kind.UUID, Kind.BOOL):
             # Has no extremes there, but its text has, and sorts alike.
@@ -292,16 +319,35 @@ def _part(wanted: Wanted, raw: Any, widths: list[int], spans: list[int]) -> tupl
     for index, ((measure, item), span) in enumerate(zip(wanted.measures, spans, strict=True)):
         cells = raw[at : at + span]
         at += span
-        if measure in (Measure.MIN, Measure.MAX):
+        if not isinstance(item, ColumnField):
+            _of_path(part, index, measure, cells)
+        elif measure in (Measure.MIN, Measure.MAX):
             if cells[0] is not None:
-                part.ends[index] = canonical(item, cells[0]) if isinstance(item, ColumnField) else float(cells[0])
+                part.ends[index] = canonical(item, cells[0])
         elif cells[-1]:
             part.sums[index] = (_sum(item, cells), cells[-1])
     return tuple(key), part
 
 
-def _sum(item: OwnField, cells: Sequence[Any]) -> Any:
-    if isinstance(item, PathField) or item.kind is Kind.FLOAT:
+def _of_path(part: Part, index: int, measure: Measure, cells: Sequence[Any]) -> None:
+    if measure in (Measure.MIN, Measure.MAX):
+        held = zip((*_RANKS, OTHER), cells, strict=True)
+        ends = {rank: float(cell) if rank == NUMBER else cell for rank, cell in held if cell is not None}
+        if ends:
+            part.ends[index] = ends
+        return
+    if cells[0]:
+        part.others.add(index)
+    if cells[2]:
+        part.sums[index] = (float(cells[1]), cells[2])
+
+
+def _is_large(item: OwnField) -> bool:
+    return not isinstance(item, ColumnField) or bounded.is_wide(item.column)
+
+
+def _sum(item: ColumnField, cells: Sequence[Any]) -> Any:
+    if item.kind is Kind.FLOAT:
         return float(cells[0])
     if len(cells) == 3:
         whole = (int(cells[0]) << 32) + int(cells[1])

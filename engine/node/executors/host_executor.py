@@ -19,8 +19,8 @@ from lodger.engine.core.handlers import Call, Cancelled, Handler, Handlers
 from lodger.sandbox.frames import LEVELS
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.logbook import Logbook
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.workers.codec import LogBuffer
 
 #: How long a cancelled coroutine may take to end before it is left to itself, seconds.
 GRACE_S = 1.0
@@ -62,7 +62,7 @@ class _Run:
 
     def __init__(self, handler: Handler, claim: Claim, clock: Clock, node: str) -> None:
         self._handler, self._claim, self._clock = handler, claim, clock
-        self._logbook = Logbook(claim.limits)
+        self._log_buffer = LogBuffer(claim.limits)
         self._writing = threading.Lock()
         self._begun = clock.elapsed_s()
         self._cpu_s = 0.0
@@ -74,11 +74,11 @@ class _Run:
 
     def _said(self, line: str) -> None:
         with self._writing:
-            self._logbook.add(_INFO, str(line).encode("utf-8", "replace"), self._clock.now_us())
+            self._log_buffer.add(_INFO, str(line).encode("utf-8", "replace"), self._clock.now_us())
 
     def _end(self, outcome: Outcome, result: str | None = None, error: ScriptError | None = None) -> Finished:
         with self._writing:
-            logs: tuple[LogLine, ...] = self._logbook.lines(self._clock.now_us())
+            logs: tuple[LogLine, ...] = self._log_buffer.lines(self._clock.now_us())
         wall_ms = (self._clock.elapsed_s() - self._begun) * 1000
         return Finished(outcome, result, error, logs, Usage(round(self._cpu_s * 1000, 3), round(wall_ms, 3)))
 

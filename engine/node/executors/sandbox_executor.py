@@ -13,11 +13,11 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
 from lodger.engine.node.host import Host
-from lodger.sandbox.enclosure import Enclosure
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.shelf import Shelf
+from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
 #: How long a killed worker's report is waited for, seconds.
 REPORT_S = 2.0
@@ -54,8 +54,8 @@ class SandboxExecutor:
             runtime=settings.runtime,
             size=workers,
             cache=settings.cache_dir,
-            shelf=module_cache(settings),
-            enclosure=enclosure(settings),
+            code_cache=code_cache(settings),
+            cgroup=worker_cgroup(settings),
             **demanded(settings),
         )
         return cls(pool, **parts(host))
@@ -158,13 +158,13 @@ def demanded(settings: Settings) -> dict[str, Any]:
     return {"profile": settings.profile, "minimum": settings.walls_minimum}
 
 
-def enclosure(settings: Settings) -> Enclosure:
+def worker_cgroup(settings: Settings) -> WorkerCgroup:
     """Return the control group of a node's workers; it is made with the first zygote, where there is a place for it."""
-    return Enclosure(
+    return WorkerCgroup(
         settings.cgroup, memory_bytes=settings.memory_reserved_bytes, processes=2 * settings.slots + _BESIDE
     )
 
 
-def module_cache(settings: Settings) -> Shelf:
-    """Return the compiled modules that every engine of this user shares."""
-    return Shelf.lasting(settings.cache_dir, most_disk_bytes=settings.module_cache_bytes)
+def code_cache(settings: Settings) -> CodeCache:
+    """Return the cache of compiled modules that every engine of this user shares."""
+    return CodeCache.lasting(settings.cache_dir, most_disk_bytes=settings.module_cache_bytes)

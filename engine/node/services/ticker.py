@@ -160,7 +160,7 @@ class Prefetcher(Service):
         db, rulebook = self.context.db, self.context.store.rulebook
         if self._unread:
             wanted = [self._unread.popleft() for _ in range(min(BATCH, len(self._unread)))]
-            await db.read(partial(rulebook.foresee, wanted=wanted))
+            await db.read(partial(rulebook.warm, wanted=wanted))
             return REST_S
         now_s = self.clock.elapsed_s()
         if now_s >= self._look_s:

@@ -4,8 +4,8 @@ import calendar
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lodger.engine.recurrence.civil import DAYS_BEFORE_MONTH
-from lodger.engine.recurrence.dial import members, stride
+from lodger.engine.recurrence.calendar.civil import DAYS_BEFORE_MONTH, is_leap, weekday, year_start
+from lodger.engine.recurrence.calendar.dial import members, stride
 
 ALL_MONTHS = ((1 << 12) - 1) << 1
 ALL_DAYS = ((1 << 31) - 1) << 1
@@ -66,10 +66,10 @@ class WeekDays:
 
 def nearest_weekday(day: int, length: int, first_weekday: int) -> int:
     """Monday-to-Friday day of the same month nearest to a day."""
-    weekday = (first_weekday + day - 1) % 7
-    if weekday == calendar.SATURDAY:
+    on = (first_weekday + day - 1) % 7
+    if on == calendar.SATURDAY:
         return day - 1 if day > 1 else day + 2
-    if weekday == calendar.SUNDAY:
+    if on == calendar.SUNDAY:
         return day + 1 if day < length else day - 2
     return day
 
@@ -90,12 +90,12 @@ def in_month(days: MonthDays, length: int, first_weekday: int) -> int:
 def in_weeks(days: WeekDays, length: int, first_weekday: int) -> int:
     """Set of day-of-week matches; bit 0 is the first of the month."""
     found = 0
-    for weekday in members(days.weekly):
-        found |= _EACH_WEEK << (weekday - first_weekday) % 7
-    for weekday, which in days.nth:
-        found |= 1 << (weekday - first_weekday) % 7 + 7 * (which - 1)
-    for weekday in days.last:
-        first = (weekday - first_weekday) % 7
+    for each in members(days.weekly):
+        found |= _EACH_WEEK << (each - first_weekday) % 7
+    for each, which in days.nth:
+        found |= 1 << (each - first_weekday) % 7 + 7 * (which - 1)
+    for each in days.last:
+        first = (each - first_weekday) % 7
         found |= 1 << first + (length - 1 - first) // 7 * 7
     return found & ((1 << length) - 1)
 
@@ -115,9 +115,9 @@ class CronDays:
             return self.month_days.starred or self.week_days.starred
         return self.reading is DayReading.BOTH
 
-    def of_kind(self, kind: int) -> int:
-        """Set of the days in a kind of year (:mod:`lodger.engine.recurrence.yeardays`)."""
-        january, leap = kind >> 2, kind >> 1 & 1
+    def of_year(self, year: int) -> int:
+        """Set of the days of a year; bit 0 is January 1."""
+        january, leap = weekday(year_start(year)), is_leap(year)
         if not (self.month_days.from_end or self.month_days.nearest or self.week_days.nth or self.week_days.last):
             return self._plain(january, leap)
         before = DAYS_BEFORE_MONTH[leap]
@@ -132,7 +132,7 @@ class CronDays:
         return found
 
     def _plain(self, january: int, leap: int) -> int:
-        """Like of_kind without L, W and #: weekdays are one pattern over the whole year."""
+        """Like of_year without L, W and #: weekdays are one pattern over the whole year."""
         before = DAYS_BEFORE_MONTH[leap]
         numbers = self.month_days.numbers >> 1
         by_date = within = by_week = 0
@@ -140,6 +140,6 @@ class CronDays:
             whole = (1 << before[month + 1] - before[month]) - 1
             within |= whole << before[month]
             by_date |= (numbers & whole) << before[month]
-        for weekday in members(self.week_days.weekly):
-            by_week |= _EVERY_SEVENTH << (weekday - january) % 7
+        for each in members(self.week_days.weekly):
+            by_week |= _EVERY_SEVENTH << (each - january) % 7
         return by_date & by_week if self.both() else (by_date | by_week) & within

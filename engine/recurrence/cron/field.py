@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lodger.engine.recurrence.dial import stride
+from lodger.engine.recurrence.calendar.dial import stride
 from lodger.engine.recurrence.errors import RuleInvalid
 
 _DIGITS = re.compile(r"[0-9]{1,4}\Z")

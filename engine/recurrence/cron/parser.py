@@ -7,6 +7,7 @@ Assignments stand before the fields as in a crontab: ``TZ=`` or ``CRON_TZ=`` (IA
 import re
 from dataclasses import dataclass
 
+from lodger.engine.recurrence.calendar.dial import Dial
 from lodger.engine.recurrence.cron.days import (
     ALL_WEEKDAYS,
     CronDays,
@@ -17,7 +18,6 @@ from lodger.engine.recurrence.cron.days import (
 )
 from lodger.engine.recurrence.cron.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, terms
 from lodger.engine.recurrence.cron.rule import CronRule
-from lodger.engine.recurrence.dial import Dial
 from lodger.engine.recurrence.errors import RuleInvalid
 
 _WORDS = {

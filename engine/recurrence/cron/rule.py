@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 
-from lodger.engine.recurrence.clockwords import sentence, spoken
+from lodger.engine.recurrence.calendar.dial import Dial
+from lodger.engine.recurrence.calendar.grid import Grid
+from lodger.engine.recurrence.calendar.pace import of_dial
+from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.cron.days import CronDays
 from lodger.engine.recurrence.cron.words import days_in_words
-from lodger.engine.recurrence.dial import Dial
-from lodger.engine.recurrence.grid import Grid
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds
-from lodger.engine.recurrence.yeardays import YearDays
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
+from lodger.engine.recurrence.search import Steps
+from lodger.engine.recurrence.words import sentence, spoken
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +32,15 @@ class CronRule:
     @classmethod
     def of(cls, dial: Dial, days: CronDays, *, recurring: bool) -> "CronRule":
         """Make the rule; nothing is computed before the first question."""
-        return cls(dial, days, recurring, Grid(YearDays(days.of_kind), dial))
+        return cls(dial, days, recurring, Grid(YearDays(days.of_year), dial))
 
-    def next_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
-        """First member after (or at) the local second; None up to the end of year 9999."""
-        return self.grid.next_local(local, inclusive=inclusive)
+    def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
+        """First member at or after the local second; None up to the end of year 9999."""
+        return self.grid.next_from(local, steps)
 
-    def previous_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
-        """Last member before (or at) the local second."""
-        return self.grid.previous_local(local, inclusive=inclusive)
+    def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
+        """Last member at or before the local second."""
+        return self.grid.last_to(local, steps)
 
     def text(self) -> str:
         """One exact English sentence, without the zone."""
@@ -47,7 +49,7 @@ class CronRule:
 
     def ends(self) -> bool:
         """Only when it has no slot at all: cron names no years."""
-        return not self.grid.has_days()
+        return self.grid.days.is_empty()
 
     def default_dst(self) -> DstPolicy:
         """Debian's: a fixed time runs once, right after the gap that skips it; a star runs by the clock."""
@@ -57,6 +59,10 @@ class CronRule:
 
     def never_reason(self) -> str | None:
         """Why there is no slot, or None."""
-        if self.grid.has_days():
+        if not self.grid.days.is_empty():
             return None
         return f"No year of the calendar has such a day: {days_in_words(self.days)}."
+
+    def pace(self) -> LocalPace:
+        """How close together the slots can be."""
+        return of_dial(self.dial)

@@ -1,6 +1,6 @@
 """The days of a cron expression in English."""
 
-from lodger.engine.recurrence.clockwords import MONTHS, WEEKDAYS, joined, listed, ordinal
+from lodger.engine.recurrence.calendar.dial import members
 from lodger.engine.recurrence.cron.days import (
     ALL_DAYS,
     ALL_MONTHS,
@@ -9,13 +9,17 @@ from lodger.engine.recurrence.cron.days import (
     MonthDays,
     WeekDays,
 )
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, series
 
 
 def _month_days(days: MonthDays) -> str:
     words = []
     if days.numbers:
-        plural = "s" if days.numbers.bit_count() > 1 else ""
-        words.append(f"day{plural} {listed(days.numbers)} of the month")
+        values = members(days.numbers)
+        if step := series(values):
+            words.append(f"every {ordinal(step)} day of the month from {values[0]} through {values[-1]}")
+        else:
+            words.append(f"day{'s' if len(values) > 1 else ''} {listed(days.numbers)} of the month")
     for item in days.from_end:
         day = (
             "the last day of the month" if not item.before else f"the {ordinal(item.before + 1)} last day of the month"

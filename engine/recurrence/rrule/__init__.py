@@ -1,21 +1,22 @@
 """RFC 5545 recurrence sets as wall-clock sequences that seek; it must never walk from DTSTART to answer."""
 
-from lodger.engine.recurrence.civil import instant_of
-from lodger.engine.recurrence.rrule.parser import Entry, parse_set
+from dataclasses import replace
+
+from lodger.engine.recurrence.calendar.civil import instant_of
+from lodger.engine.recurrence.calendar.zoned import Zoned
+from lodger.engine.recurrence.once import Instants
+from lodger.engine.recurrence.rrule.dateutil_input import from_dateutil
+from lodger.engine.recurrence.rrule.parser import Entry, RuleSet, parse_set
 from lodger.engine.recurrence.rrule.rule_set import SetSequence
-from lodger.engine.recurrence.rule import DstPolicy, Recurrence, RuleSpec
-from lodger.engine.recurrence.zoned import Zoned
+from lodger.engine.recurrence.rule import DstPolicy, Recurrence
+from lodger.engine.recurrence.union import Parts
 
-TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
-if TYPE_CHECKING:
-    from lodger.engine.recurrence.mixed import Mixed
-
-__all__ = ["from_dateutil", "parse"]
+__all__ = ["from_dateutil", "of_set", "parse", "parse_set"]
 
 
 def parse(
     text: str, *, dtstart: str | None = None, tz: str | None = None, dst: DstPolicy | None = None
-) -> "Zoned | Mixed":
+) -> Zoned | Parts:
     """Read a recurrence set and put it under its zone.
 
     Args:
@@ -27,40 +28,26 @@ def parse(
     Raises:
         RuleInvalid: with code, reason, cure and position.
     """
-    rules = parse_set(text, dtstart, tz)
+    return of_set(parse_set(text, dtstart, tz), dst)
+
+
+def of_set(rules: RuleSet, dst: DstPolicy | None = None) -> Zoned | Parts:
+    """Put a recurrence set under its zone."""
+    whole = SetSequence(rules)
     lasts = {entry.last for entry in rules.rules}
     if lasts <= {None} and not rules.also:
-        return Zoned(SetSequence(rules), rules.zone, dst, without=rules.without)
-    from lodger.engine.recurrence.instants import Instants
-    from lodger.engine.recurrence.mixed import Mixed
-
+        return Zoned(whole, rules.zone, dst, without=rules.without)
     # A moment in UTC that the wall clock shows twice: it ends its own rule, and is one slot, on the pass that it names.
-    whole = SetSequence(rules)
     default, asked = whole.default_dst(), dst or DstPolicy()
     policy = DstPolicy(asked.gap or default.gap, asked.fold or default.fold)
     parts: list[Recurrence] = []
-    for last in sorted(lasts, key=lambda last: (last is not None, last or 0)) or [None]:
+    for last in sorted(lasts, key=lambda last: (last is not None, last or 0)):
         entries: list[Entry] = [entry for entry in rules.rules if entry.last == last]
-        there = SetSequence(rules, entries) if last is None else SetSequence(rules.without_dates(), entries)
+        there = SetSequence(replace(rules, rdates=()), entries)
         parts.append(Zoned(there, rules.zone, policy, last=last, without=rules.without))
-    if lasts and None not in lasts and rules.rdates:
+    if rules.rdates:
         parts.append(Zoned(SetSequence(rules, ()), rules.zone, policy, without=rules.without))
     also = [instant_of(utc) for utc in rules.also if utc not in rules.without]
     if also:
         parts.append(Instants(also))
-    return Mixed(Zoned(whole, rules.zone, dst), parts)
-
-
-def from_dateutil(rule: object) -> RuleSpec:
-    """Read an ``rrule`` or ``rruleset`` object of python-dateutil into the text that has the same slots.
-
-    Local times are wall-clock times of the object's zone, as dateutil counts them; one that DST skips is read with the
-    offset before the gap.
-
-    Raises:
-        RuleInvalid: ``dateutil_unreadable`` for what has no text: BYEASTER, a zone without IANA name, rules of one
-            set in different zones, a rule that never fires because no value of a part exists.
-    """
-    from lodger.engine.recurrence.rrule.dateutil_input import from_dateutil as read
-
-    return read(rule)
+    return Parts(Zoned(whole, rules.zone, dst), parts)

@@ -7,11 +7,11 @@ looks at the rest of DTSTART's week only.
 
 from functools import cache
 
-from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.rrule.clock_set import ClockSet, positions
+from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.calendar.dial import Dial, of_values
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
-from lodger.engine.recurrence.rrule.year_masks import YearMasks
-from lodger.engine.recurrence.year_kinds import FULL
+from lodger.engine.recurrence.rrule.set_positions import positions
+from lodger.engine.recurrence.rrule.year_masks import FULL, YearMasks
 
 
 @cache
@@ -109,8 +109,8 @@ def first_week(rule: Rule, start: int) -> tuple[list[int], int] | None:
             bits &= (weeks if there == year else weeks >> civil.days_in_year(year)) & FULL[civil.is_leap(there)]
         if bits >> each - civil.year_start(there) & 1:
             days.append(each)
-    times = ClockSet(rule.byhour, rule.byminute, rule.bysecond)
-    size = len(days) * times.size
+    times = Dial(of_values(rule.byhour), of_values(rule.byminute), of_values(rule.bysecond))
+    size = len(days) * times.count()
     picked = positions(rule.bysetpos, size) if rule.bysetpos else range(size)
-    members = [days[at // times.size] * civil.DAY_S + times.nth(at % times.size) for at in picked]
+    members = [days[at // times.count()] * civil.DAY_S + times.nth(at % times.count()) for at in picked]
     return [each for each in members if each >= start], (day + rest) * civil.DAY_S

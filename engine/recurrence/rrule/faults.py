@@ -30,7 +30,7 @@ TEACH: dict[str, tuple[str, str]] = {
     ),
     "not_ascii": ("a rule is written in ASCII letters, digits and punctuation", "remove this character"),
     "space_in_rule": (
-        "properties are separated by line breaks and have no spaces inside",
+        "properties stand on lines of their own and have no spaces inside; a folded line goes on after one space",
         "remove the space",
     ),
     "property_unknown": (
@@ -73,6 +73,10 @@ TEACH: dict[str, tuple[str, str]] = {
         "remove one of them",
     ),
     "count_without_start": ("COUNT counts from DTSTART, and there is none", "add DTSTART or use UNTIL"),
+    "count_too_far": (
+        "the last slot is found when the rule is read, in a bounded number of steps",
+        "use a smaller COUNT, or UNTIL",
+    ),
     "setpos_alone": (
         "BYSETPOS picks among what other BY parts name (RFC 5545 §3.3.10)",
         "add the BY part that it picks from, or remove it",
@@ -88,7 +92,6 @@ TEACH: dict[str, tuple[str, str]] = {
     ),
     "tzid_with_utc": ("TZID must not stand with a UTC time (RFC 5545 §3.2.19)", "remove the Z or the TZID"),
     "tzid_with_date": ("TZID must not stand with a DATE (RFC 5545 §3.2.19)", "remove the TZID"),
-    "until_before_start": ("UNTIL lies before DTSTART", "choose a later UNTIL"),
     "value_unsupported": ("dates and date-times are understood; periods are not", "use DATE or DATE-TIME"),
     "start_missing": ("RDATE and EXDATE stand beside DTSTART", "add DTSTART"),
     "duration_malformed": (

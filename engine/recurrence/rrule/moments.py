@@ -1,9 +1,10 @@
 """Dates, times and durations as RFC 5545 writes them, and ISO instants where a caller gives one beside the rule."""
 
+import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lodger.engine.core.record import record
-from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.rrule.faults import fault
 
 _DATE = r"(\d{4})(\d{2})(\d{2})"
@@ -13,7 +14,7 @@ _DURATION = r"\+?P(?:(\d{1,6})W|(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)
 _ISO = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?\Z"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Moment:
     """A local second (or a UTC second when ``utc``); ``date`` when no time was written."""
 
@@ -24,8 +25,6 @@ class Moment:
 
 def read_moment(text: str, index: int) -> Moment:
     """Read YYYYMMDD or YYYYMMDDTHHMMSS[Z]; ``index`` is where the text stands in the whole."""
-    import re  # a rule without dates does not pay for it
-
     upper = text.upper()
     date = re.match(_DATE, upper)
     if re.match(_OFFSET, upper):
@@ -53,8 +52,6 @@ def read_moment(text: str, index: int) -> Moment:
 
 def read_start(text: str) -> Moment:
     """Read the anchor that a caller gives beside the rule: RFC 5545 form, ISO local time or ISO instant."""
-    import re
-
     text = text.strip()
     if not re.match(_ISO, text):
         return read_moment(text, 0)
@@ -70,15 +67,20 @@ def read_start(text: str) -> Moment:
     return Moment(civil.local_of(parsed), date=len(text) == 10)
 
 
-def read_duration(text: str, index: int) -> int:
-    """Seconds of a positive RFC 5545 duration."""
-    import re
+@dataclass(frozen=True, slots=True)
+class Length:
+    """A duration: calendar days, then seconds (RFC 5545 §3.3.6)."""
 
+    days: int
+    seconds: int
+
+
+def read_duration(text: str, index: int) -> Length:
+    """Read a positive RFC 5545 duration; its weeks and days are those of the calendar, 23 to 25 hours at changes of the clock."""
     found = re.match(_DURATION, text.upper())
-    seconds = 0
     if found:
-        weeks, days, hours, minutes, secs = (int(part or 0) for part in found.groups())
-        seconds = (weeks * 7 + days) * civil.DAY_S + hours * 3600 + minutes * 60 + secs
-    if not seconds:
-        raise fault("duration_malformed", f"{text[:40]!r} is not a positive duration", index)
-    return seconds
+        weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        length = Length(weeks * 7 + days, hours * 3600 + minutes * 60 + seconds)
+        if length.days or length.seconds:
+            return length
+    raise fault("duration_malformed", f"{text[:40]!r} is not a positive duration", index)

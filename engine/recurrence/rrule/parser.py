@@ -1,10 +1,12 @@
 """The strict parser of a recurrence set: DTSTART, RRULE, RDATE, EXDATE, EXRULE lines, or one bare rule."""
 
-from lodger.engine.core.record import changed, record
-from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.head import head
+import re
+from dataclasses import dataclass, replace
+
+from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rrule.faults import DATES, RULES, TEXT_BYTES, fault
-from lodger.engine.recurrence.rrule.moments import Moment, read_duration, read_moment, read_start
+from lodger.engine.recurrence.rrule.moments import Length, Moment, read_duration, read_moment, read_start
 from lodger.engine.recurrence.rrule.part_parser import parse_parts
 from lodger.engine.recurrence.rrule.parts import Freq, Rule, Until
 from lodger.engine.recurrence.zones import Zone, zone
@@ -15,10 +17,16 @@ UNANCHORED = civil.local_at(1900, 1, 1)
 #: Parameters of RRULE and EXRULE that RFC 5545 leaves to its users: a start of its own, and whose reading it has.
 START, READING = "X-LODGER-START", "X-LODGER-READING"
 
+_FOLD = re.compile(r"(?:\r\n|\n|\r)[ \t]")
+_CONTENT = re.compile(r"[^\r\n]+")
+_TOKEN = re.compile(r"[^ \t]+")
+#: Name of a property before its value or parameters, or of the first part of a bare rule.
+_HEAD = re.compile(r"([A-Za-z-]+)([:;=])")
+_PARAMETER = re.compile(r';([A-Za-z-]+)=("[^"]*"|[^;:"]*)')
 _KNOWN = ("DTSTART", "RRULE", "EXRULE", "RDATE", "EXDATE", "DURATION")
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One RRULE or EXRULE line.
 
@@ -34,7 +42,7 @@ class Entry:
     last: int | None = None
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class RuleSet:
     """What a text says; every second is local to ``zone`` unless named otherwise.
 
@@ -43,7 +51,7 @@ class RuleSet:
         date_only: DTSTART is a DATE, so a slot stands for its whole day.
         also, without: UTC seconds that RDATE and EXDATE name and that the wall clock does not tell from others.
         exdays: day numbers that EXDATE;VALUE=DATE leaves out whole.
-        duration_s: DURATION, or None.
+        duration: DURATION, or None.
     """
 
     start: int
@@ -57,14 +65,14 @@ class RuleSet:
     exdays: frozenset[int] = frozenset()
     also: tuple[int, ...] = ()
     without: frozenset[int] = frozenset()
-    duration_s: int | None = None
+    duration: Length | None = None
 
     def without_dates(self) -> "RuleSet":
         """The same set with its rules and exceptions only."""
-        return changed(self, rdates=(), also=())
+        return replace(self, rdates=(), also=())
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class _Line:
     name: str
     name_at: int
@@ -77,7 +85,7 @@ def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> R
     """Read a set.
 
     Args:
-        text: lines as RFC 5545 writes them (folded or not, separated by line breaks), or a bare rule.
+        text: content lines (RFC 5545 §3.1), folded or not, that end in CRLF, LF or CR; or a bare rule.
         dtstart: the anchor when the text has none; a time with an offset or Z is an instant.
         tz: IANA zone of local times when the text names none; None is UTC.
 
@@ -86,6 +94,33 @@ def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> R
     """
     if len(text) > TEXT_BYTES:
         raise fault("rule_too_long", f"the set has {len(text)} bytes", 0)
+    unfolded, removed = _unfold(text)
+    try:
+        return _read(unfolded, dtstart, tz)
+    except RuleInvalid as error:
+        if error.index is not None:
+            error.index += sum(size for at, size in removed if at <= error.index)
+        raise
+
+
+def _unfold(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Join folded lines: a line end before a space or tab is removed with it.
+
+    Returns:
+        The text, and for each removal its place in it and how many characters are gone.
+    """
+    pieces, removed, at, length = [], [], 0, 0
+    for fold in _FOLD.finditer(text):
+        if not text[: fold.start()].strip():
+            continue  # nothing is there to be continued
+        pieces.append(text[at : fold.start()])
+        length += fold.start() - at
+        removed.append((length, fold.end() - fold.start()))
+        at = fold.end()
+    return "".join([*pieces, text[at:]]), removed
+
+
+def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
     lines = _lines(text)
     named = [line for line in lines if line.name in ("DTSTART", "DURATION")]
     for i, line in enumerate(named):
@@ -123,10 +158,11 @@ def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> R
                     exdates.add(moment.second)
         elif line.name == "DURATION":
             duration = read_duration(line.value, line.value_at)
-    if not rules and not rdates and not also:
-        if not any(line.name == "DTSTART" for line in lines):
-            raise fault("rule_empty", "the text names no rule and no date", 0)
-        rdates.add(start.second)  # DTSTART alone is one occurrence
+    if not rules and not rdates and not also and not any(line.name == "DTSTART" for line in lines):
+        raise fault("rule_empty", "the text names no rule and no date", 0)
+    if not rules and anchored:
+        # DTSTART is the first occurrence (RFC 5545 §3.8.5.2), and a rule that it does not fulfil is a rule for itself.
+        rdates.add(start.second)
     return RuleSet(
         start=start.second,
         zone=home,
@@ -139,7 +175,7 @@ def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> R
         exdays=frozenset(exdays),
         also=tuple(sorted(also)),
         without=frozenset(without),
-        duration_s=duration,
+        duration=duration,
     )
 
 
@@ -160,7 +196,7 @@ def _entry(line: _Line, start: Moment, home: Zone, anchored: bool) -> Entry:
         raise fault("count_without_start", "COUNT stands without DTSTART", line.value_at)
     if start.date and rule.freq < Freq.HOURLY:
         # BYHOUR, BYMINUTE and BYSECOND "MUST be ignored" beside a DATE (RFC 5545 §3.3.10)
-        rule = changed(rule, byhour=(), byminute=(), bysecond=())
+        rule = replace(rule, byhour=(), byminute=(), bysecond=())
     until, last = _until(rule, home)
     return Entry(rule, first.second, until, last)
 
@@ -243,42 +279,37 @@ def _dates(line: _Line, home: Zone) -> list[Moment]:
 
 
 def _lines(text: str) -> list[_Line]:
-    """Split into properties; a line that begins with a space and no property's name continues the one before."""
-    pieces: list[list[tuple[str, int]]] = []
-    at = 0
-    for token in text.split():
-        at = text.index(token, at)
-        if not token.isascii():
-            bad = next(i for i, char in enumerate(token) if not char.isascii())
-            raise fault("not_ascii", f"{token[bad]!r} cannot stand in a rule", at + bad)
-        between = text[(pieces[-1][-1][1] + len(pieces[-1][-1][0])) if pieces else 0 : at]
-        name, sign = head(token)
-        if name and (sign in (";", ":") or (sign == "=" and not pieces)):
-            pieces.append([(token, at)])
-        elif pieces and ("\n" in between or "\r" in between):
-            pieces[-1].append((token, at))
-        elif pieces:
-            raise fault("space_in_rule", "a space stands inside a rule", at - 1)
-        else:
-            raise fault("part_malformed", f"{token[:40]!r} is not a rule", at)
-        at += len(token)
-    if not pieces:
+    """Split unfolded text into properties: one a line, or several with spaces before their names."""
+    found: list[tuple[str, int]] = []
+    for line in _CONTENT.finditer(text):
+        for token in _TOKEN.finditer(line[0]):
+            piece, at = token[0], line.start() + token.start()
+            if not piece.isascii():
+                bad = next(i for i, char in enumerate(piece) if not char.isascii())
+                raise fault("not_ascii", f"{piece[bad]!r} cannot stand in a rule", at + bad)
+            head = _HEAD.match(piece)
+            if head is None or (head[2] == "=" and found):
+                if token.start() and found:
+                    raise fault("space_in_rule", "a space stands inside a rule", at - 1)
+                raise fault("part_malformed", f"{piece[:40]!r} is not a rule", at)
+            found.append((piece, at))
+    if not found:
         raise fault("rule_empty", "the text is empty", 0)
-    return [_line("".join(token for token, _ in piece), piece[0][1]) for piece in pieces]
+    return [_line(piece, at) for piece, at in found]
 
 
 def _line(content: str, at: int) -> _Line:
-    name, sign = head(content)
-    if not name or sign not in (";", ":"):
+    head = _HEAD.match(content)
+    assert head is not None
+    name = head[1]
+    if head[2] == "=":
         return _Line("RRULE", at, [], content, at)
     if name.upper() not in _KNOWN:
         raise fault("property_unknown", f"{name[:40]!r} is not a property of a recurrence set", at)
     parameters, position = [], len(name)
     name = name.upper()
     while content[position : position + 1] == ";":
-        import re  # only what has parameters pays for it
-
-        found = re.compile(r';([A-Za-z-]+)=("[^"]*"|[^;:"]*)').match(content, position)
+        found = _PARAMETER.match(content, position)
         if not found:
             raise fault("parameter_unknown", f"{name} has a malformed parameter", at + position)
         parameters.append((found[1].upper(), found[2].strip('"'), at + found.start(2)))

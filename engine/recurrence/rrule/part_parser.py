@@ -1,17 +1,14 @@
 """The strict parser of one RRULE value: ``FREQ=WEEKLY;BYDAY=MO,WE``."""
 
-from __future__ import annotations
+import re
+from typing import Any
 
-from lodger.engine.recurrence.head import is_number
 from lodger.engine.recurrence.rrule.faults import RULE_BYTES, fault
 from lodger.engine.recurrence.rrule.moments import read_moment
 from lodger.engine.recurrence.rrule.parts import Freq, Rule, Until
 
-TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
-if TYPE_CHECKING:
-    from typing import Any
-
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_NUMBER, _ORDINAL = re.compile(r"[+-]?[0-9]{1,9}"), re.compile(r"[+-]?[0-9]{1,2}")
 _ALIASES = {"BYWEEKDAY": "BYDAY"}
 
 #: Part: smallest value, greatest value, whether negative values count from the end.
@@ -106,7 +103,7 @@ def _build(seen: dict[str, tuple[str, int]], at: int, *, dateutil: bool) -> Rule
 
 
 def _number(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> int:
-    if not is_number(text, digits=9):
+    if not _NUMBER.fullmatch(text):
         if len(text) > 9 and text.lstrip("+-").isdecimal() and text.isascii():
             raise _out_of_range(name, text[:12] + "...", at, low, high, negative=negative)
         raise fault("number_malformed", f"{text[:40]!r} is not a number for {name}", at)
@@ -137,7 +134,7 @@ def _weekdays(text: str, at: int, freq: Freq, *, with_weeks: bool) -> tuple[tupl
         here = at + position
         position += len(piece) + 1
         number, name = piece[:-2], piece[-2:].upper()
-        if name not in WEEKDAYS or (number and not is_number(number, digits=2)):
+        if name not in WEEKDAYS or (number and not _ORDINAL.fullmatch(number)):
             raise fault("weekday_malformed", f"{piece[:40]!r} is not a weekday", here)
         ordinal = int(number) if number else 0
         if number and not 1 <= abs(ordinal) <= 53:

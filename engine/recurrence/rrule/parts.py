@@ -1,9 +1,9 @@
 """The values of one RRULE or EXRULE, as written and as filled in from DTSTART."""
 
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from lodger.engine.core.record import changed, record
-from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.calendar import civil
 
 
 class Freq(IntEnum):
@@ -22,7 +22,7 @@ class Freq(IntEnum):
 UNIT_S = {Freq.DAILY: 86_400, Freq.HOURLY: 3600, Freq.MINUTELY: 60, Freq.SECONDLY: 1}
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Until:
     """UNTIL: a local second, or a UTC second when ``utc``; a DATE covers its whole day."""
 
@@ -31,7 +31,7 @@ class Until:
     date: bool = False
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Rule:
     """The parts of a rule; an empty tuple is an absent part. Numbers are sorted and distinct.
 
@@ -71,17 +71,17 @@ class Rule:
             chooses_days = True
         if rule.freq is Freq.YEARLY and not chooses_days:
             if rule.byweekno:
-                rule = changed(rule, byday=((0, civil.weekday(day)),))
+                rule = replace(rule, byday=((0, civil.weekday(day)),))
             else:
-                rule = changed(rule, bymonth=rule.bymonth or (month,), bymonthday=(dom,))
+                rule = replace(rule, bymonth=rule.bymonth or (month,), bymonthday=(dom,))
         elif rule.freq is Freq.MONTHLY and not chooses_days and not rule.byweekno:
-            rule = changed(rule, bymonthday=(dom,))
+            rule = replace(rule, bymonthday=(dom,))
         elif rule.freq is Freq.WEEKLY and not chooses_days and not rule.byweekno:
-            rule = changed(rule, byday=((0, civil.weekday(day)),))
+            rule = replace(rule, byday=((0, civil.weekday(day)),))
         if rule.freq < Freq.HOURLY and not rule.byhour:
-            rule = changed(rule, byhour=(hour,))
+            rule = replace(rule, byhour=(hour,))
         if rule.freq < Freq.MINUTELY and not rule.byminute:
-            rule = changed(rule, byminute=(minute,))
+            rule = replace(rule, byminute=(minute,))
         if rule.freq < Freq.SECONDLY and not rule.bysecond:
-            rule = changed(rule, bysecond=(sec,))
+            rule = replace(rule, bysecond=(sec,))
         return rule

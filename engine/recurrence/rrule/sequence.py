@@ -1,40 +1,36 @@
 """One RRULE from one DTSTART as a sequence of local seconds: seek, bounds and COUNT."""
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
+from math import gcd
 
-from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.rrule.clock_set import ClockSet, TimeList, Times, positions
-from lodger.engine.recurrence.rrule.clock_steps import ClockSteps, position_table
-from lodger.engine.recurrence.rrule.days import Days
+from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.calendar.dial import (
+    ALL_HOURS,
+    ALL_MINUTES,
+    ALL_SECONDS,
+    Dial,
+    TimeList,
+    of_values,
+    stride,
+)
+from lodger.engine.recurrence.calendar.grid import Grid, Times
+from lodger.engine.recurrence.calendar.pace import of_dial, of_times
+from lodger.engine.recurrence.calendar.yeardays import YearDays
+from lodger.engine.recurrence.rrule.dateutil_reading import DateutilMasks, first_week
+from lodger.engine.recurrence.rrule.faults import fault
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
-from lodger.engine.recurrence.rrule.phase import Months, Phase, WeekYears, Years
-from lodger.engine.recurrence.rrule.residues import Residues
-from lodger.engine.recurrence.rrule.set_positions import SetPositions, period_bounds
+from lodger.engine.recurrence.rrule.phase import selection_of
+from lodger.engine.recurrence.rrule.set_positions import PeriodPicks, period_bounds, positions
 from lodger.engine.recurrence.rrule.text import rule_text
-from lodger.engine.recurrence.rrule.unit_times import UnitTimes
-from lodger.engine.recurrence.rrule.year_masks import YearMasks, week_year
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
+from lodger.engine.recurrence.rrule.unit_steps import UnitSteps
+from lodger.engine.recurrence.rrule.year_masks import YearMasks
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
+from lodger.engine.recurrence.search import OutOfSteps, Steps
 
-#: A second after, or before, all there are: stands for a member that does not exist.
-NEVER = 1 << 62
-
-
-def phase_of(rule: Rule, start_day: int) -> Phase | None:
-    """The periods that INTERVAL selects for a FREQ down to DAILY; None when it selects every one."""
-    n = rule.interval
-    if n == 1:
-        return None
-    year, month, _ = civil.civil(start_day)
-    if rule.freq is Freq.YEARLY:
-        if rule.byweekno and not rule.dateutil:
-            return WeekYears(n, week_year(start_day, rule.wkst), rule.wkst)
-        return Years(n, year)
-    if rule.freq is Freq.MONTHLY:
-        return Months(n, year * 12 + month - 1)
-    if rule.freq is Freq.WEEKLY:
-        first = start_day - (civil.weekday(start_day) - rule.wkst) % 7
-        return Residues(7 * n, [(first + i) % (7 * n) for i in range(7)])
-    return Residues(n, [start_day % n])
+#: Steps in which the last member by COUNT is found when the rule is read.
+_COUNT_STEPS = 50_000
+_NO_POSITION = "no period has as many times as BYSETPOS counts"
 
 
 class RuleSequence:
@@ -45,140 +41,163 @@ class RuleSequence:
         start: DTSTART, local seconds. It is a member only when it fulfils the rule.
         until: last local second that may be a member.
 
-    Attributes:
-        start, until: first and last second that its pattern may have a member at; COUNT is in ``until``.
-        head: members before ``start`` that the pattern does not have (a first week as python-dateutil reads it).
+    Raises:
+        RuleInvalid: ``count_too_far``.
     """
 
     def __init__(self, rule: Rule, start: int, until: int | None = None) -> None:
         self.rule = rule
-        self.start = self.origin = start
-        # What was asked last, and the member found: a zone asks on both sides of a change of its clock, and a set has
-        # rules with members far away.
-        self._ahead, self._behind = (1, 0), (0, 1)
-        self.until = min(civil.MAX_LOCAL, until) if until is not None else civil.MAX_LOCAL
-        self._bounded = rule.count is not None or self.until < civil.MAX_LOCAL
-        self.filled = filled = rule.filled(start)
-        self.head: tuple[int, ...] = ()
-        self._why: str | None = None
-        self.base = self._build(filled)
+        self._start = self._origin = start
+        self._until = civil.MAX_LOCAL if until is None else min(civil.MAX_LOCAL, until)
+        self._bounded = rule.count is not None or self._until < civil.MAX_LOCAL
+        #: Members before ``start`` that the pattern does not have: a first week as python-dateutil reads it.
+        self._head: tuple[int, ...] = ()
+        self._never: str | None = None
+        filled = rule.filled(start)
+        self._pace = LocalPace(None, 0, 0, civil.DAY_S)
+        self._members = self._build(filled)
         count = rule.count
         if rule.dateutil and rule.freq is Freq.WEEKLY and (rule.bysetpos or rule.byweekno):
-            from lodger.engine.recurrence.rrule.dateutil_reading import first_week
-
             week = first_week(filled, start)
             if week is not None:
-                members, self.start = week
-                self.head = tuple(each for each in members if each <= self.until)[:count]
-                count = None if count is None else count - len(self.head)
-        if count is not None and self.base is not None:
-            from lodger.engine.recurrence.rrule.tally import last_member
+                members, self._start = week
+                self._head = tuple(each for each in members if each <= self._until)[:count]
+                count = None if count is None else count - len(self._head)
+        if count is not None and self._members is not None:
+            self._count(count)
 
-            last = last_member(self.base, self.start, count) if count else self.start - 1
-            if last is not None:
-                self.until = min(self.until, last)
+    def _count(self, count: int) -> None:
+        """Let the ``count``-th member be the last."""
+        assert self._members is not None
+        try:
+            last = self._members.nth_from(self._start, count - 1, Steps(_COUNT_STEPS)) if count else self._start - 1
+        except OutOfSteps:
+            raise fault("count_too_far", f"COUNT={count} cannot be counted out") from None
+        if last is not None:
+            self._until = min(self._until, last)
 
-    def _build(self, rule: Rule) -> UnitTimes | SetPositions | None:
-        day = self.start // civil.DAY_S
-        masks = YearMasks(rule)
-        if rule.dateutil and rule.byweekno:
-            from lodger.engine.recurrence.rrule.dateutil_reading import DateutilMasks
-
-            masks = DateutilMasks(rule)
-        if masks.empty():
-            self._why = "no day of the 400-year calendar cycle fulfils its day parts"
+    def _build(self, rule: Rule) -> Grid | UnitSteps | PeriodPicks | None:
+        masks = DateutilMasks(rule) if rule.dateutil and rule.byweekno else YearMasks(rule)
+        if rule.freq > Freq.DAILY:
+            return self._sub_daily(rule, YearDays(masks.of_year))
+        times = Dial(of_values(rule.byhour), of_values(rule.byminute), of_values(rule.bysecond))
+        selection = selection_of(rule, self._start // civil.DAY_S)
+        self._pace = of_dial(times)
+        if rule.bysetpos and rule.freq < Freq.DAILY:
+            bounds = period_bounds(rule.freq, rule.wkst, bool(rule.byweekno) and not rule.dateutil)
+            return PeriodPicks(masks.of_year, selection, times, rule.bysetpos, bounds)
+        days = YearDays(masks.of_year, selection=selection)
+        if not rule.bysetpos:
+            return Grid(days, times)
+        picked = self._picked(times, rule.bysetpos)
+        if picked is None:
             return None
-        if rule.freq <= Freq.DAILY:
-            times: Times = ClockSet(rule.byhour, rule.byminute, rule.bysecond)
-            phase = phase_of(rule, day)
-            if rule.bysetpos and rule.freq < Freq.DAILY:
-                bounds = period_bounds(rule.freq, rule.wkst, bool(rule.byweekno) and not rule.dateutil)
-                chosen = SetPositions(masks, phase, times, rule.bysetpos, bounds)
-                if chosen.never:
-                    self._why = "no period has as many times as BYSETPOS counts"
-                    return None
-                return chosen
-            steps: Days | ClockSteps = Days(masks, phase)
-        else:
-            if rule.freq is Freq.HOURLY:
-                times = ClockSet((0,), rule.byminute, rule.bysecond)
-            elif rule.freq is Freq.MINUTELY:
-                times = ClockSet((0,), (0,), rule.bysecond)
-            else:
-                times = TimeList((0,))
-            unit = UNIT_S[rule.freq]
-            table = position_table(rule.byhour, rule.byminute, rule.bysecond, unit)
-            steps = ClockSteps(masks, table, rule.interval, self.start // unit)
-            if steps.never:
-                self._why = "INTERVAL, counted from DTSTART, never meets the hours, minutes and seconds it names"
-                return None
-        if rule.bysetpos:
-            picked = positions(rule.bysetpos, times.size)
-            if not picked:
-                self._why = "no period has as many times as BYSETPOS counts"
-                return None
-            times = TimeList(tuple(times.nth(at) for at in picked))
-        return UnitTimes(steps, UNIT_S.get(rule.freq, civil.DAY_S), times)
+        self._pace = of_times(picked.seconds)
+        return Grid(days, picked)
 
-    def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
-        """First member after (or at) the local second."""
-        if self.base is None:
+    def _sub_daily(self, rule: Rule, days: YearDays) -> Grid | UnitSteps | None:
+        hours = of_values(rule.byhour) or ALL_HOURS
+        minutes = of_values(rule.byminute) or ALL_MINUTES
+        seconds = of_values(rule.bysecond) or ALL_SECONDS
+        n, unit_s = rule.interval, UNIT_S[rule.freq]
+        origin = self._start // unit_s
+        size = 24 if rule.freq is Freq.HOURLY else 60
+        if size % n == 0 and not rule.bysetpos:
+            each = stride(origin % n, size, n)  # the same hours, minutes or seconds every time
+            by_freq = {Freq.HOURLY: (each, -1, -1), Freq.MINUTELY: (-1, each, -1), Freq.SECONDLY: (-1, -1, each)}
+            h, m, s = by_freq[rule.freq]
+            times = Dial(hours & h, minutes & m, seconds & s)
+            self._pace = of_dial(times)
+            if not times.is_empty():
+                return Grid(days, times)
+        positions_of = Dial(hours, minutes if unit_s < 3600 else 1, seconds if unit_s == 1 else 1)
+        inside_of = Dial(1, minutes if unit_s == 3600 else 1, seconds if unit_s > 1 else 1)
+        common = gcd(n, civil.DAY_S // unit_s)
+        if not positions_of.bits(unit_s) & stride(origin % common, civil.DAY_S // unit_s, common):
+            self._never = "INTERVAL, counted from DTSTART, never meets the hours, minutes and seconds it names"
             return None
-        if not inclusive:
-            local += 1
-        if local < self.start:
-            if self.head and local <= self.head[-1]:
-                return self.head[bisect_left(self.head, local)]
-            local = self.start
-        if local > self.until:
+        inside: Times | None = self._picked(inside_of, rule.bysetpos) if rule.bysetpos else inside_of
+        if inside is None:
             return None
-        asked, member = self._ahead
-        if asked <= local <= member:
-            return member if member <= self.until else None
-        found = self.base.next(local)
-        self._ahead = (local, NEVER if found is None else found)
-        return None if found is None or found > self.until else found
+        self._pace = _pace_of_steps(inside, unit_s, n, origin)
+        return UnitSteps(days, positions_of, inside, unit_s, n, origin)
 
-    def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
-        """Last member before (or at) the local second."""
-        if self.base is None:
+    def _picked(self, times: Dial, bysetpos: tuple[int, ...]) -> TimeList | None:
+        picked = positions(bysetpos, times.count())
+        if not picked:
+            self._never = _NO_POSITION
             return None
-        if not inclusive:
-            local -= 1
-        if local >= self.start <= self.until:
-            local = min(local, self.until)
-            asked, member = self._behind
-            if not member <= local <= asked:
-                found = self.base.previous(local)
-                member = -NEVER if found is None else found
-                self._behind = (local, member)
-            if member >= self.start:
-                return member
-        i = bisect_right(self.head, local)
-        return self.head[i - 1] if i else None
+        return TimeList(tuple(times.nth(at) for at in picked))
+
+    def next_from(self, local: int, steps: Steps) -> int | None:
+        """First member at or after the local second."""
+        if local < self._start:
+            if self._head and local <= self._head[-1]:
+                return self._head[bisect_left(self._head, local)]
+            local = self._start
+        if local > self._until or self._members is None:
+            return None
+        found = self._members.next_from(local, steps)
+        return None if found is None or found > self._until else found
+
+    def last_to(self, local: int, steps: Steps) -> int | None:
+        """Last member at or before the local second."""
+        if self._members is not None and local >= self._start <= self._until:
+            found = self._members.last_to(min(local, self._until), steps)
+            if found is not None and found >= self._start:
+                return found
+        i = bisect_right(self._head, local)
+        return self._head[i - 1] if i else None
+
+    def contains(self, local: int) -> bool:
+        """Whether a local second is a member."""
+        try:
+            return self.next_from(local, Steps(2)) == local
+        except OutOfSteps:
+            return False
 
     def never_reason(self) -> str | None:
-        """Say why there is no member, when there is none."""
-        if self._why is not None:
-            return self._why
-        assert self.base is not None
-        first = self.base.next(self.start)
+        """Reason why there is no member, where that is known."""
+        if self._members is None:
+            return self._never
+        days = self._members.days
+        if days.is_empty():
+            picks = isinstance(self._members, PeriodPicks) and not self._members.nothing_allowed
+            return _NO_POSITION if picks else "no day of the 400-year calendar cycle fulfils its day parts"
+        if self._head:
+            return None
+        try:
+            first = self._members.next_from(self._start, Steps(_COUNT_STEPS))
+        except OutOfSteps as out:
+            return "its first slot would come after UNTIL" if out.reached > self._until else None
         if first is None:
             return "no period that INTERVAL selects before year 10000 has a day and time that fulfil its parts"
-        if first > self.until:
-            return "its first slot would come after UNTIL"
-        return None
+        return "its first slot would come after UNTIL" if first > self._until else None
 
     def ends(self) -> bool:
         """Whether COUNT or UNTIL bounds it, or it has no member."""
-        return self.base is None or self._bounded
+        return self._members is None or self._bounded or self._members.days.is_empty()
 
     def default_dst(self) -> DstPolicy:
         """RFC 5545 for skipped times; a rule that repeats within the day runs through both hours of a fold."""
         both = self.rule.freq >= Freq.HOURLY and not self.rule.dateutil
         return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
 
+    def pace(self) -> LocalPace:
+        """How close together the members can be."""
+        return self._pace
+
     def text(self) -> str:
         """One exact English sentence."""
-        until = self.until if self.rule.until is not None else None
-        return rule_text(self.rule, self.origin, until)
+        until = self._until if self.rule.until is not None else None
+        return rule_text(self.rule, self._origin, until)
+
+
+def _pace_of_steps(inside: Times, unit_s: int, interval: int, origin: int) -> LocalPace:
+    """Pace of a rule whose INTERVAL does not fit the day."""
+    members = [inside.nth(index) for index in range(inside.count())] if inside.count() <= civil.DAY_S else []
+    step_s = interval * unit_s
+    gap = min([step_s + members[0] - members[-1], *(b - a for a, b in pairwise(members))])
+    per_day = (civil.DAY_S // step_s + 1) * len(members)
+    per_hour = (3600 // step_s + 1) * len(members)
+    return LocalPace(gap, per_day, per_hour, gcd(civil.DAY_S, step_s, origin * unit_s, *members))

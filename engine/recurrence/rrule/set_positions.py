@@ -1,22 +1,28 @@
 """BYSETPOS over a week, month or year: the n-th of all the times that a period names, DTSTART or not."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from lodger.engine.recurrence import civil
-from lodger.engine.recurrence.rrule.clock_set import Times, positions
-from lodger.engine.recurrence.rrule.days import Days
+from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.calendar.dial import Dial, members
+from lodger.engine.recurrence.calendar.yeardays import Selection, YearDays
 from lodger.engine.recurrence.rrule.parts import Freq
-from lodger.engine.recurrence.rrule.phase import Phase
 from lodger.engine.recurrence.rrule.year_masks import span, week_one, week_year
-from lodger.engine.recurrence.year_kinds import KIND_OF, YEAR_OF, KindMasks
+from lodger.engine.recurrence.search import Steps
 
 #: First day and day after the last of the period that holds a day.
 Bounds = Callable[[int], tuple[int, int]]
+#: Periods whose days are kept: questions come in order.
+_KEPT = 4
+
+
+def positions(bysetpos: tuple[int, ...], size: int) -> list[int]:
+    """0-based indices that BYSETPOS picks from a set of that size, ascending and distinct."""
+    return sorted({p - 1 if p > 0 else size + p for p in bysetpos if abs(p) <= size})
 
 
 def period_bounds(freq: Freq, wkst: int, week_years: bool) -> Bounds:
-    """Give the function that finds a day's period; ``week_years`` for YEARLY with BYWEEKNO."""
+    """Return the function that finds a day's period; ``week_years`` for YEARLY with BYWEEKNO."""
 
     def of_week(day: int) -> tuple[int, int]:
         first = day - (civil.weekday(day) - wkst) % 7
@@ -46,177 +52,126 @@ def _year_of(day: int) -> int:
     return civil.civil(day)[0] if civil.MIN_DAY <= day <= civil.MAX_DAY else 0 if day < 0 else civil.MAX_YEAR + 1
 
 
-def days_between(allowed: KindMasks, first: int, end: int) -> list[int]:
-    """Allowed days in [first, end), which spans at most three years, as if the calendar had no edges."""
-    found: list[int] = []
-    day = first
-    while day < end:
-        year = _year_of(day)
-        start, after = civil.year_start(year), civil.year_start(year + 1)
-        bits = allowed.mask(year) & span(day - start, end - start)
-        while bits:
-            low = bits & -bits
-            found.append(start + low.bit_length() - 1)
-            bits ^= low
-        day = after
-    return found
+class PeriodPicks:
+    """Members are local seconds: those of the allowed days × times of each period that BYSETPOS picks.
 
+    Args:
+        days_of: allowed days of a year.
+        selection: days of the periods that INTERVAL selects; None for all.
+    """
 
-class Sufficient(KindMasks):
-    """Allowed days in periods that have at least ``least`` of them, so that some position exists."""
+    def __init__(
+        self,
+        days_of: Callable[[int], int],
+        selection: Selection | None,
+        times: Dial,
+        bysetpos: tuple[int, ...],
+        bounds: Bounds,
+    ) -> None:
+        self._all = YearDays(days_of)
+        self._times, self._bysetpos, self._bounds = times, bysetpos, bounds
+        #: Days that a period must have for some position to exist.
+        self._least = -(-min(abs(p) for p in bysetpos) // times.count())
+        self.days = YearDays(days_of if self._least == 1 else self._sufficient, selection=selection)
+        self._kept: dict[int, list[int]] = {}
+        self._picks: dict[int, list[int]] = {}
 
-    def __init__(self, allowed: KindMasks, bounds: Bounds, least: int) -> None:
-        super().__init__()
-        self._allowed, self._bounds, self._least = allowed, bounds, least
+    @property
+    def nothing_allowed(self) -> bool:
+        """Whether no day is allowed, periods aside."""
+        return self._all.is_empty()
 
-    def _compute(self, year: int) -> int:
+    def _sufficient(self, year: int) -> int:
+        """Allowed days of a year in periods with enough of them."""
         start, end = civil.year_start(year), civil.year_start(year + 1)
-        bits, day, kept = self._allowed.mask(year), start, 0
-        if self._least == 1:
-            return bits
+        kept, day = 0, start
         while day < end:
             first, after = self._bounds(day)
-            if first >= start and after <= end:
-                size = (bits & span(first - start, after - start)).bit_count()
-            else:
-                size = len(days_between(self._allowed, first, after))
-            if size >= self._least:
-                kept |= bits & span(first - start, after - start)
+            if len(self._between(first, after)) >= self._least:
+                kept |= self._all.usual(year) & span(first - start, after - start)
             day = after
         return kept
 
+    def _between(self, first: int, end: int) -> list[int]:
+        """Allowed days in [first, end), which spans at most three years, as if the calendar had no edges."""
+        found: list[int] = []
+        for year in range(_year_of(first), _year_of(end - 1) + 1):
+            start = civil.year_start(year)
+            found += [start + day for day in members(self._all.usual(year) & span(first - start, end - start))]
+        return found
 
-class SetPositions:
-    """Members are local seconds; the last periods looked at are kept, because questions come in order."""
-
-    def __init__(
-        self, allowed: KindMasks, phase: Phase | None, times: Times, bysetpos: tuple[int, ...], bounds: Bounds
-    ) -> None:
-        least = -(-min(abs(p) for p in bysetpos) // times.size)
-        self.allowed, self.times, self.bysetpos, self.bounds = allowed, times, bysetpos, bounds
-        sufficient = Sufficient(allowed, bounds, least)
-        self.never = sufficient.empty()
-        self.days = Days(sufficient, phase)
-        self._kept: dict[int, list[int]] = {}
-        self._picks: dict[int, list[int]] = {}
-        self._weights: dict[int, dict[int, int]] = {}
-
-    def _days(self, first: int, after: int) -> list[int]:
-        found = self._kept.get(first)
-        if found is None:
-            if len(self._kept) >= 4:
+    def _period(self, day: int) -> tuple[int, int, list[int], list[int]]:
+        """Bounds, allowed days and picked indices of the period that holds a day."""
+        first, after = self._bounds(day)
+        days = self._kept.get(first)
+        if days is None:
+            if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            found = self._kept[first] = days_between(self.allowed, first, after)
-        return found
-
-    def _picked(self, days: int) -> list[int]:
-        """Indices that BYSETPOS picks in a period with so many days, ascending."""
-        found = self._picks.get(days)
-        if found is None:
-            found = self._picks[days] = positions(self.bysetpos, days * self.times.size)
-        return found
+            days = self._kept[first] = self._between(first, after)
+        picked = self._picks.get(len(days))
+        if picked is None:
+            picked = self._picks[len(days)] = positions(self._bysetpos, len(days) * self._times.count())
+        return first, after, days, picked
 
     def _member(self, days: list[int], index: int) -> int:
-        at, nth = divmod(index, self.times.size)
-        return days[at] * civil.DAY_S + self.times.nth(nth)
+        at, nth = divmod(index, self._times.count())
+        return days[at] * civil.DAY_S + self._times.nth(nth)
 
     def _rank(self, days: list[int], picked: list[int], local: int) -> int:
         """How many of the picked lie before the local second."""
         day, second = divmod(local, civil.DAY_S)
         at = bisect_left(days, day)
-        index = at * self.times.size
-        if at < len(days) and days[at] == day and second:
-            index += self.times.up_to(second - 1)
+        index = at * self._times.count()
+        if at < len(days) and days[at] == day:
+            index += self._times.rank(second)
         return bisect_left(picked, index)
 
-    def next(self, local: int) -> int | None:
-        """First member from this local second on."""
+    def next_from(self, local: int, steps: Steps) -> int | None:
+        """First member at or after the local second."""
+        local = max(local, civil.MIN_LOCAL)
         if local > civil.MAX_LOCAL:
             return None
-        day: int | None = max(self.bounds(max(local // civil.DAY_S, civil.MIN_DAY))[0], civil.MIN_DAY)
-        while day is not None and (day := self.days.next(day)) is not None:
-            first, after = self.bounds(day)
-            days = self._days(first, after)
-            picked = self._picked(len(days))
-            i = self._rank(days, picked, max(local, civil.MIN_LOCAL))
+        day: int | None = self._bounds(local // civil.DAY_S)[0]
+        while day is not None and (day := self.days.at_or_after(day, steps)) is not None:
+            _, after, days, picked = self._period(day)
+            i = self._rank(days, picked, local)
             if i < len(picked):
                 found = self._member(days, picked[i])
                 return found if found <= civil.MAX_LOCAL else None
+            steps.take(max(local, after * civil.DAY_S))
             day = after
         return None
 
-    def previous(self, local: int) -> int | None:
-        """Last member up to this local second."""
+    def last_to(self, local: int, steps: Steps) -> int | None:
+        """Last member at or before the local second."""
+        local = min(local, civil.MAX_LOCAL)
         if local < civil.MIN_LOCAL:
             return None
-        day: int | None = min(self.bounds(min(local // civil.DAY_S, civil.MAX_DAY))[1] - 1, civil.MAX_DAY)
-        while day is not None and (day := self.days.previous(day)) is not None:
-            first, after = self.bounds(day)
-            days = self._days(first, after)
-            picked = self._picked(len(days))
-            i = self._rank(days, picked, min(local, civil.MAX_LOCAL) + 1)
+        day: int | None = self._bounds(local // civil.DAY_S)[1] - 1
+        while day is not None and (day := self.days.at_or_before(day, steps)) is not None:
+            first, _, days, picked = self._period(day)
+            i = self._rank(days, picked, local + 1)
             if i:
                 found = self._member(days, picked[i - 1])
                 return found if found >= civil.MIN_LOCAL else None
+            steps.take(min(local, first * civil.DAY_S - 1))
             day = first - 1
         return None
 
-    # -- counting, by the year in which a period begins
-
-    def bucket(self, local: int) -> int:
-        """Year in which the period of a local second begins."""
-        return _year_of(self.bounds(local // civil.DAY_S)[0])
-
-    def in_bucket(self, year: int) -> int:
-        """How many members the periods have that begin in a year."""
-        selected = -1 if self.days.phase is None else self.days.phase.mask(year)
-        weights = self._weighed(year)
-        return sum(weight * (firsts & selected).bit_count() for weight, firsts in weights.items())
-
-    def before(self, year: int, local: int) -> int:
-        """How many of them lie before a local second."""
-        counted = 0
-        for first, after in self._periods(year):
-            days = self._days(first, after)
-            picked = self._picked(len(days))
-            if after * civil.DAY_S > local:
-                return counted + self._rank(days, picked, local)
-            counted += len(picked)
-        return counted
-
-    def nth(self, year: int, index: int) -> int:
-        """Give one of them by its 0-based number."""
-        for first, after in self._periods(year):
-            days = self._days(first, after)
-            picked = self._picked(len(days))
+    def nth_from(self, local: int, index: int, steps: Steps) -> int | None:
+        """Member with a 0-based number, counted from a local second on; None when there are fewer."""
+        found = self.next_from(local, steps)
+        if found is None or index > len(self._bysetpos) * ((civil.MAX_LOCAL - found) // (7 * civil.DAY_S) + 1):
+            return None  # more than there are weeks
+        day: int | None = found // civil.DAY_S
+        assert day is not None
+        _, _, days, picked = self._period(day)
+        index += self._rank(days, picked, found)
+        while day is not None and (day := self.days.at_or_after(day, steps)) is not None:
+            _, day, days, picked = self._period(day)
             if index < len(picked):
-                return self._member(days, picked[index])
+                found = self._member(days, picked[index])
+                return found if found <= civil.MAX_LOCAL else None
             index -= len(picked)
-        raise IndexError
-
-    def _periods(self, year: int) -> Iterable[tuple[int, int]]:
-        """Periods that INTERVAL selects among those that begin in a year."""
-        phase, start, end = self.days.phase, civil.year_start(year), civil.year_start(year + 1)
-        selected = -1 if phase is None else phase.mask(year)
-        first, after = self.bounds(min(max(start, civil.MIN_DAY), civil.MAX_DAY))
-        while first < end:
-            if first >= start and selected >> first - start & 1:
-                yield first, after
-            if after > civil.MAX_DAY:
-                return
-            first, after = self.bounds(after)
-
-    def _weighed(self, year: int) -> dict[int, int]:
-        """First days of periods by how many members a period has, for the year's kind."""
-        kind = KIND_OF[year % 400]
-        found = self._weights.get(kind)
-        if found is None:
-            found = self._weights[kind] = {}
-            like = YEAR_OF[kind]
-            start, end = civil.year_start(like), civil.year_start(like + 1)
-            first, after = self.bounds(start)
-            while first < end:
-                if first >= start and (picked := len(self._picked(len(days_between(self.allowed, first, after))))):
-                    found[picked] = found.get(picked, 0) | 1 << first - start
-                first, after = self.bounds(after)
-        return found
+            steps.take(day * civil.DAY_S)
+        return None

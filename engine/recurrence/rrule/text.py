@@ -1,101 +1,96 @@
 """A recurrence set in one exact English sentence.
 
 Every part of the rule, and DTSTART when there is one, leaves its own words: rules whose slots differ never share a
-sentence. What is derived from DTSTART is said too, because a person reads "on Tuesday at 09:00", not "as at the start".
+sentence, but for long lists of dates, of which only the first and the last are said. What is derived from DTSTART is said
+too, because a person reads "on Tuesday at 09:00", not "as at the start".
 """
 
-from lodger.engine.recurrence import civil
+from collections.abc import Sequence
+
+from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.calendar.dial import Dial, of_values
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
+from lodger.engine.recurrence.words import (
+    MONTHS,
+    WEEKDAYS,
+    clock,
+    clock_times,
+    joined,
+    listed,
+    sentence,
+    series,
+)
+from lodger.engine.recurrence.words import ordinal as numbered
 
 _UNIT = ("year", "month", "week", "day", "hour", "minute", "second")
-_WEEKDAY = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTH = (
-    "",
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 _WEEK = tuple((0, day) for day in range(7))
-#: Up to so many times of day are listed one by one.
-_LISTED = 12
-
-
-def joined(words: list[str]) -> str:
-    """Join with commas and a last "and"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+#: Up to so many dates are listed; of more the first ones, how many follow, and the last.
+_MAX_DATES, _FIRST_DATES = 8, 3
 
 
 def ordinal(number: int) -> str:
     """1st, 22nd, 113th; negative numbers count from the end: last, 2nd last."""
     if number < 0:
-        return "last" if number == -1 else f"{ordinal(-number)} last"
-    tens = number % 100
-    ending = "th" if 10 < tens < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
-
-
-def _clock(hour: int, minute: int, second: int) -> str:
-    return f"{hour:02}:{minute:02}" + (f":{second:02}" if second else "")
+        return "last" if number == -1 else f"{numbered(-number)} last"
+    return numbered(number)
 
 
 def _date(day: int) -> str:
     year, month, dom = civil.civil(day)
-    return f"{_MONTH[month]} {dom}, {year}"
+    return f"{MONTHS[month]} {dom}, {year}"
 
 
 def moment_text(local: int, *, midnight: bool = False) -> str:
     """A local second as "September 2, 1997 at 09:00"; midnight is left out unless asked for."""
     day, second = civil.split(local)
-    if second == 0 and not midnight:
-        return _date(day)
-    return f"{_date(day)} at {_clock(*civil.clock(second))}"
+    return _date(day) if second == 0 and not midnight else f"{_date(day)} at {clock(second)}"
 
 
-def _ordinals(numbers: tuple[int, ...]) -> list[str]:
+def _dates(words: list[str]) -> str:
+    if len(words) <= _MAX_DATES:
+        return joined(words)
+    left = len(words) - _FIRST_DATES - 1
+    return f"{', '.join(words[:_FIRST_DATES])}, {left} more, and {words[-1]}"
+
+
+def _ordinals(numbers: Sequence[int]) -> list[str]:
     return [ordinal(n) for n in sorted(numbers, key=lambda n: (n < 0, abs(n)))]
-
-
-def _numbers(numbers: tuple[int, ...]) -> str:
-    """1, 2, 3 and 7 → "1 to 3 and 7"."""
-    words: list[str] = []
-    at = 0
-    while at < len(numbers):
-        end = at
-        while end + 1 < len(numbers) and numbers[end + 1] == numbers[end] + 1:
-            end += 1
-        if end - at < 2:
-            words += [str(n) for n in numbers[at : end + 1]]
-        else:
-            words.append(f"{numbers[at]} to {numbers[end]}")
-        at = end + 1
-    return joined(words)
 
 
 def _weekdays(rule: Rule) -> str:
     words = []
-    for number, weekday in sorted(rule.byday, key=lambda pair: (pair[0] != 0, pair[0] < 0, abs(pair[0]), pair[1])):
-        words.append(f"the {ordinal(number)} {_WEEKDAY[weekday]}" if number else _WEEKDAY[weekday])
-    return ", ".join(words)
+    if plain := of_values(weekday for number, weekday in rule.byday if not number):
+        words.append(listed(plain, WEEKDAYS))
+    for number, weekday in sorted(rule.byday, key=lambda pair: (pair[0] < 0, abs(pair[0]), pair[1])):
+        if number:
+            words.append(f"the {ordinal(number)} {WEEKDAYS[weekday]}")
+    text = joined(words)
+    if rule.freq is Freq.YEARLY and any(number for number, _ in rule.byday):
+        text += " of the month" if rule.bymonth else " of the year"
+    return text
+
+
+def _month_days(rule: Rule) -> str:
+    values = [number for number in rule.bymonthday if number > 0]
+    step = series(values)
+    words = (
+        [f"every {numbered(step)} day from the {numbered(values[0])} through the {numbered(values[-1])}"]
+        if step
+        else []
+    )
+    if not step:
+        words += [f"the {numbered(number)}" for number in values]
+    words += [f"the {ordinal(number)} day" for number in sorted(rule.bymonthday, reverse=True) if number < 0]
+    return joined(words)
 
 
 def _days(rule: Rule) -> str:
     text = ""
     if rule.byday and not _is_week(rule):
         text += f" on {_weekdays(rule)}"
-        if rule.freq is Freq.YEARLY and rule.bymonth and any(number for number, _ in rule.byday):
-            text += " of the month"
     if rule.bymonthday:
-        text += f"{' if it is' if text else ' on'} the {joined(_ordinals(rule.bymonthday))}"
+        text += f"{' if it is' if text else ' on'} {_month_days(rule)}"
         if rule.freq is Freq.YEARLY and not rule.bymonth:
             text += " of every month"
     if rule.byyearday:
@@ -103,72 +98,71 @@ def _days(rule: Rule) -> str:
     if rule.byweekno:
         text += f" in the {joined(_ordinals(rule.byweekno))} week of the year"
     if rule.bymonth:
-        text += f" in {joined([_MONTH[month] for month in rule.bymonth])}"
+        text += f" {'of' if rule.bymonthday and not rule.byyearday else 'in'} {listed(of_values(rule.bymonth), MONTHS)}"
     return text
 
 
 def _is_week(rule: Rule) -> bool:
-    """Whether BYDAY is said by the unit: every weekday, every day."""
-    plain = rule.freq is Freq.WEEKLY and rule.interval == 1 and not rule.bysetpos
-    return plain and rule.byday in (_WEEK, _WEEK[:5])
+    """Whether BYDAY is said by the unit: every day."""
+    return rule.freq is Freq.WEEKLY and rule.interval == 1 and not rule.bysetpos and rule.byday == _WEEK
 
 
-def _time_of_day(rule: Rule, asked_hours: bool) -> str:
-    if asked_hours and rule.byminute == (0,) and rule.bysecond == (0,):
-        return f" at {joined([str(hour) for hour in rule.byhour])}"
-    if len(rule.byhour) * len(rule.byminute) * len(rule.bysecond) <= _LISTED:
-        times = [_clock(h, m, s) for h in rule.byhour for m in rule.byminute for s in rule.bysecond]
-        return f" at {joined(times)}"
+def _time_of_day(rule: Rule) -> str:
+    times = clock_times(Dial(of_values(rule.byhour), of_values(rule.byminute), of_values(rule.bysecond)))
+    if times is not None:
+        return f" {times}"
     words = _fields("hour", rule.byhour, "in") + _fields("minute", rule.byminute, "at")
     return words + (_fields("second", rule.bysecond, "at") if rule.bysecond != (0,) else "")
 
 
 def _fields(name: str, values: tuple[int, ...], preposition: str) -> str:
-    return f" {preposition} {name}{'s' if len(values) > 1 else ''} {_numbers(values)}" if values else ""
+    if not values:
+        return ""
+    if step := series(values):
+        return f" {preposition} every {numbered(step)} {name} from {values[0]} through {values[-1]}"
+    return f" {preposition} {name}{'s' if len(values) > 1 else ''} {listed(of_values(values))}"
 
 
-def _times(rule: Rule, filled: Rule, *, anchored: bool) -> str:
-    if rule.freq < Freq.HOURLY:
-        if not anchored and not (rule.byhour or rule.byminute or rule.bysecond):
-            return ""
-        return _time_of_day(filled, asked_hours=bool(rule.byhour))
+def _times(filled: Rule) -> str:
+    if filled.freq < Freq.HOURLY:
+        return _time_of_day(filled)
     words = _fields("hour", filled.byhour, "in")
-    if rule.freq is not Freq.HOURLY:
+    if filled.freq is not Freq.HOURLY:
         words += _fields("minute", filled.byminute, "in")
     elif filled.byminute != (0,):
         words += _fields("minute", filled.byminute, "at")
-    if rule.freq is Freq.SECONDLY:
+    if filled.freq is Freq.SECONDLY:
         words += _fields("second", filled.bysecond, "in")
     elif filled.bysecond != (0,):
         words += _fields("second", filled.bysecond, "at")
     return words
 
 
-def rule_text(
-    rule: Rule, start: int, until: int | None = None, *, anchored: bool = True, last: int | None = None
-) -> str:
+def rule_text(rule: Rule, start: int, until: int | None = None, *, last: int | None = None) -> str:
     """One rule, without its start; ``until`` is its UNTIL as a local second, or ``last`` as one in UTC."""
     filled = rule.filled(start)
-    shown = filled if anchored else rule
     unit = _UNIT[rule.freq]
-    if _is_week(shown):
-        text = "every day" if len(shown.byday) == 7 else "every weekday"
+    if _is_week(filled):
+        text = "every day"
     else:
         text = f"every {unit}" if rule.interval == 1 else f"every {rule.interval} {unit}s"
-    text += _days(shown) + _times(rule, filled, anchored=anchored)
+    text += _days(filled) + _times(filled)
     if rule.bysetpos:
-        text += f", only the {joined(_ordinals(rule.bysetpos))} of each {unit}"
+        words = _ordinals(rule.bysetpos)
+        text += f", only the {joined(['first' if word == '1st' else word for word in words])} of these in each {unit}"
     if rule.wkst and (rule.freq is Freq.WEEKLY or rule.byweekno):
-        text += f", weeks beginning on {_WEEKDAY[rule.wkst]}"
+        text += f", weeks beginning on {WEEKDAYS[rule.wkst]}"
     if rule.dateutil:
         text += ", as python-dateutil reads it"
     if rule.count is not None:
-        text += f" for {rule.count} time{'s' if rule.count > 1 else ''}"
+        text += f", {rule.count} time{'s' if rule.count > 1 else ''}"
     if last is not None:
-        text += f" until {_utc(last)}"
+        text += f", until {_utc(last)}"
     elif until is not None:
         whole_day = rule.until is not None and rule.until.date
-        text += f" through {_date(until // civil.DAY_S)}" if whole_day else f" until {moment_text(until)}"
+        text += (
+            f", through {_date(until // civil.DAY_S)}" if whole_day else f", until {moment_text(until, midnight=True)}"
+        )
     return text
 
 
@@ -177,9 +171,9 @@ def _utc(second: int) -> str:
 
 
 def _entry_text(entry: Entry, rules: RuleSet) -> str:
-    text = rule_text(entry.rule, entry.start, entry.until, anchored=rules.anchored, last=entry.last)
+    text = rule_text(entry.rule, entry.start, entry.until, last=entry.last)
     if entry.start != rules.start:
-        text += f", starting {moment_text(entry.start)}"
+        text += f", starting {moment_text(entry.start, midnight=True)}"
     return text
 
 
@@ -187,16 +181,19 @@ def set_text(rules: RuleSet) -> str:
     """Say the whole set, without the zone."""
     text = "; and ".join(_entry_text(entry, rules) for entry in rules.rules)
     if rules.rdates or rules.also:
-        dates = joined([moment_text(local) for local in rules.rdates] + [_utc(instant) for instant in rules.also])
+        moments = [moment_text(local, midnight=True) for local in rules.rdates] + [
+            _utc(instant) for instant in rules.also
+        ]
+        dates = _dates(moments)
         text = f"{text}; and once on {dates}" if text else f"once on {dates}"
     for entry in rules.exrules:
         text += f"; but not {_entry_text(entry, rules)}"
     if rules.exdates or rules.without:
         without = [moment_text(local, midnight=True) for local in sorted(rules.exdates)]
         without += [_utc(instant) for instant in sorted(rules.without)]
-        text += f"; but not on {joined(without)}"
+        text += f"; but not on {_dates(without)}"
     if rules.exdays:
-        text += f"; but not on the whole of {joined([_date(day) for day in sorted(rules.exdays)])}"
+        text += f"; but not on the whole of {_dates([_date(day) for day in sorted(rules.exdays)])}"
     if rules.anchored and (rules.rules or rules.exrules):
-        text += f", starting {moment_text(rules.start)}"
-    return text[0].upper() + text[1:]
+        text += f"; starting {moment_text(rules.start, midnight=True)}"
+    return sentence(text)

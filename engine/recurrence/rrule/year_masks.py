@@ -1,9 +1,14 @@
-"""Which days of a year a rule's day parts allow, as one integer of 366 bits per kind of year."""
+"""Which days of a year a rule's day parts allow, as one integer of 366 bits per year."""
 
-from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
-from lodger.engine.recurrence.year_kinds import EVERY_DAY, FULL, MONTH, KindMasks
 
+FULL = ((1 << 365) - 1, (1 << 366) - 1)
+EVERY_DAY = (1 << 366) - 1
+#: MONTH[leap][month]: the days of a month.
+MONTH = tuple(
+    (0, *(((1 << table[m + 1] - table[m]) - 1) << table[m] for m in range(1, 13))) for table in civil.DAYS_BEFORE_MONTH
+)
 _WEEK = (1 << 7) - 1
 _WEEKLY = sum(1 << day for day in range(0, 373, 7))
 
@@ -33,15 +38,15 @@ def week_year(day: int, wkst: int) -> int:
     return year if day >= week_one(year, wkst) else year - 1
 
 
-class YearMasks(KindMasks):
+class YearMasks:
     """The day parts of a filled rule."""
 
     def __init__(self, rule: Rule) -> None:
-        super().__init__()
         self._rule = rule
         self._by_weeks: dict[int, int] = {}
 
-    def _compute(self, year: int) -> int:
+    def of_year(self, year: int) -> int:
+        """Days of a year that the day parts allow; bit 0 is January 1."""
         allowed = self.without_weeks(year)
         return allowed & self._weeks(year) if self._rule.byweekno and allowed else allowed
 

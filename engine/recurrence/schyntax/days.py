@@ -1,10 +1,11 @@
-"""The day-level expressions of one group as sets per kind of year and per named year."""
+"""The day-level expressions of one group as sets of days per year."""
 
 from dataclasses import dataclass
 from functools import partial
 
-from lodger.engine.recurrence.civil import DAYS_BEFORE_MONTH, days_in_year, year_start
-from lodger.engine.recurrence.dial import members, stride
+from lodger.engine.recurrence.calendar.civil import DAYS_BEFORE_MONTH, days_in_year, is_leap, weekday, year_start
+from lodger.engine.recurrence.calendar.dial import members, stride
+from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.schyntax.model import FIRST_YEAR, LAST_YEAR, Argument, Date, Unit
 from lodger.engine.recurrence.schyntax.sets import (
     FIRST_DAY,
@@ -14,7 +15,6 @@ from lodger.engine.recurrence.schyntax.sets import (
     folded,
     full_date_set,
 )
-from lodger.engine.recurrence.yeardays import KINDS, YearDays, kind_of
 
 _WHOLE_YEAR = (1 << 366) - 1
 _EVERY_SEVENTH = stride(0, 366, 7)
@@ -54,15 +54,14 @@ class GroupDays:
     included: dict[tuple[int, int], int] | None
     excluded: dict[tuple[int, int], int]
 
-    def others(self, kind: int) -> int:
-        """Days of a kind of year by everything but the included dates; bit 0 is January 1."""
-        january, leap, previous_leap = kind >> 2, kind >> 1 & 1, kind & 1
-        pair = (leap, previous_leap)
+    def others(self, year: int) -> int:
+        """Days of a year by everything but the included dates; bit 0 is January 1."""
+        pair = leap, _ = _pair(year)
         days = self.years[pair] & ~self.excluded[pair] & ((1 << 365 + leap) - 1)
         if self.week != 0b1111111:
             weeks = 0
-            for weekday in members(self.week):
-                weeks |= _EVERY_SEVENTH << (weekday - january) % 7
+            for each in members(self.week):
+                weeks |= _EVERY_SEVENTH << (each - weekday(year_start(year))) % 7
             days &= weeks
         if self.months is not None:
             before = DAYS_BEFORE_MONTH[leap]
@@ -74,10 +73,15 @@ class GroupDays:
             days &= by_month
         return days
 
-    def of_kind(self, kind: int) -> int:
-        """Days of a kind of year, dates with years apart."""
-        days = self.others(kind)
-        return days if self.included is None else days & self.included[kind >> 1 & 1, kind & 1]
+    def of_year(self, year: int) -> int:
+        """Days of a year, dates with years apart."""
+        days = self.others(year)
+        return days if self.included is None else days & self.included[_pair(year)]
+
+
+def _pair(year: int) -> tuple[int, int]:
+    """Whether a year and the one before it are leap years."""
+    return int(is_leap(year)), int(is_leap(year - 1))
 
 
 def _month_sets(arguments: tuple[Argument, ...]) -> dict[tuple[int, int], int]:
@@ -118,7 +122,7 @@ def group_days(arguments: Arguments) -> YearDays:
         included={pair: unions(plain_included, pair) for pair in _YEAR_PAIRS} if any_included else None,
         excluded={pair: unions([each for each in plain if each.excluded], pair) for pair in _YEAR_PAIRS},
     )
-    return YearDays(days.of_kind, _named(days, full) if full else None)
+    return YearDays(days.of_year, _named(days, full) if full else None)
 
 
 def _named(days: GroupDays, full: list[Argument]) -> dict[int, int]:
@@ -128,14 +132,13 @@ def _named(days: GroupDays, full: list[Argument]) -> dict[int, int]:
             excluded |= full_date_set(argument)
         else:
             included |= full_date_set(argument)
-    by_kind = {kind: days.others(kind) for kind in set(KINDS)}
+    others = YearDays(days.others)
     named = {}
     for year in range(FIRST_YEAR, LAST_YEAR + 1):
-        kind = kind_of(year)
-        found = by_kind[kind]
+        found = others.usual(year)
         offset = year_start(year) - FIRST_DAY
         whole = (1 << days_in_year(year)) - 1
         if days.included is not None:
-            found &= days.included[kind >> 1 & 1, kind & 1] | included >> offset & whole
+            found &= days.included[_pair(year)] | included >> offset & whole
         named[year] = found & ~(excluded >> offset & whole)
     return named

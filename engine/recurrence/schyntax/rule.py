@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from functools import partial
 
-from lodger.engine.recurrence.clockwords import sentence
-from lodger.engine.recurrence.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial
-from lodger.engine.recurrence.grid import Grid
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSeconds
+from lodger.engine.recurrence.calendar.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial
+from lodger.engine.recurrence.calendar.grid import Grid
+from lodger.engine.recurrence.calendar.pace import of_dial, together
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
 from lodger.engine.recurrence.schyntax.days import Arguments, group_days
 from lodger.engine.recurrence.schyntax.model import Expression, Program, Unit
 from lodger.engine.recurrence.schyntax.sets import clock_set, folded
 from lodger.engine.recurrence.schyntax.words import group_in_words
-
-_FEW_GROUPS = 4
+from lodger.engine.recurrence.search import Merge, Steps
+from lodger.engine.recurrence.words import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Group:
     """One group: its slots, its sentence, and whether it follows the running clock through a fold."""
 
     grid: Grid
+    dial: Dial
     words: str
     recurring: bool
 
@@ -30,23 +31,20 @@ class SchyntaxRule:
 
     groups: tuple[Group, ...]
 
-    def next_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
-        """First member after (or at) the local second; None up to the end of year 9999."""
-        best = None
-        for group in self.groups:
-            found = group.grid.next_local(local, inclusive=inclusive)
-            if found is not None and (best is None or found < best):
-                best = found
-        return best
+    def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
+        """First member at or after the local second; None up to the end of year 9999."""
+        grids = self._grids()
+        return grids[0].next_from(local, steps) if len(grids) == 1 else Merge(grids, local).nearest(local, steps)
 
-    def previous_local(self, local: LocalSeconds, *, inclusive: bool = False) -> LocalSeconds | None:
-        """Last member before (or at) the local second."""
-        best = None
-        for group in self.groups:
-            found = group.grid.previous_local(local, inclusive=inclusive)
-            if found is not None and (best is None or found > best):
-                best = found
-        return best
+    def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
+        """Last member at or before the local second."""
+        grids = self._grids()
+        if len(grids) == 1:
+            return grids[0].last_to(local, steps)
+        return Merge(grids, local, forward=False).nearest(local, steps)
+
+    def _grids(self) -> list[Grid]:
+        return [group.grid for group in self.groups if not group.dial.is_empty()]
 
     def text(self) -> str:
         """One exact English sentence, without the zone."""
@@ -54,7 +52,7 @@ class SchyntaxRule:
 
     def ends(self) -> bool:
         """Whether only dates with years are left: no group runs after the last year that can be named."""
-        return all(not group.grid.runs_for_ever() for group in self.groups)
+        return all(group.dial.is_empty() or not group.grid.days.repeats() for group in self.groups)
 
     def default_dst(self) -> DstPolicy:
         """By granularity, as for cron: a wildcard hour runs by the clock, a fixed one once a day; none when groups differ."""
@@ -74,21 +72,20 @@ class SchyntaxRule:
 
     def never_reason(self) -> str | None:
         """Why there is no slot, or None."""
-        if any(group.grid.has_days() and not group.grid.dial.is_empty() for group in self.groups):
+        if any(not group.grid.days.is_empty() and not group.dial.is_empty() for group in self.groups):
             return None
-        if all(group.grid.dial.is_empty() for group in self.groups):
+        if all(group.dial.is_empty() for group in self.groups):
             return "The excludes leave no time of day."
         return f"No year of the calendar has such a day: {'; and '.join(group.words for group in self.groups)}."
+
+    def pace(self) -> LocalPace:
+        """How close together the slots can be."""
+        return together(of_dial(group.dial) for group in self.groups)
 
 
 def compiled(program: Program) -> SchyntaxRule:
     """Fold the model into sets."""
-    groups = tuple(_group(expressions) for expressions in program.groups)
-    if len(groups) > _FEW_GROUPS:
-        # Many groups: the sets of all kinds of year are made now, so that no single question pays for them.
-        for group in groups:
-            group.grid.days.warm()
-    return SchyntaxRule(groups)
+    return SchyntaxRule(tuple(_group(expressions) for expressions in program.groups))
 
 
 def _group(expressions: tuple[Expression, ...]) -> Group:
@@ -119,4 +116,6 @@ def _group(expressions: tuple[Expression, ...]) -> Group:
     else:
         included = [argument for argument in hours if not argument.excluded]
         recurring = not included or any(argument.is_wildcard for argument in included)
-    return Group(Grid(group_days(arguments), dial), group_in_words(arguments, dial, recurring=recurring), recurring)
+    return Group(
+        Grid(group_days(arguments), dial), dial, group_in_words(arguments, dial, recurring=recurring), recurring
+    )

@@ -6,8 +6,8 @@ by the length of the unit, for days of the month and year by the length of the m
 
 from collections.abc import Callable, Iterable
 
-from lodger.engine.recurrence.civil import DAYS_BEFORE_MONTH, day_of
-from lodger.engine.recurrence.dial import stride
+from lodger.engine.recurrence.calendar.civil import DAYS_BEFORE_MONTH, day_of
+from lodger.engine.recurrence.calendar.dial import stride
 from lodger.engine.recurrence.schyntax.model import FIRST_YEAR, LAST_YEAR, SPANS, Argument, Date, Unit
 
 FIRST_DAY = day_of(FIRST_YEAR, 1, 1)

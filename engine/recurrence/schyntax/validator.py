@@ -1,6 +1,6 @@
 """What the grammar lets through and the language does not: values out of range, impossible dates."""
 
-from lodger.engine.recurrence.civil import days_in_month
+from lodger.engine.recurrence.calendar.civil import days_in_month
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.schyntax.model import (
     FIRST_YEAR,

@@ -1,9 +1,9 @@
 """A Schyntax group in English: every argument of its day units is said, its times as sets."""
 
-from lodger.engine.recurrence.clockwords import MONTHS, WEEKDAYS, joined, listed, ordinal, spoken
-from lodger.engine.recurrence.dial import Dial
+from lodger.engine.recurrence.calendar.dial import Dial
 from lodger.engine.recurrence.schyntax.days import Arguments, week_set
 from lodger.engine.recurrence.schyntax.model import Argument, Date, Unit
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, spoken
 
 _COUNTED = {Unit.DAYS_OF_MONTH: "of the month", Unit.DAYS_OF_YEAR: "of the year", Unit.DATES: ""}
 

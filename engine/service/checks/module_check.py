@@ -12,7 +12,7 @@ from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
-    from lodger.sandbox.intake import Intake
+    from lodger.sandbox.wasm.module_check import ModuleChecker
 
 
 class ModuleCheck:
@@ -21,18 +21,18 @@ class ModuleCheck:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._making = threading.Lock()
-        self._made: Intake | None = None
+        self._made: ModuleChecker | None = None
 
     @property
-    def _intake(self) -> "Intake":
-        from lodger.engine.node.executors.sandbox_executor import module_cache
-        from lodger.sandbox.intake import Intake
+    def _intake(self) -> "ModuleChecker":
+        from lodger.engine.node.executors.sandbox_executor import code_cache
+        from lodger.sandbox.wasm.module_check import ModuleChecker
 
         with self._making:
             if self._made is None:
                 settings = self._settings
-                self._made = Intake(
-                    partial(module_cache, settings), profile=settings.profile, minimum=settings.walls_minimum
+                self._made = ModuleChecker(
+                    partial(code_cache, settings), profile=settings.profile, minimum=settings.walls_minimum
                 )
             return self._made
 

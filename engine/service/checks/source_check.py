@@ -13,13 +13,16 @@ from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
 
 if TYPE_CHECKING:
     from lodger.sandbox.pool import Pool
-    from lodger.sandbox.proofreader import Proofreader
+    from lodger.sandbox.syntax_check import SyntaxChecker
 
 #: A module that no source can have. What imports it is parsed whole, with all that it imports, and never begins to run.
 NOWHERE = "lodger:nowhere"
+#: A module of ours beside the author's, which throws at once.
+STOP = "lodger:stop"
 #: What reading takes at most, whatever the tenant's runs may. An honest source takes a quarter of the CPU time that its length is given.
 LEAST_CPU_MS, BYTES_A_MS, MOST_WALL_MS, MOST_MEMORY_BYTES = 500, 1024, 30_000, 256 * MIB
 #: Letters of the author's line that an error shows.
@@ -35,16 +38,16 @@ class SourceCheck:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._making = threading.Lock()
-        self._made: Proofreader | None = None
+        self._made: SyntaxChecker | None = None
 
     @property
-    def reader(self) -> "Proofreader":
+    def reader(self) -> "SyntaxChecker":
         """What reads for this engine."""
-        from lodger.sandbox.proofreader import Proofreader
+        from lodger.sandbox.syntax_check import SyntaxChecker
 
         with self._making:
             if self._made is None:
-                self._made = Proofreader(self._pool)
+                self._made = SyntaxChecker(self._pool)
             return self._made
 
     def close(self) -> None:
@@ -93,6 +96,10 @@ class SourceCheck:
             wall_ms=MOST_WALL_MS,
             memory_bytes=MOST_MEMORY_BYTES,
         )
+        if self._settings.runtime == "quickjs":
+            for file, source in modules.items():
+                if (line := line_with_flag_v(source)) is not None:
+                    return ScriptError("SyntaxError", FLAG_V, file=file, line=line)
         others = [file for file in modules if file != ENTRY]
         if others:
             imports = "".join(f"import {json.dumps('./' + file)};" for file in others)
@@ -106,7 +113,9 @@ class SourceCheck:
         # The runtime's own ways, in its order: what one of them can read, runs.
         if "export" in text:
             module = self._module(tenant_id, modules, held)
-            if module is None or _settled(module):
+            if module is None:
+                return self._called(tenant_id, modules, held)
+            if _settled(module):
                 return module
             body = self._body(tenant_id, modules, held)
             return None if body is None else module if declares else body
@@ -116,6 +125,16 @@ class SourceCheck:
     def _module(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         text = modules[ENTRY]
         return _ahead(self._parsed(tenant_id, modules | {ENTRY: f'{text}\nimport "{NOWHERE}"'}, limits), text)
+
+    def _called(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
+        # Read in the runtime's own ways, which find out what there is to call, and stopped before its first line: what it imports
+        # would begin before that, so an import of ours comes first.
+        text = modules[ENTRY]
+        stop = f"throw new Error({json.dumps(NOWHERE)});"
+        others = len(modules) > 1
+        head = f'import "./{STOP}";' if others else stop
+        changed = {ENTRY: head + ("//" + text[2:] if text.startswith("#!") else text.removeprefix("\ufeff"))}
+        return self._parsed(tenant_id, modules | changed | ({STOP: stop} if others else {}), limits)
 
     def _body(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         # A snippet is a function's body: one that returns at once is parsed whole, and does nothing.

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
+from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.noun import Verbs, aware
 from lodger.engine.store import pages, signing_keys
@@ -14,6 +15,7 @@ from lodger.engine.store.actions.monitoring import Compared, Overdue, RunningNow
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
 from lodger.engine.store.records import Action, Attempt, Json, Page
+from lodger.engine.store.schedules import schedule_rows as schedules
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.job import LogLine
 
@@ -57,16 +59,20 @@ class Actions(Verbs):
         """Give actions, newest first: a page (see :meth:`Tenants.list`), or all with ``limit`` None.
 
         Args:
+            schedule_id: only those of the schedule with this id or name.
             since: only those due then or later; ``until``: only those due earlier.
             before: only those made before the one with this id.
 
         Raises:
+            NotFound: tenant_unknown, schedule_unknown: no schedule of the tenant has this name.
             InputError: state_unknown, outcome_unknown, origin_unknown, cursor_invalid, limit_invalid.
         """
         sought = actions.Sought(tenant_id, schedule_id, state, outcome, origin, script, aware(since), aware(until))
         with self.books.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
+                if schedule_id is not None and not is_id(schedule_id):
+                    schedules.get(connection, tenant_id, schedule_id)
             of = f"actions:{sought}"
             last = signing_keys.place(connection, of, cursor) if cursor else before
             found = actions.list_some(connection, sought, limit=limit, before=last)

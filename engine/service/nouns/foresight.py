@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lodger.engine.core.clock import from_us
+from lodger.engine.recurrence.difference import difference
 from lodger.engine.recurrence.on_changes import END, named
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
+from lodger.engine.recurrence.search import SAVE_STEPS, SearchedTo
 from lodger.engine.service.nouns.noun import UNCHANGED, RuleWish, Verbs, aware, specs
 from lodger.engine.store.records import Preview
 from lodger.engine.store.schedules import schedules
@@ -60,12 +62,13 @@ class Foresight(Verbs):
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         recurrence = self.books.rulebook.compiled(wished, begin)
         slots: list[datetime] = []
-        slot = recurrence.next_after(begin)
-        while slot is not None and slot < END and len(slots) < max(0, min(n, 1000)):
+        slot = recurrence.next_after(begin, limit=SAVE_STEPS)
+        while isinstance(slot, datetime) and slot < END and len(slots) < max(0, min(n, 1000)):
             slots.append(slot)
             slot = recurrence.next_after(slot)
         shifted = tuple(each for each in slots if recurrence.shifted(each))
-        return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends() and not named(wished))
+        searched_to = slot.instant if isinstance(slot, SearchedTo) else None
+        return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends() and not named(wished), searched_to)
 
     def what_if(
         self,
@@ -93,8 +96,6 @@ class Foresight(Verbs):
             NotFound: schedule_unknown.
             RuleInvalid: the new rules are none.
         """
-        from lodger.engine.recurrence.difference import difference
-
         wish: dict[str, Any] = {
             "rules": rules if rules is UNCHANGED else specs(rules),
             "exclusions": exclusions if exclusions is UNCHANGED else specs(exclusions),

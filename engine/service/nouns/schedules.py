@@ -101,9 +101,10 @@ class Schedules(Foresight):
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         conduct = Conduct(jitter_s, expires_s, priority, pause_after, parse_labels(labels), parse_placement(placement))
         steps = script if version is None else revisions.with_version(script, version)
-        wish = Wish(steps, wished, missed, overlap, retry, limits, params, conduct, grants)
         owed = aware(first_after)
-        gap_s = self.books.rulebook.smallest_gap_s(wished, from_us(self._now_us))
+        now_us = self._now_us
+        rules_wished = self.books.rulebook.prepare(wished, from_us(now_us), owed)
+        wish = Wish(steps, rules_wished, missed, overlap, retry, limits, params, conduct, grants)
         with self._changing("schedules.create", tenant_id, name, name) as change:
             return change.made(
                 schedules.create(
@@ -112,10 +113,9 @@ class Schedules(Foresight):
                     tenant_id,
                     name,
                     wish,
-                    self._now_us,
+                    now_us,
                     change.act_because(why),
                     None if owed is None else to_us(owed),
-                    gap_s,
                 )
             )
 
@@ -188,24 +188,22 @@ class Schedules(Foresight):
         )
         if conduct:
             change["conduct"] = conduct
-        book, now = self.books.rulebook, from_us(self._now_us)
-        wished = replace(self.get(tenant_id, schedule).rules, **named) if named else None
-        gap_s = book.smallest_gap_s(wished, now) if wished is not None else None
+        book, now_us = self.books.rulebook, self._now_us
+        wished = replace(self.get(tenant_id, schedule).rules, **named)
+        prepared = book.prepare(wished, from_us(now_us))
         with self._changing("schedules.edit", tenant_id, schedule) as changing:
             before = self._at(changing, tenant_id, schedule, revision)
-            if named:
-                change["rules"] = replace(before.rules, **named)
-                if change["rules"] != wished:  # somebody else has edited it in between
-                    gap_s = book.smallest_gap_s(change["rules"], now)
+            present = replace(before.rules, **named)
+            # Another edit in between leaves other rules.
+            change["rules"] = prepared if present == wished else book.prepare(present, from_us(now_us))
             edited = schedules.edit(
                 self.books,
                 changing.connection,
                 tenant_id,
                 before.id,
                 change,
-                self._now_us,
+                now_us,
                 changing.act_because(why),
-                gap_s,
             )
             return changing.made(edited)
 
@@ -231,17 +229,16 @@ class Schedules(Foresight):
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             old = revisions.get(connection, tenant_id, found.id, revision)
-        gap_s = self.books.rulebook.smallest_gap_s(old.rules, from_us(self._now_us))
+        now_us = self._now_us
         wanted = {
-            "script": old.steps, "rules": old.rules, "missed": old.missed, "overlap": old.overlap, "retry": old.retry,
+            "script": old.steps, "rules": self.books.rulebook.prepare(old.rules, from_us(now_us)),
+            "missed": old.missed, "overlap": old.overlap, "retry": old.retry,
             "limits": old.limits, "params": old.params, "conduct": old.conduct, "grants": old.grants,
         }  # fmt: skip
         with self._changing("schedules.rollback", tenant_id, schedule) as change:
             act = change.act_because(why or change.act.why or f"rollback to revision {revision}")
             self._at(change, tenant_id, found.id)
-            return change.made(
-                schedules.edit(self.books, change.connection, tenant_id, found.id, wanted, self._now_us, act, gap_s)
-            )
+            return change.made(schedules.edit(self.books, change.connection, tenant_id, found.id, wanted, now_us, act))
 
     def revisions(
         self, tenant_id: str, schedule: str, *, limit: int | None = None, cursor: str | None = None

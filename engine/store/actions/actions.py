@@ -242,7 +242,9 @@ def list_some(
     """Give actions, newest first; ``before`` is the id of the last one of the page before."""
     statement = _select().order_by(_a.id.desc())
     if sought.schedule_id is not None:
-        statement = statement.where(_a.schedule_id == sought.schedule_id if is_id(sought.schedule_id) else false())
+        named = select(tables.schedules.c.id).where(tables.schedules.c.name == sought.schedule_id)
+        by_id = is_id(sought.schedule_id)
+        statement = statement.where(_a.schedule_id == sought.schedule_id if by_id else _a.schedule_id.in_(named))
     for column in ("tenant_id", "state", "outcome", "origin"):
         value = getattr(sought, column)
         if value is not None:

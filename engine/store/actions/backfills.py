@@ -15,6 +15,7 @@ from lodger.engine.policy.backfill import chosen
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.policy.defaults import whole
 from lodger.engine.policy.overlap import Overlap
+from lodger.engine.recurrence.search import OutOfSteps
 from lodger.engine.store.actions import actions
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle import tick
@@ -104,7 +105,16 @@ def backfill(
 def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) -> tuple[list[datetime], int]:
     """Give the accounted slots of the range, and how many the next tick will account."""
     most = whole("backfill_max")
-    slots = list(islice(revision.recurrence.between(from_us(start_us), from_us(end_us)), most + 1))
+    try:
+        slots = list(islice(revision.recurrence.between(from_us(start_us), from_us(end_us)), most + 1))
+    except OutOfSteps as out:
+        raise InputError(
+            "backfill_too_large",
+            "the slots of the range cannot be found in a bounded search",
+            why="one backfill is one transaction",
+            fix=f"end it at {out.reached:%Y-%m-%dT%H:%M:%SZ}, and ask for the rest after that",
+            end=out.reached.isoformat(),
+        ) from None
     if len(slots) > most:
         raise InputError(
             "backfill_too_large",

@@ -5,7 +5,6 @@ nothing is asked for, and whoever looks comes again.
 """
 
 from enum import StrEnum
-from typing import Any
 
 from sqlalchemy import Connection, func, select
 
@@ -43,7 +42,7 @@ def wake(books: Books, connection: Connection, follower: Follower, now_us: int) 
     if clock is None or clock.state != "armed":
         return Woken.RESTS
     revision = books.rulebook.revision(connection, follower.tenant_id, follower.schedule_id, clock.revision)
-    if _closed(revision.recurrence, now_us):
+    if not revision.recurrence.is_open(from_us(now_us)):
         return Woken.RESTS
     if busy(connection, follower.schedule_id):
         return Woken.BUSY
@@ -56,13 +55,6 @@ def wake(books: Books, connection: Connection, follower: Follower, now_us: int) 
         if _asked(books, connection, follower.tenant_id, follower.schedule_id, None, due_us)
         else Woken.RESTS
     )
-
-
-def _closed(recurrence: Any, now_us: int) -> bool:  # noqa: ANN401 - a Union, or what a test compiles
-    now = from_us(now_us)
-    start = getattr(recurrence, "start", None)
-    closed_until = getattr(recurrence, "closed_until", None)
-    return (start is not None and now < start) or (closed_until is not None and closed_until(now) is not None)
 
 
 def again(books: Books, connection: Connection, tenant_id: str, action_id: str, schedule_id: str, now_us: int) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, update
 
 from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.recurrence.zones import tzdata_version
 from lodger.engine.store.context import Books
 from lodger.engine.store.queue.due import clocks
@@ -32,7 +33,12 @@ _stale = (
 _retime = (
     update(schedule_clock)
     .where(_clock.tenant_id == bindparam("tenant"), _clock.schedule_id == bindparam("schedule"))
-    .values(next_at=bindparam("at"), state=bindparam("become"), tzdata=bindparam("release"))
+    .values(
+        next_at=bindparam("at"),
+        state=bindparam("become"),
+        tzdata=bindparam("release"),
+        searching=bindparam("searching"),
+    )
 )
 
 
@@ -48,14 +54,23 @@ def retime(
     revisions = books.rulebook.revisions(connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows))
     moves, moved = [], []
     for row in rows:
-        at, state = row.next_at, row.state
+        at, state, searching = row.next_at, row.state, bool(row.searching)
         if state == "armed" and revisions[row.schedule_id].fault is None:
             following = revisions[row.schedule_id].recurrence.next_after(from_us(row.accounted_us))
-            at, state = (None, "ended") if following is None else (to_us(following), state)
+            searching = isinstance(following, SearchedTo)
+            instant = following.instant if isinstance(following, SearchedTo) else following
+            at, state = (None, "ended") if instant is None else (to_us(instant), state)
             if at != row.next_at:
                 moved.append(Moved(row.tenant_id, row.schedule_id, row.next_at, at))
         moves.append(
-            {"tenant": row.tenant_id, "schedule": row.schedule_id, "at": at, "become": state, "release": release}
+            {
+                "tenant": row.tenant_id,
+                "schedule": row.schedule_id,
+                "at": at,
+                "become": state,
+                "release": release,
+                "searching": int(searching),
+            }
         )
     if moves:
         connection.execute(_retime, moves)

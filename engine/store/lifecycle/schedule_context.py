@@ -1,8 +1,9 @@
 """What scripts are told about their schedules: the last run that was done, and the slots to come."""
 
 from collections.abc import Iterable
+from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, case, select
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.on_changes import END
@@ -23,7 +24,7 @@ def upcoming(revision: Revision, next_us: int | None) -> tuple[int, ...]:
     while next_us is not None and next_us < _END_US and len(slots) < UPCOMING:
         slots.append(next_us)
         following = revision.recurrence.next_after(from_us(next_us)) if len(slots) < UPCOMING else None
-        next_us = to_us(following) if following else None
+        next_us = to_us(following) if isinstance(following, datetime) else None
     return tuple(slots)
 
 
@@ -35,7 +36,7 @@ _last = actions.alias("last")
 _told_by = (
     select(
         schedule_clock.c.schedule_id,
-        schedule_clock.c.next_at,
+        case((schedule_clock.c.searching == 0, schedule_clock.c.next_at)),
         _last.c.slot,
         _last.c.result,
         _last.c.started_us,

@@ -5,7 +5,7 @@ Nothing here is pending between transactions: an edit, a pause or a deletion fir
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select, update
@@ -15,7 +15,8 @@ from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.policy.jitter import delay
 from lodger.engine.policy.overlap import Overlap
-from lodger.engine.policy.plan import Gap, Run, Standing, Step, behind, plan, stretch
+from lodger.engine.policy.plan import Gap, Run, Spacing, Standing, Step, behind, plan, stretch
+from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store import audit
 from lodger.engine.store.bulk import UpdateMany
 from lodger.engine.store.context import Books
@@ -56,7 +57,7 @@ _clock = schedule_clock.c
 _move = UpdateMany(
     schedule_clock,
     {"k_tenant": "tenant_id", "k_schedule": "schedule_id"},
-    ("state", "next_at", "accounted_us", "wake_at"),
+    ("state", "next_at", "accounted_us", "wake_at", "searching", "last_slot_us"),
 )
 
 
@@ -122,14 +123,24 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
         if revision.fault is not None:
             _set_aside(books, connection, row, revision.fault)
             continue
+        found = revision.recurrence.next_after(from_us(row.accounted_us))
+        if isinstance(found, SearchedTo) and found.instant <= now:
+            # The search has not come up to now: it goes on from there at the next tick.
+            sheet.moves.append(_moved(row, "armed", to_us(found.instant), to_us(found.instant) - 1, searching=True))
+            told.append((row, begun, begun, to_us(found.instant)))
+            continue
         for key in placements.keys(revision, living):
             unfinished = open_of.get((row.schedule_id, key or ""), schedule_concurrency.NOTHING)
             reason = spent.get(row.tenant_id) or (NO_NODE if key is None else None)
-            steps = _decided(row, revision, unfinished, now, reason)
+            steps = _decided(books, row, revision, unfinished, now, reason)
             if steps:
                 _enter(connection, sheet, row, revision, unfinished, steps, key or "")
-        next_us = _next_us(revision, now)
-        sheet.moves.append(_moved(row, "armed" if next_us is not None else "ended", next_us, now_us))
+        next_us, searching = _coming(revision, now)
+        last_us = max(
+            (each["slot"] for each in sheet.rows[begun:] if each["state"] == "ready"), default=row.last_slot_us
+        )
+        state = "armed" if next_us is not None else "ended"
+        sheet.moves.append(_moved(row, state, next_us, now_us, searching=searching, last_slot_us=last_us))
         told.append((row, begun, len(sheet.rows), next_us))
         if len(sheet.rows) > begun:
             sheet.touched.add(row.tenant_id)
@@ -138,15 +149,28 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
     return [_told(row, sheet.rows[begun:end], next_us) for row, begun, end, next_us in told]
 
 
-def _decided(row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None) -> list[Step]:
+def _decided(
+    books: Books, row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None
+) -> list[Step]:
     """Decide what the slots of one line become that are owed now."""
     after = from_us(row.accounted_us)
     if reason is not None:
         return stretch(revision.recurrence, after, now, reason)
-    steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now)
+    spacing = _spacing(books, row, revision)
+    steps = plan(_standing(revision, unfinished), revision.terms, revision.recurrence, after, now, spacing)
     if unfinished.backfilling and revision.terms.overlap is not Overlap.ALLOW:
         steps = [behind(step) for step in steps]
     return steps
+
+
+def _spacing(books: Books, row: AnyRow, revision: Revision) -> Spacing | None:
+    """The tenant's least distance of slots; None where the schedule's rules cannot name closer ones."""
+    least_us = books.sources.allowance(row.tenant_limits).min_interval_s * 1_000_000
+    gap_us = revision.min_gap_us
+    if gap_us is None or gap_us >= least_us:
+        return None
+    last = None if row.last_slot_us is None else from_us(row.last_slot_us)
+    return Spacing(timedelta(microseconds=least_us), last)
 
 
 def _enter(
@@ -189,9 +213,12 @@ def _standing(revision: Revision, unfinished: Unfinished) -> Standing:
     return Standing() if revision.terms.overlap is Overlap.ALLOW else unfinished.standing
 
 
-def _next_us(revision: Revision, after: datetime) -> int | None:
+def _coming(revision: Revision, after: datetime) -> tuple[int | None, bool]:
+    """Next slot, or how far it was searched; and whether it is the latter."""
     following = revision.recurrence.next_after(after)
-    return to_us(following) if following is not None else None
+    if isinstance(following, SearchedTo):
+        return to_us(following.instant), True
+    return (None if following is None else to_us(following)), False
 
 
 def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> None:
@@ -230,7 +257,8 @@ def _row(row: AnyRow, step: Step, revision: Revision, pinned: str | None, key: s
     if isinstance(step, Run):
         conduct = revision.conduct
         if conduct.jitter_s:
-            following = revision.recurrence.next_after(step.slot)
+            after = revision.recurrence.next_after(step.slot)
+            following = after.instant if isinstance(after, SearchedTo) else after
             made["due_at"] = due_us = to_us(step.slot + delay(row.schedule_id, conduct.jitter, step.slot, following))
         if conduct.expiry_us is not None:
             made["expires_at"] = due_us + conduct.expiry_us
@@ -242,7 +270,16 @@ def _row(row: AnyRow, step: Step, revision: Revision, pinned: str | None, key: s
     return made
 
 
-def _moved(row: AnyRow, state: str, next_us: int | None, now_us: int, wake_us: int | None = None) -> dict[str, Any]:
+def _moved(
+    row: AnyRow,
+    state: str,
+    next_us: int | None,
+    now_us: int,
+    wake_us: int | None = None,
+    *,
+    searching: bool = False,
+    last_slot_us: int | None = None,
+) -> dict[str, Any]:
     return {
         "k_tenant": row.tenant_id,
         "k_schedule": row.schedule_id,
@@ -251,6 +288,8 @@ def _moved(row: AnyRow, state: str, next_us: int | None, now_us: int, wake_us: i
         # The clock may have stepped back; what is accounted stays accounted.
         "accounted_us": max(now_us, row.accounted_us),
         "wake_at": wake_us,
+        "searching": int(searching),
+        "last_slot_us": row.last_slot_us if last_slot_us is None else last_slot_us,
     }
 
 
@@ -305,8 +344,9 @@ def arm(
         return None
     owe(books, connection, row, now_us, owed_reason)
     now = from_us(max(now_us, row.accounted_us))
-    next_us = _next_us(revision, now)
-    _move.run(connection, [_moved(row, "armed" if next_us is not None else "ended", next_us, to_us(now))])
+    next_us, searching = _coming(revision, now)
+    state = "armed" if next_us is not None else "ended"
+    _move.run(connection, [_moved(row, state, next_us, to_us(now), searching=searching)])
     followers.armed(connection, row.tenant_id, row.schedule_id, now_us)
     return next_us
 

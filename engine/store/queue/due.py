@@ -24,12 +24,17 @@ from lodger.engine.store.schema.scheduling import schedule_clock, schedules, scr
 _clock = schedule_clock.c
 _OWN = (
     _clock.tenant_id, _clock.schedule_id, _clock.state, _clock.next_at, _clock.accounted_us, _clock.revision, _clock.wake_at,
+    _clock.searching, _clock.last_slot_us,
 )  # fmt: skip
 #: A clock with all that a tick needs to know about it.
 clocks = (
-    select(*_OWN, schedules.c.script_id, schedules.c.failures, scripts.c.version.label("script_version"))
+    select(
+        *_OWN, schedules.c.script_id, schedules.c.failures, scripts.c.version.label("script_version"),
+        tenants.c.limits.label("tenant_limits"),
+    )
     .join_from(schedule_clock, schedules, (schedules.c.tenant_id == _clock.tenant_id) & (schedules.c.id == _clock.schedule_id))
     .join(scripts, (scripts.c.tenant_id == schedules.c.tenant_id) & (scripts.c.id == schedules.c.script_id))
+    .join(tenants, tenants.c.id == _clock.tenant_id)
 )  # fmt: skip
 
 
@@ -37,7 +42,6 @@ def _joined(when: ColumnElement[int]) -> Select[Any]:
     """The question as SQLite is asked it, which looks up by key whatever it knows of a table."""
     return (
         clocks.add_columns(tenants.c.generation)
-        .join(tenants, tenants.c.id == _clock.tenant_id)
         .where(when <= bindparam("now"), tenants.c.state == "active")
         .order_by(when)
         .limit(bindparam("most"))
@@ -55,6 +59,7 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
         "tenant",
         tenants,
         tenants.c.generation,
+        tenants.c.limits.label("tenant_limits"),
         where=(tenants.c.id == _clock.tenant_id) & (tenants.c.state == "active"),
     )
     # The tenant's lock: what another transaction holds has no row here, and its clock none in the answer.
@@ -74,7 +79,14 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
         where=(scripts.c.tenant_id == _clock.tenant_id) & (scripts.c.id == schedule.c.script_id),
     )
     return (
-        select(*_OWN, schedule.c.script_id, schedule.c.failures, script.c.script_version, tenant.c.generation)
+        select(
+            *_OWN,
+            schedule.c.script_id,
+            schedule.c.failures,
+            script.c.script_version,
+            tenant.c.tenant_limits,
+            tenant.c.generation,
+        )
         .select_from(schedule_clock.join(tenant, true()).join(home, true()).join(schedule, true()).join(script, true()))
         .where(when <= bindparam("now"))
         .order_by(when)

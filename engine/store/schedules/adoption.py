@@ -114,11 +114,11 @@ def _adopt(books: Books, connection: Connection, before: Schedule, now_us: int, 
     # It is written anew by the edit, with its sentence, under the next number.
     connection.execute(delete(schedule_revisions).where(*mine))
     change = {
-        "rules": wish.rules, "script": wish.steps, "missed": wish.missed, "overlap": wish.overlap, "retry": wish.retry,
+        "rules": books.rulebook.prepare(wish.rules, from_us(now_us)),
+        "script": wish.steps, "missed": wish.missed, "overlap": wish.overlap, "retry": wish.retry,
         "limits": wish.limits, "params": wish.params, "conduct": wish.conduct, "grants": wish.grants,
     }  # fmt: skip
-    gap_s = books.rulebook.smallest_gap_s(wish.rules, from_us(now_us))
-    after = schedules.edit(books, connection, tenant_id, before.id, change, now_us, act, gap_s)
+    after = schedules.edit(books, connection, tenant_id, before.id, change, now_us, act)
     doing = audit.Doing("schedules.edit", tenant_id, before.id, before.name)
     audit.write(books, connection, act, doing, shaped(before), shaped(after), now_us)
 

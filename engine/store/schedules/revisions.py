@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Select, insert, select, update
@@ -18,15 +18,14 @@ from lodger.engine.policy.conduct import Conduct, parse_conduct
 from lodger.engine.policy.missed import parse_missed
 from lodger.engine.policy.overlap import parse_overlap
 from lodger.engine.policy.retry import parse_retry
-from lodger.engine.recurrence.errors import RuleNeverFires
 from lodger.engine.recurrence.on_changes import named
-from lodger.engine.recurrence.rule import ScheduleRules
+from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store.context import Books, dumped, listed
 from lodger.engine.store.pages import Cut, read
 from lodger.engine.store.queue import followers
 from lodger.engine.store.queue.placements import demand_placed
 from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
-from lodger.engine.store.revision_cache import decode_rules, encode_rules, settled
+from lodger.engine.store.revision_cache import PreparedRules, decode_rules, encode_rules
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.scripts import inputs
 from lodger.engine.store.scripts.bindings import bind
@@ -50,7 +49,7 @@ class Wish:
     """
 
     script: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
-    rules: ScheduleRules
+    rules: PreparedRules
     missed: str
     overlap: str
     retry: Any = None
@@ -92,6 +91,26 @@ def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any, pa
     return steps
 
 
+def demand_within(books: Books, tenant_limits: Mapping[str, Any], wished: Iterable[Mapping[str, Any] | None]) -> None:
+    """Let limits pass that lower what the tenant has.
+
+    Raises:
+        InputError: limit_above_tenant: it would be stored and shown, and never be used.
+    """
+    allowed = json.dumps(dict(tenant_limits), sort_keys=True)
+    most = asdict(books.sources.limits(allowed, None)) | books.sources.budgets(allowed, None)
+    for limits in wished:
+        for name, value in sorted((limits or {}).items()):
+            if name in most and value > most[name]:
+                raise InputError(
+                    "limit_above_tenant",
+                    f"limit {name} of a schedule cannot be {value}: the tenant's is {most[name]}",
+                    why="a schedule's limits only lower what its tenant has",
+                    fix=f"choose at most {most[name]}, leave it out, or ask the operator to raise the tenant's",
+                    limit=name,
+                )
+
+
 def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa: ANN401 - as given
     """Give the one step of a wish with the version that it is to run.
 
@@ -130,19 +149,14 @@ def pinned_version(given: object) -> int | None:
 def revise(
     books: Books, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: Wish, steps: list[Step],
     now_us: int, owed_us: int, act: Act,
-) -> int:  # fmt: skip
-    """Check a revision, store it, give its first slot at or after ``owed_us``."""
-    anchor = from_us(min(now_us, owed_us))
-    recurrence = books.rulebook.compiled(wish.rules, anchor)
-    first = recurrence.next_after(from_us(owed_us), inclusive=True)
-    if first is None:
-        why = recurrence.proves_never() or f"its last slot was before {from_us(owed_us):%Y-%m-%d %H:%M:%S} UTC"
-        raise RuleNeverFires(
-            "rule_never_fires",
-            "this schedule would never run",
-            why=why,
-            fix="change the rule, its exclusions, start or end",
-        )
+) -> tuple[int, bool]:  # fmt: skip
+    """Check a revision and store it.
+
+    Returns:
+        Its first slot at or after ``owed_us``, or how far that was searched; and whether it is the latter.
+    """
+    first = wish.rules.first_from(from_us(owed_us))
+    searching = isinstance(first, SearchedTo)
     if wish.limits:
         books.sources.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
     conduct = parse_conduct(wish.conduct)
@@ -154,8 +168,8 @@ def revise(
             tenant_id=tenant_id,
             schedule_id=schedule_id,
             revision=number,
-            rules=encode_rules(settled(wish.rules, anchor)),
-            sentence=recurrence.text(),
+            rules=encode_rules(wish.rules.rules),
+            sentence=wish.rules.recurrence.text(),
             script_id=steps[0]["script_id"],
             steps=json.dumps(steps) if len(steps) > 1 or steps[0]["limits"] or "version" in steps[0] else None,
             missed=str(parse_missed(wish.missed)),
@@ -166,14 +180,14 @@ def revise(
             requires=written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
             params=inputs.given(books, connection, tenant_id, wish.params, _wishes(steps[0], wish)),
             grants=encoded(wish.grants),
-            anchor_us=to_us(anchor),
+            anchor_us=to_us(wish.rules.anchor),
             created_us=now_us,
             created_by=act.actor,
             why=act.why,
         )
     )
-    followers.bind(connection, tenant_id, schedule_id, named(wish.rules), now_us)
-    return to_us(first)
+    followers.bind(connection, tenant_id, schedule_id, named(wish.rules.rules), now_us)
+    return to_us(first.instant if isinstance(first, SearchedTo) else first), searching
 
 
 def _succeed(connection: Connection, tenant_id: str, schedule_id: str, number: int, script_id: str) -> None:

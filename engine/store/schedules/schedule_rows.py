@@ -59,7 +59,7 @@ def _read(connection: Connection, tenant_id: str | None, which: list[Any], limit
     statement = (
         select(
             tables.schedules, _r.rules, _r.sentence, _r.missed, _r.overlap, _r.retry, _r.limits, _r.params, _r.conduct, _r.steps, _r.grants,
-            _k.state, _k.next_at, _k.wake_at, script.name.label("script"),
+            _k.state, _k.next_at, _k.searching, _k.wake_at, script.name.label("script"),
         )
         .join_from(
             tables.schedules, tables.schedule_revisions,
@@ -91,7 +91,8 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
         name=row.name,
         state=row.state,
         # A schedule that runs on changes alone waits for no instant.
-        next_at=None if row.next_at == _END_US else _instant(row.next_at),
+        next_at=None if row.searching or row.next_at == _END_US else _instant(row.next_at),
+        searched_to=_instant(row.next_at) if row.searching else None,
         text=row.sentence,
         revision=row.revision,
         script=row.script,

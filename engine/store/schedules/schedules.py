@@ -15,6 +15,7 @@ from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import followers, ready_queue
 from lodger.engine.store.queue.stops import stop_waiting
 from lodger.engine.store.records import AnyRow, Schedule
+from lodger.engine.store.revision_cache import PreparedRules
 from lodger.engine.store.schedules import revisions
 from lodger.engine.store.schedules.revisions import Wish
 from lodger.engine.store.schedules.schedule_rows import deleted, get, some
@@ -36,23 +37,23 @@ def create(
     now_us: int,
     act: Act,
     first_after_us: int | None = None,
-    gap_s: float | None = None,
 ) -> Schedule:
     """Bind a script to rules.
 
     Args:
         first_after_us: instant from which slots are owed, itself included; default after now. One in the past lets the missed
             policy act at the first tick.
-        gap_s: smallest distance of two slots, measured before the transaction; None when there is but one slot.
 
     Raises:
         RuleNeverFires: no slot is left from that instant on.
         InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and whatever is wrong with a part.
     """
-    allowed = books.sources.allowance(json.dumps(tenants.demand_active(connection, tenant_id).limits))
+    tenant = tenants.demand_active(connection, tenant_id)
+    allowed = books.sources.allowance(json.dumps(tenant.limits))
     scripts.named(name, "schedule")
-    _spaced(gap_s, allowed)
+    _spaced(wish.rules, allowed)
     steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
+    revisions.demand_within(books, tenant.limits, [wish.limits, *(step["limits"] for step in steps)])
     taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
     if connection.scalar(taken) is not None:
         raise Conflict(
@@ -71,18 +72,21 @@ def create(
         "revision": 1,
     }
     connection.execute(insert(tables.schedules).values(values | {"created_us": now_us}))
-    next_us = revisions.revise(books, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, act)
+    next_us, searching = revisions.revise(
+        books, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, act
+    )
     connection.execute(
         insert(tables.schedule_clock).values(
             tenant_id=tenant_id, schedule_id=schedule_id, state="armed", next_at=next_us, accounted_us=owed_us - 1,
-            revision=1, tzdata=tzdata_version(),
+            revision=1, tzdata=tzdata_version(), searching=int(searching),
         )
     )  # fmt: skip
     return get(connection, tenant_id, schedule_id)
 
 
-def _spaced(gap_s: float | None, allowed: Allowance) -> None:
-    if gap_s is not None and gap_s < allowed.min_interval_s:
+def _spaced(rules: PreparedRules, allowed: Allowance) -> None:
+    gap_s = rules.gap_below_s(allowed.min_interval_s)
+    if gap_s is not None:
         raise InputError(
             "rule_too_frequent",
             f"two slots of this schedule are only {gap_s:g} s apart",
@@ -114,34 +118,41 @@ def edit(
     change: Mapping[str, Any],
     now_us: int,
     act: Act,
-    gap_s: float | None = None,
 ) -> Schedule:
     """Store a new revision with what changes (fields of :class:`Wish`) and move the clock, in one transaction.
 
+    ``rules`` in the change are prepared, even where they stay as they are; only new ones are held against the limits.
     The old revision is accounted up to now first; what it has queued keeps its script version and runs.
     ``version`` in the change says which version a schedule of one script runs.
     """
     tenant = tenants.demand_active(connection, tenant_id)
-    if "rules" in change:
-        _spaced(gap_s, books.sources.allowance(json.dumps(tenant.limits)))
     before = get(connection, tenant_id, schedule)
+    if change["rules"].rules != before.rules:
+        _spaced(change["rules"], books.sources.allowance(json.dumps(tenant.limits)))
     clock = _clock(connection, before)
     change = dict(change)
     if "version" in change:
         change["script"] = revisions.with_version(change.get("script", before.steps), change.pop("version"))
     wish = Wish(**{
-        "script": before.steps, "rules": before.rules, "missed": before.missed, "overlap": before.overlap,
+        "script": before.steps, "missed": before.missed, "overlap": before.overlap,
         "retry": before.retry, "limits": before.limits, "params": before.params, **change,
         "conduct": before.conduct | dict(change.get("conduct") or {}), "grants": change.get("grants", before.grants),
     })  # fmt: skip
     steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
+    # What was stored may be above what the tenant has by now; only what is new must not be.
+    old = [before.limits, *(step.get("limits") for step in before.steps)]
+    wished = [wish.limits, *(step["limits"] for step in steps)]
+    revisions.demand_within(books, tenant.limits, [each for each in wished if each not in old])
     if clock.state == "armed":
         tick.account(books, connection, [clock], now_us)
     else:
         tick.owe(books, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
-    next_us = revisions.revise(books, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us, act)
-    armed = {"state": "armed", "next_at": next_us} if clock.state in {"armed", "ended"} else {}
+    next_us, searching = revisions.revise(
+        books, connection, tenant_id, before.id, number, wish, steps, now_us, owed_us, act
+    )
+    coming = {"state": "armed", "next_at": next_us, "searching": int(searching)}
+    armed = coming if clock.state in {"armed", "ended"} else {}
     connection.execute(
         update(tables.schedule_clock)
         .where(_k.tenant_id == tenant_id, _k.schedule_id == before.id)

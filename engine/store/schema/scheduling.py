@@ -198,6 +198,10 @@ schedule_clock = Table(
     Column("tzdata", String(16), nullable=False),
     # When a pause with an end is over.
     Column("wake_at", Us),
+    # 1 while next_at is no slot but where the search for the next one goes on.
+    Column("searching", Integer, nullable=False, server_default="0"),
+    # The latest slot that became an action; the tenant's least distance of slots counts from it.
+    Column("last_slot_us", Us),
     ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
     Index("ix_lodger_schedule_clock_schedule", "schedule_id"),
     CheckConstraint("(state = 'armed') = (next_at IS NOT NULL)", name="armed_has_next"),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lodger.sandbox.runtimes import artefact
-from lodger.sandbox.runtimes.artefact import RealmUnavailable, ensure, is_ours, read_sources, realm_key
+from lodger.sandbox.runtimes.js import artefact
+from lodger.sandbox.runtimes.js.artefact import RealmUnavailable, ensure, is_ours, read_sources, realm_key
 
 
 @pytest.fixture(scope="module")

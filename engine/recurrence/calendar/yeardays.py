@@ -1,0 +1,135 @@
+"""The days that a rule names, one set per *kind* of year.
+
+The Gregorian calendar repeats after 400 years, and within them the days of a year are decided by the weekday of January 1 and
+by which of the neighbouring years are leap years (weeks cross the year's edge). A set of days is computed once for each kind,
+when it is first asked for; a search looks at one year per step.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Protocol
+
+from lodger.engine.recurrence.calendar.civil import (
+    CYCLE_YEARS,
+    DAY_S,
+    EPOCH_ORDINAL,
+    MAX_DAY,
+    MAX_YEAR,
+    MIN_DAY,
+    MIN_YEAR,
+    is_leap,
+    weekday,
+    year_start,
+)
+from lodger.engine.recurrence.calendar.dial import highest, lowest
+from lodger.engine.recurrence.search import Steps
+
+
+def _kinds() -> tuple[tuple[int, ...], tuple[int, ...]]:
+    seen: dict[tuple[int, ...], int] = {}
+    kinds: list[int] = []
+    years: list[int] = []
+    for year in range(2000, 2000 + CYCLE_YEARS):
+        key = (weekday(year_start(year)), *(is_leap(each) for each in range(year - 2, year + 3)))
+        if key not in seen:
+            seen[key] = len(years)
+            years.append(year)
+        kinds.append(seen[key])
+    return tuple(kinds), tuple(years)
+
+
+#: Kind of each year of the cycle (index: year modulo 400), and a year of each kind.
+KIND_OF, YEAR_OF = _kinds()
+
+
+class Selection(Protocol):
+    """The days of every year that INTERVAL selects."""
+
+    def of_year(self, year: int) -> int:
+        """Set of the selected days; bit 0 is January 1."""
+        ...
+
+
+class YearDays:
+    """A set of days, asked for its members before and after a day.
+
+    Args:
+        build: gives the set for a year, bit 0 is January 1; called once for a year of each kind.
+        named: sets of some years, in place of those of their kinds.
+        selection: only these days are members.
+    """
+
+    __slots__ = ("_build", "_by_kind", "_named", "_selection")
+
+    def __init__(
+        self, build: Callable[[int], int], named: Mapping[int, int] | None = None, selection: Selection | None = None
+    ) -> None:
+        self._build = build
+        self._by_kind = [-1] * len(YEAR_OF)
+        self._named = dict(named or {})
+        self._selection = selection
+
+    def of_year(self, year: int) -> int:
+        """Set of the days of the year; bit 0 is January 1."""
+        days = self.allowed(year)
+        if self._selection is not None and days:
+            days &= self._selection.of_year(year)
+        return days
+
+    def allowed(self, year: int) -> int:
+        """The same before INTERVAL selects."""
+        return self._named[year] if year in self._named else self.usual(year)
+
+    def usual(self, year: int) -> int:
+        """Days of a year of this year's kind, as if it were not named."""
+        kind = KIND_OF[year % CYCLE_YEARS]
+        days = self._by_kind[kind]
+        if days < 0:
+            days = self._by_kind[kind] = self._build(YEAR_OF[kind])
+        return days
+
+    def is_empty(self) -> bool:
+        """Whether no day of any year is allowed; INTERVAL may leave none all the same."""
+        return not any(self._named.values()) and not self.repeats()
+
+    def repeats(self) -> bool:
+        """Whether some years without a set of their own have an allowed day."""
+        return any(self.usual(year) for year in YEAR_OF)
+
+    def every_day(self) -> bool:
+        """Whether each day of the calendar is a member."""
+        if self._named or self._selection is not None:
+            return False
+        return all(self.usual(year).bit_count() == 365 + is_leap(year) for year in YEAR_OF)
+
+    def at_or_after(self, day: int, steps: Steps) -> int | None:
+        """First member at or after the day number; None up to the end of year 9999."""
+        if day > MAX_DAY:
+            return None
+        day = max(day, MIN_DAY)
+        year = date.fromordinal(day + EPOCH_ORDINAL).year
+        left = self.of_year(year) >> day - year_start(year)
+        if left:
+            return day + lowest(left)
+        for each in range(year + 1, MAX_YEAR + 1):
+            days = self.of_year(each)
+            if days:
+                return year_start(each) + lowest(days)
+            steps.take(year_start(each + 1) * DAY_S)
+        return None
+
+    def at_or_before(self, day: int, steps: Steps) -> int | None:
+        """Last member at or before the day number; None back to year 1."""
+        if day < MIN_DAY:
+            return None
+        day = min(day, MAX_DAY)
+        year = date.fromordinal(day + EPOCH_ORDINAL).year
+        left = self.of_year(year) & (2 << day - year_start(year)) - 1
+        if left:
+            return year_start(year) + highest(left)
+        for each in range(year - 1, MIN_YEAR - 1, -1):
+            days = self.of_year(each)
+            if days:
+                return year_start(each) + highest(days)
+            steps.take(year_start(each) * DAY_S - 1)
+        return None

@@ -1,0 +1,323 @@
+"""A whole schedule as one Recurrence: the union of its rules, minus its exclusions, inside [start, end)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.errors import RuleNeverFires
+from lodger.engine.recurrence.instant import format_instant
+from lodger.engine.recurrence.rule import Density, Recurrence
+from lodger.engine.recurrence.search import SAVE_STEPS, Merge, OutOfSteps, SearchedTo, Steps
+from lodger.engine.recurrence.union import Union
+from lodger.engine.recurrence.zones import Zone
+
+FIRST = datetime.min.replace(tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_SECOND = timedelta(seconds=1)
+#: A local day is at most so long, changes of the clock included.
+_DAY = timedelta(days=1, hours=26)
+
+#: Most steps of the search for the window over an instant, of one exclusion and of all.
+_WINDOW_STEPS, _ALL_WINDOWS_STEPS = 64, 1000
+#: A schedule without a slot for so many years is refused when it is saved.
+_MAX_YEARS = 20
+#: Slots that are compared with a bound of how often a schedule fires.
+_COMPARED = 1000
+
+
+class Windows:
+    """The stretches in which one exclusion is closed.
+
+    A rule with a time of day and no duration excludes exactly its own instants; an RRULE set with ``DURATION`` excludes
+    from each slot on for that long; one whose DTSTART is a DATE excludes whole local days (RFC 5545 §3.6.1).
+
+    Args:
+        opens: slots that open a window.
+        days: calendar days of a window on the wall clock of the zone; 0 with no seconds for exactly the slot's instant.
+        seconds: what is added to them.
+        to_midnight: the days end at midnight and not at the slot's time of day.
+    """
+
+    def __init__(
+        self, opens: Recurrence, *, days: int = 0, seconds: int = 0, zone: Zone | None = None, to_midnight: bool = False
+    ) -> None:
+        self._opens = opens
+        self._days, self._seconds = days, seconds
+        self._zone, self._to_midnight = zone, to_midnight
+        #: No window is longer.
+        self._length = timedelta(seconds=seconds) + (timedelta(days=days) + _DAY if days else timedelta())
+
+    def over(self, instant: datetime, steps: Steps, limit: int) -> tuple[datetime, datetime] | None:
+        """Beginning and end of the window over an instant, both the instant itself for a single one; None when it is open.
+
+        An instant is closed as well when its window cannot be found in so many steps.
+        """
+        share = Steps(limit - 1)
+        try:
+            if self._length == timedelta():
+                opened = self._opens.next_from(instant, share)
+                steps.left -= limit - share.left
+                return (instant, instant) if opened == instant else None
+            opened = self._opens.last_to(instant, share)
+        except OutOfSteps as out:
+            steps.left -= limit
+            return None if abs(instant - out.reached) > self._length else (instant, instant)
+        steps.left -= limit - share.left
+        if opened is None:
+            return None
+        end = self._end(opened)
+        return (opened, end) if instant < end or instant == opened else None
+
+    def _end(self, opened: datetime) -> datetime:
+        """When a window that opens then closes: exclusive, or the same instant for a single one."""
+        try:
+            end = opened
+            if self._days and self._zone is not None:
+                utc = civil.utc_floor(opened)[0]
+                local = self._zone.local(utc)
+                if self._to_midnight:
+                    local -= local % civil.DAY_S
+                local += self._days * civil.DAY_S
+                instants = self._zone.instants(local)
+                # A local time that the clocks skip is read with the offset before the gap.
+                end = civil.instant_of(instants[0] if instants else local - self._zone.offset(local - civil.DAY_S))
+            return end + timedelta(seconds=self._seconds)
+        except OverflowError:
+            return LAST
+
+    def text(self) -> str:
+        """Say when it is closed."""
+        words = self._opens.text()
+        if self._to_midnight:
+            return f"the whole day: {words}"
+        length = _length(self._days, self._seconds)
+        return f"{length} from: {words}" if length else words
+
+
+def _length(days: int, seconds: int) -> str:
+    parts = []
+    for unit, size in (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        of = days * 86_400 if size >= 86_400 else seconds
+        count = of // size
+        if size == 604_800 and (of % size or not count):
+            continue
+        if size >= 86_400:
+            days -= count * size // 86_400
+        else:
+            seconds -= count * size
+        if count:
+            parts.append(f"{count} {unit}{'s' if count != 1 else ''}")
+    return " ".join(parts)
+
+
+class CompiledSchedule(Union):
+    """Slots of several rules that no exclusion closes.
+
+    Args:
+        rules: the rules, united.
+        exclusions: what they lack.
+        start, end: no slot lies before the one, or at or after the other.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[Recurrence],
+        exclusions: Sequence[Windows] = (),
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> None:
+        super().__init__(rules)
+        self._exclusions = tuple(exclusions)
+        self._start = start
+        self._end = end
+        # The same in every question, so that all of them find the same windows.
+        self._window_steps = min(_WINDOW_STEPS, _ALL_WINDOWS_STEPS // max(1, len(self._exclusions)))
+
+    def is_open(self, instant: datetime) -> bool:
+        """Whether it lies between start and end and no exclusion covers it."""
+        if (self._start is not None and instant < self._start) or (self._end is not None and instant >= self._end):
+            return False
+        return all(each.over(instant, Steps(), self._window_steps) is None for each in self._exclusions)
+
+    def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
+        """First slot at or after an instant."""
+        return self._next(instant, steps, None)
+
+    def _next(self, instant: datetime, steps: Steps, closings: Counter[int] | None) -> datetime | None:
+        if self._start is not None and instant < self._start:
+            instant = self._start
+        rules, exclusions = self.rules, self._exclusions
+        if len(rules) == 1 and not exclusions:
+            found = rules[0].next_from(instant, steps)
+            return None if found is None or (self._end is not None and found >= self._end) else found
+        merge, asked = Merge(rules, instant), instant
+        while True:
+            try:
+                found = merge.nearest(instant, steps)
+            except OutOfSteps as out:
+                if self._end is not None and out.reached >= self._end:
+                    return None
+                raise
+            if found is None or (self._end is not None and found >= self._end):
+                return None
+            if found == LAST:
+                return found  # the slot of a rule without a clock
+            if found > asked and steps.left < self._window_steps * len(exclusions):
+                raise OutOfSteps(found)
+            closed = None
+            for i, exclusion in enumerate(exclusions):
+                window = exclusion.over(found, steps, self._window_steps)
+                if window is not None and (closed is None or window[1] > closed):
+                    closed, which = window[1], i
+            if closed is None:
+                return found
+            if closings is not None:
+                closings[which] += 1
+            if closed >= LAST:
+                return None
+            instant = closed if closed > found else found + _MICROSECOND
+
+    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
+        """Last slot at or before an instant."""
+        if self._end is not None and instant >= self._end:
+            instant = self._end - _MICROSECOND
+        merge, asked = Merge(self.rules, instant, forward=False), instant
+        while True:
+            try:
+                found = merge.nearest(instant, steps)
+            except OutOfSteps as out:
+                if self._start is not None and out.reached < self._start:
+                    return None
+                raise
+            if found is None or (self._start is not None and found < self._start):
+                return None
+            if found < asked and steps.left < self._window_steps * len(self._exclusions):
+                raise OutOfSteps(found)
+            begins = [
+                window[0]
+                for each in self._exclusions
+                if (window := each.over(found, steps, self._window_steps)) is not None
+            ]
+            if not begins or found == LAST:
+                return found
+            if min(begins) <= FIRST:
+                return None
+            instant = min(begins) - _MICROSECOND
+
+    def text(self) -> str:
+        """One exact English sentence."""
+        words = super().text()
+        for exclusion in self._exclusions:
+            closed = exclusion.text()
+            words += f"; but never {closed[0].lower()}{closed[1:]}"
+        if self._start is not None:
+            words += f"; from {format_instant(self._start)}"
+        if self._end is not None:
+            words += f"; before {format_instant(self._end)}"
+        return words
+
+    def first_slot(self, since: datetime) -> datetime | SearchedTo:
+        """First slot at or after an instant, by a longer search than a question; how far it came when it found none.
+
+        Raises:
+            RuleNeverFires: there is no slot, or none for many years.
+        """
+        closings: Counter[int] = Counter()
+        try:
+            found = self._next(since, Steps(SAVE_STEPS), closings)
+        except OutOfSteps as out:
+            years = (out.reached - since).days // 365
+            if years < _MAX_YEARS:
+                return SearchedTo(out.reached)
+            raise RuleNeverFires(
+                "rule_never_fires",
+                f"this schedule has no slot in the next {years} years",
+                why=self._closed_most(closings) or "its rule names no time in them",
+                fix="change the rule, its exclusions, start or end",
+            ) from None
+        if found is not None:
+            return found
+        raise RuleNeverFires(
+            "rule_never_fires",
+            "this schedule would never run",
+            why=self.never_reason() or self._reason_since(since, closings),
+            fix="change the rule, its exclusions, start or end",
+        )
+
+    def _closed_most(self, closings: Counter[int]) -> str | None:
+        if not closings:
+            return None
+        (which, count), *_ = closings.most_common(1)
+        return f"exclusion {which + 1} ({self._exclusions[which].text()}) closed {count} of its slots, the most of all"
+
+    def _reason_since(self, since: datetime, closings: Counter[int]) -> str:
+        """Why no slot is left from an instant on."""
+        before = self.previous_before(since)
+        if isinstance(before, datetime):
+            return f"its last slot was before {since:%Y-%m-%d %H:%M:%S} UTC"
+        words = self._closed_most(closings)
+        if words is not None:
+            return f"its exclusions cover every slot: {words}"
+        return "no slot of its rules lies between its start and its end"
+
+    def never_reason(self) -> str | None:
+        """Reason why no slot exists, where that is known."""
+        if not self.rules:
+            return "the schedule has no rule"
+        reason = super().never_reason()
+        if reason is not None:
+            return reason
+        closings: Counter[int] = Counter()
+        try:
+            if self._next(FIRST, Steps(SAVE_STEPS), closings) is not None:
+                return None
+        except OutOfSteps:
+            return None
+        if not closings:
+            return "no slot of its rules lies between its start and its end"
+        return f"its exclusions cover every slot: {self._closed_most(closings)}"
+
+    def ends(self) -> bool:
+        """Whether the slots are finite."""
+        return self._end is not None or super().ends()
+
+    def smallest_gap_s(self, since: datetime, limit_s: float) -> float | None:
+        """A distance of two neighbouring slots that is shorter than a limit, seconds; None when none is found.
+
+        Nothing is searched when the rules cannot name such slots; otherwise the first slots from an instant on are.
+        """
+        gap_us = self.pace().min_gap_us
+        if gap_us is None or gap_us >= limit_s * 1e6:
+            return None
+        slots = self._first_slots(since)
+        return min(
+            (gap for gap in ((b - a).total_seconds() for a, b in pairwise(slots)) if gap < limit_s), default=None
+        )
+
+    def density(self, since: datetime | None = None) -> Density:
+        """How often it fires at most from an instant on (None: 1970): no two slots are closer, and no UTC day has more.
+
+        Both are bounds from the rules' times of day, and exact where the first slots reach them.
+        """
+        pace = self.pace()
+        slots = self._first_slots(_EPOCH if since is None else max(since, _EPOCH))
+        gap_s = min(((b - a).total_seconds() for a, b in pairwise(slots)), default=None)
+        per_day = max(Counter(slot.date() for slot in slots).values(), default=0)
+        if len(slots) < _COMPARED and self.ends():
+            return Density(gap_s, per_day, exact=True)
+        bound = Density(None if pace.min_gap_us is None else pace.min_gap_us / 1e6, pace.max_per_day)
+        return replace(bound, exact=bound == Density(gap_s, per_day))
+
+    def _first_slots(self, since: datetime) -> list[datetime]:
+        found: list[datetime] = []
+        slot = self.next_after(since, inclusive=True)
+        while isinstance(slot, datetime) and len(found) < _COMPARED:
+            found.append(slot)
+            slot = self.next_after(slot)
+        return found
