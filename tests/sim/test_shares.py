@@ -4,10 +4,10 @@ import re
 
 import pytest
 from sqlalchemy import Connection, event
-
 from tests.sim.simulator.laws import Broken
 from tests.sim.simulator.plan import Shape, drawn
 from tests.sim.simulator.world import World
+
 from lodger.engine.store.connection.database import Database
 
 SHAPE = Shape(seconds=20, trouble=4, draws=True)

@@ -91,7 +91,7 @@ class Sender:
     async def start(self) -> None:
         """Begin to send."""
         if self._task is None:
-            self._task = asyncio.create_task(self._serve(), name=f"lodger-{self.kind}")
+            self._task = asyncio.create_task(self._serve(), name=f"sender-{self.kind}")
 
     async def stop(self) -> None:
         """Stop; what is on the wire may go out again after its lease."""
@@ -152,7 +152,7 @@ class Sender:
         for row in rows:
             by_lane.setdefault((row.tenant_id, row.target), []).append(row)
         for lane, some in by_lane.items():
-            task = self._busy[lane] = asyncio.create_task(self.deliver(some), name=f"lodger-{self.kind}-{lane[0]}")
+            task = self._busy[lane] = asyncio.create_task(self.deliver(some), name=f"sender-{self.kind}-{lane[0]}")
             task.add_done_callback(partial(self._over, lane))
         return len(rows)
 

@@ -145,13 +145,17 @@ class ChangeFeed(Service):
         source = feed.source_of(rows)
         at = await context.db.read(partial(followers.place, follower=follower, source=source))
         mine = follower.schedule_id
-        read = partial(feed.read, source=source, owner=owner, after=at or START, limit=1, consumer=mine)
+        before = await context.db.read(partial(followers.woken, follower=follower))
+        after = max(at or START, before or START)
+        # Asked first: a run that is asked for now reads at least that far.
+        until = await self._tried(database_of(rows), feed.end)
+        read = partial(feed.read, source=source, owner=owner, after=after, limit=1, consumer=mine)
         found = await self._tried(database_of(rows), read)
-        if found is None or not (found.changes or found.more):
+        if until is None or found is None or not (found.changes or found.more):
             return True
-        woken = await context.db.write(
-            partial(change_triggers.wake, context.store, follower=follower, now_us=self.clock.now_us())
-        )
+        until = max(until, found.position)
+        wake = partial(change_triggers.wake, context.store, follower=follower, before=before, until=until)
+        woken = await context.db.write(partial(wake, now_us=self.clock.now_us()))
         if woken is Woken.ASKED:
             context.bus.publish(ActionsReady())
         return woken is not Woken.BUSY

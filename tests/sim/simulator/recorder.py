@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Connection, event
-
 from tests.sim.simulator.executor import EFFECTS
+
 from lodger.engine.store.connection.database import Database
 
 #: What is looked at of each table; the key columns, by which a deletion is told, come first.
