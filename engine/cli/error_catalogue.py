@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from lodger.engine.core.explanations import OUTCOMES, REASONS, limits_of
 from lodger.engine.recurrence.rrule.faults import TEACH
 
 #: Who raises it, and what that is to whom asks: HTTP's status, or where else it is met.
@@ -24,6 +25,13 @@ _CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9…]+)*", re.ASCII)
 _PACKAGES = ("lodger.engine", "lodger.sandbox")
 #: Codes that are put together from what somebody else says.
 COMPOSED = {
+    # Said inside the sandbox, by the standard library.
+    "locale_unknown": (
+        "script",
+        "a locale or an option of Intl that this runtime does not have",
+        "write the format out",
+    ),
+    "option_unknown": ("script", "a call has no option of that name", "use the name that the message says"),
     "internal_error": ("500", "something that nobody foresaw: a fault of Lodger's; the log has it whole", "report it"),
     "system_error": (
         "command line",
@@ -38,7 +46,7 @@ class ErrorCode:
     """One code.
 
     Attributes:
-        met: HTTP's status, ``command line``, or ``script``: what a script can catch.
+        met: HTTP's status, ``command line``, ``script`` (what a script can catch), ``outcome`` (of an attempt), ``reason`` (of an action).
         said: what is said under it, ``…`` where values stand.
         fixes: what to do.
     """
@@ -53,7 +61,7 @@ class ErrorCode:
 def table() -> tuple[ErrorCode, ...]:
     """Give every code, in order."""
     found: dict[str, tuple[dict[str, None], dict[str, None], dict[str, None]]] = {}
-    for met, code, what, fix in _raised():
+    for met, code, what, fix in (*_raised(), *_explained()):
         places, said, fixes = found.setdefault(code, ({}, {}, {}))
         places[met] = None
         said[what] = None
@@ -73,9 +81,8 @@ def page() -> str:
         "Made from the sources by `python -m lodger.engine.cli.error_catalogue`. Every error says its code, what happened, why, and how to",
         "fix it; the code stays, the words may get better. `met` is the status over HTTP (in Python: `InputError` 422, `NotFound` 404,",
         "`Conflict` 409, `Unavailable` 503), `command line` where only that says it, or `script`: what a script can catch from a host",
-        "call. `…` stands for values. `lodger errors CODE` explains one.",
-        "",
-        "How a run ended is no error but an outcome: see [Command line](command-line.md#lodger-exec).",
+        "call. How an attempt ended is met as `outcome`, why an action did not run, or waits, as `reason`. `…` stands for values.",
+        "`lodger errors CODE` explains one.",
         "",
         "| code | met | what happened | what to do |",
         "|---|---|---|---|",
@@ -99,6 +106,14 @@ def _raised() -> Iterator[tuple[str, str, str, str]]:
             for node in ast.walk(tree):
                 if isinstance(node, ast.Call):
                     yield from _of_call(source.name, node)
+
+
+def _explained() -> Iterator[tuple[str, str, str, str]]:
+    for outcome, about in OUTCOMES.items():
+        limits = limits_of(outcome)
+        yield "outcome", outcome.value, about.what + (f": {limits}" if limits else ""), about.fix
+    for reason, about in REASONS.items():
+        yield "reason", reason, about.what, about.fix
 
 
 def _sources(folder: Traversable) -> Iterator[Traversable]:

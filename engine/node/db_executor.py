@@ -8,11 +8,9 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection
 
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.connection.timeouts import PATIENCE_S, Line
+from lodger.engine.store.stores.patience import PATIENCE_S, Patience
 
 T = TypeVar("T")
-#: Of the present transaction.
-_NUMBER = "SELECT pg_current_xact_id()::text"
 
 
 class DbExecutor:
@@ -24,11 +22,11 @@ class DbExecutor:
 
     def __init__(self, database: Database, patience_s: float = PATIENCE_S) -> None:
         self._database = database
-        self.timeouts = Line(patience_s)
+        self.timeouts = Patience(patience_s)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer", initializer=self.timeouts.adopt)
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=self.timeouts.adopt)
-        self._witness = database.witness()
-        self._server_witness = database.server_witness()
+        self._watcher = database.file_watcher()
+        self._server_watcher = database.server_watcher()
         # A look waits for nobody, and nobody for it: a server that is silent is silent to each by itself.
         self._poller = ThreadPoolExecutor(1, thread_name_prefix="lodger-commits", initializer=self.timeouts.adopt)
         self._polling: asyncio.Future[int | None] | None = None
@@ -46,8 +44,8 @@ class DbExecutor:
         def transaction() -> T:
             with self._database.write(counted=not quiet) as connection:
                 done = work(connection)
-                if quiet and self._server_witness is not None:
-                    self._server_witness.overlook(int(connection.exec_driver_sql(_NUMBER).scalar_one()))
+                if quiet and self._server_watcher is not None:
+                    self._server_watcher.overlook(connection)
                 return done
 
         return await asyncio.get_running_loop().run_in_executor(self._writer, transaction)
@@ -66,10 +64,10 @@ class DbExecutor:
 
         When no answer comes for so long nobody can tell, until one comes.
         """
-        if self._server_witness is None:
+        if self._server_watcher is None:
             return
         if self._polling is None:
-            self._polling = asyncio.get_running_loop().run_in_executor(self._poller, self._server_witness.version)
+            self._polling = asyncio.get_running_loop().run_in_executor(self._poller, self._server_watcher.version)
         answered, _ = await asyncio.wait({self._polling}, timeout=patience_s)
         self._seen = self._polling.result() if answered else None
         if answered:
@@ -82,17 +80,17 @@ class DbExecutor:
     @property
     def polls(self) -> bool:
         """Whether :meth:`version` knows of other processes' commits by :meth:`poll_version` alone."""
-        return self._server_witness is not None
+        return self._server_watcher is not None
 
     @property
     def sees_commits(self) -> bool:
         """Whether :meth:`version` tells of commits."""
-        return self._witness is not None or self._seen is not None
+        return self._watcher is not None or self._seen is not None
 
     def version(self) -> object | None:
         """Give what changes with every commit of anybody, another process's at the next look; None when nobody can tell."""
-        if self._witness is not None:
-            return self._witness.version()
+        if self._watcher is not None:
+            return self._watcher.version()
         return None if self._seen is None else (self._seen, self._database.written, self._invalidations)
 
     async def cached_read(self, key: object, work: Callable[[Connection], T]) -> T:
@@ -122,10 +120,10 @@ class DbExecutor:
 
     def close(self) -> None:
         """End its threads after what they hold; safe to call twice."""
-        if self._witness is not None:
-            self._witness.close()
+        if self._watcher is not None:
+            self._watcher.close()
         self._poller.shutdown()
-        if self._server_witness is not None:
-            self._server_witness.close()
+        if self._server_watcher is not None:
+            self._server_watcher.close()
         self._writer.shutdown()
         self._reader.shutdown()

@@ -127,7 +127,7 @@ class Node:
             Retention(context), self.sealed_commits, self.cancelled_usage, Monitor(context, self.attempts, host.meters),
             self.change_feed, self.adoption, Prefetcher(context), self.dispatcher, self.ticker, CommitWatch(context),
         ]  # fmt: skip
-        if store.database.dialect != "sqlite" and settings.listen_url != OFF:
+        if store.database.driver.has_notifications and settings.listen_url != OFF:
             self.services.append(Listener(context))
         if self._side is not None:  # other executors say nothing before the end
             streamer = LogStreamer(context)

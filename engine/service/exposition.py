@@ -15,7 +15,7 @@ class _Read(Collector):
         self._metrics = metrics
 
     def collect(self) -> Iterable[Family]:
-        """Give the families."""
+        """Return the families."""
         for each in self._metrics:
             name = each.name.removesuffix("_total") if each.kind == "counter" else each.name
             family = Family(name, each.help, each.kind)

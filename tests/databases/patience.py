@@ -7,7 +7,7 @@ On a machine with thirty other processes that hit tests in the middle of a quest
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lodger.engine.store.connection import postgresql
+from lodger.engine.store.stores.postgresql import connections as postgresql
 
 _SAID = f"idle_in_transaction_session_timeout = {postgresql.LOCK_TIMEOUT_MS}"
 #: As long as a test may take.

@@ -124,7 +124,7 @@ def prepare(url: str, place: str) -> None:
             with engine.books.database.write() as connection:
                 platform.create_all(connection)
                 connection.execute(orders.insert().values(id=1, org_id="one", state="open", items=0))
-                if engine.books.database.dialect == "postgresql":
+                if engine.books.database.driver.name == "postgresql":
                     connection.execute(sa.text("SELECT setval(pg_get_serial_sequence('orders', 'id'), 1)"))
         tenant(engine)
 

@@ -122,11 +122,16 @@ def test_values_that_json_would_empty_are_refused_where_they_are_handed_over(sho
     found = tried(
         shop,
         {
-            "map": "db.things.insert({ of: new Map([[1, 2]]) })", "set": "kv.set('a', new Set([1]))", "promise": "kv.set('a', kv.get('b'))",
-            "error": "events.emit('a.b', { e: new Error('x') })", "floats": "kv.set('a', new Float64Array(2))",
-            "headers": "kv.set('a', new Headers())", "body": "new Request('https://example.com/', { method: 'POST', body: { a: 1 } })", "list": "new Response([1])",
+            "map": "db.things.insert({ of: new Map([[1, 2]]) })",
+            "set": "kv.set('a', new Set([1]))",
+            "promise": "kv.set('a', kv.get('b'))",
+            "error": "events.emit('a.b', { e: new Error('x') })",
+            "floats": "kv.set('a', new Float64Array(2))",
+            "headers": "kv.set('a', new Headers())",
+            "body": "new Request('https://example.com/', { method: 'POST', body: { a: 1 } })",
+            "list": "new Response([1])",
         },
-    )  # fmt: skip
+    )
     assert {name: each.get("code") for name, each in found.items()} == dict.fromkeys(found, "TypeError")
     value = "{ at: new Date(0), bytes: new Uint8Array(2), url: new URL('https://example.com/x'), none: {} }"
     kept = tried(

@@ -290,3 +290,39 @@ def test_one_tenants_bombs_hold_up_nobody_else_and_end_with_the_reader() -> None
         reader.close()
         told = [bomb.exception() for bomb in bombs]
     assert [getattr(each, "code", None) for each in told] == ["pool_stopped"] * 3
+
+
+def test_a_module_with_nothing_to_call_is_refused_and_never_begun(engine: Engine) -> None:
+    lib = "export const f = () => 1; for (;;) {}"
+    for source, line in (
+        ("export const run = () => 1; for (;;) {}", 1),
+        ({"main.js": "import { f } from './lib.js';\n\nexport { f };", "lib.js": lib}, 3),
+        ({"main.js": "export * from './lib.js'", "lib.js": lib}, 1),
+    ):
+        with pytest.raises(InputError) as refused:
+            engine.scripts.put("acme", "job", source)
+        assert (refused.value.code, refused.value.details["line"]) == ("source_refused", line)
+        assert "export default" in refused.value.what
+    for source in (
+        {"main.js": "import { f } from './lib.js';\nf()", "lib.js": lib},
+        {"main.js": "export { f as default } from './lib.js'", "lib.js": lib},
+    ):
+        assert engine.scripts.put("acme", "job", source).unchecked is None
+
+
+def test_what_the_runtime_would_misexecute_is_refused(engine: Engine) -> None:
+    files = {
+        "main.js": "import { f } from './lib.js';\nexport default f",
+        "lib.js": "\nexport const f = () => /\\p{L}/v.test('a')",
+    }
+    with pytest.raises(InputError) as refused:
+        engine.scripts.put("acme", "job", files)
+    assert (refused.value.code, refused.value.details["file"], refused.value.details["line"]) == (
+        "source_refused",
+        "lib.js",
+        2,
+    )
+    for text in ("return /(?i:a)b/.test('Ab')", "return /(?<y>a)|(?<y>b)/.exec('b').groups.y"):
+        with pytest.raises(InputError):
+            engine.scripts.put("acme", "job", text)
+    assert engine.scripts.put("acme", "job", "return /\\p{L}/u.test('a') / 1 /1").unchecked is None

@@ -14,7 +14,7 @@ from tests.store.intervals import EPOCH
 from lodger.engine.core.access.audit_context import acting
 from lodger.engine.core.errors import InputError
 from lodger.engine.service.async_engine import Engine as AsyncEngine
-from lodger.engine.service.nouns.noun import Verbs
+from lodger.engine.service.nouns.base import Noun
 from lodger.engine.store import audit
 from lodger.engine.sync import Engine
 
@@ -156,7 +156,7 @@ def engine(bench: Bench, tmp_path: Path) -> Engine:
 
 
 def every_verb(engine: Engine) -> set[str]:
-    nouns = {name: noun for name, noun in vars(engine).items() if isinstance(noun, Verbs)}
+    nouns = {name: noun for name, noun in vars(engine).items() if isinstance(noun, Noun)}
     return {
         f"{name}.{verb}"
         for name, noun in nouns.items()
@@ -246,7 +246,7 @@ def test_long_values_are_told_by_their_digest(engine: Engine) -> None:
 )
 def test_no_statement_changes_or_removes_a_row(engine: Engine, statement: str) -> None:
     before = engine.audit.list(limit=None)
-    sqlite = engine.books.database.dialect == "sqlite"
+    sqlite = engine.books.database.driver.name == "sqlite"
     if statement == "REPLACE":
         columns = "tenant_id, id, at_us, actor, via, verb, target"
         values = f"SELECT tenant_id, id, 0, 'nobody', via, verb, target FROM lodger_audit WHERE id = '{before[0].id}'"

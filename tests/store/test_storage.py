@@ -234,7 +234,7 @@ def test_a_tenant_whose_every_run_has_large_effects_stays_within_its_storage(spe
             forget(bench)
             assert stored(bench).total <= most
             assert stored(bench) == weighed(bench)
-            if bench.engine.books.database.dialect == "sqlite":
+            if bench.engine.books.database.driver.name == "sqlite":
                 pages.append(bench.scalar("SELECT page_count FROM pragma_page_count()"))
     assert 0 < len(bench.actions()) < 10
     assert not pages or pages[-1] <= pages[2] * 1.2, "the file takes what was forgotten"

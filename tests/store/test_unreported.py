@@ -48,7 +48,7 @@ def test_what_nobody_reports_waits_and_is_adopted_once(bench: Bench, made: Any) 
 
 
 def test_without_the_trigger_nobody_hears_of_it(bench: Bench, made: Any) -> None:
-    on = "" if bench.engine.books.database.dialect == "sqlite" else " ON lodger_schedule_revisions"
+    on = "" if bench.engine.books.database.driver.name == "sqlite" else " ON lodger_schedule_revisions"
     with bench.engine.books.database.write() as connection:
         connection.execute(text(f"DROP TRIGGER lodger_schedule_revisions_foreign{on}"))
     insert(bench, made.id, "60", "90")
@@ -126,7 +126,7 @@ def test_that_of_a_deleted_schedule_or_tenant_is_let_go(bench: Bench, made: Any)
 
 def test_whoever_inserts_needs_no_right_on_what_the_trigger_writes(bench: Bench, made: Any) -> None:
     database = bench.engine.books.database
-    if database.dialect == "sqlite":
+    if database.driver.name == "sqlite":
         pytest.skip("SQLite has no roles")
     role = "platform_" + made.id.replace("-", "")[:12]
     with database.write() as connection:

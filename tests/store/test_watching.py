@@ -156,7 +156,7 @@ def test_meters_lose_nothing_between_threads() -> None:
 
 def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> None:
     database = bench.engine.books.database
-    if database.dialect == "sqlite":
+    if database.driver.name == "sqlite":
         assert bench.engine.metrics.blocked() == []
         return
     for tenant in ("a", "b"):
@@ -194,7 +194,7 @@ def test_the_doctor_tells_who_holds_up_whom(bench: Bench, url: str) -> None:
     database = bench.engine.books.database
     said = inside("doctor", "--probe", "--db", url, "--json").json["ledger"]
     assert (said["verdict"], said["blocked"]) == ("current", [])
-    if database.dialect == "sqlite":
+    if database.driver.name == "sqlite":
         return
     bench.tenant("a")
 

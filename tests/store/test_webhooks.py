@@ -29,7 +29,7 @@ ACTION = "018f0000-0000-7000-8000-{:012}"
 
 
 class Post:
-    """An engine with a tenant, its receivers, and the courier, on a clock that is moved by hand."""
+    """An engine with a tenant, its receivers, and the sender, on a clock that is moved by hand."""
 
     def __init__(self, engine: Engine, peer: Peer, way_out: WayOut) -> None:
         self.engine, self.peer, self.clock = engine, peer, Hands()
@@ -222,7 +222,7 @@ def test_messages_of_one_receiver_keep_their_order(tmp_path: Path, peer: Peer) -
 
 def test_a_new_secret_signs_beside_the_old_one_for_a_day(tmp_path: Path, peer: Peer) -> None:
     async def work(post: Post) -> None:
-        post.engine.books.clock.now_us = lambda: START_US  # type: ignore[method-assign]  # the courier's clock
+        post.engine.books.clock.now_us = lambda: START_US  # type: ignore[method-assign]  # the sender's clock
         old = post.made()
         new = post.engine.webhooks.renew("acme", "crm").secret
         assert new != old

@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import logging
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from lodger.engine.core.events import ChangeReported, LedgerChanged
 from lodger.engine.node.context import FAR_S, NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.connection.notify import CHANNEL, WINDOW_S
+from lodger.engine.store.stores.features import Subscription
 
 #: A clock that is so far from where it should be after a wait was set, or the machine was suspended, microseconds.
 STEP_US = 20_000
@@ -67,7 +68,7 @@ class Listener(Service):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self._connection: Any = None
+        self._connection: Subscription | None = None
         self._descriptor = -1
         # A server that does not answer holds up nobody else.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lodger-listener")
@@ -102,11 +103,10 @@ class Listener(Service):
         """Ask when it is time; return the seconds until the next step, or None when the last question was not answered in time."""
         if (left := self._due_s - self.clock.elapsed_s()) > 0:
             return left
+        assert self._connection is not None
         with contextlib.suppress(Exception):  # a connection that takes no question is as good as none
             if not self._asked:
-                # To listen once more changes nothing for who listens, and mends it for who does not.
-                self._connection.pgconn.send_query(f"LISTEN {CHANNEL}".encode())
-                self._connection.pgconn.flush()
+                self._connection.probe()
                 self._asked, self._due_s = True, self.clock.elapsed_s() + self._probe_s
                 return self._probe_s
         _log.warning(
@@ -121,7 +121,7 @@ class Listener(Service):
         self._close()
         self._thread.shutdown(wait=False)
 
-    async def _connecting(self) -> Any:  # noqa: ANN401 - a driver's connection
+    async def _connecting(self) -> Subscription:
         job = self._thread.submit(self._connected)
         try:
             return await asyncio.wrap_future(job)
@@ -129,31 +129,18 @@ class Listener(Service):
             job.add_done_callback(_abandoned)
             raise
 
-    def _connected(self) -> Any:  # noqa: ANN401 - a driver's connection
-        from lodger.engine.store.connection import postgresql
-
-        settings = self.context.settings
-        connection = postgresql.alone(
-            settings.listen_url or self.context.store.database.url, settings.database_patience_s
-        )
-        try:
-            connection.execute(f"LISTEN {CHANNEL}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    def _connected(self) -> Subscription:
+        settings, database = self.context.settings, self.context.store.database
+        address = settings.listen_url or database.url
+        return database.driver.subscribe(address, CHANNEL, settings.database_patience_s)
 
     def _readable(self) -> None:
         heard = False
+        if self._connection is None:
+            return
         try:
-            line = self._connection.pgconn
-            line.consume_input()
-            while line.notifies() is not None:
-                heard = True
-            if self._asked and not line.is_busy():
-                while line.get_result() is not None:
-                    pass
-                self._asked = False
+            heard, answered = self._connection.received()
+            self._asked = self._asked and not answered
         except Exception:  # noqa: BLE001 - the server is gone, or the network; the next round connects anew
             self._close()
             self.nudge()
@@ -178,6 +165,6 @@ class Listener(Service):
                 connection.close()
 
 
-def _abandoned(job: Future[Any]) -> None:
+def _abandoned(job: Future[Subscription]) -> None:
     if not job.cancelled() and job.exception() is None:
         job.result().close()

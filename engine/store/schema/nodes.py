@@ -3,7 +3,8 @@
 from sqlalchemy import CheckConstraint, Column, Integer, String, Table, Text
 
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import Id, Name, Us
+from lodger.engine.store.schema.scheduling import Name, Us
+from lodger.engine.store.stores.expressions import Id
 
 #: One lease per node, not per action. A node whose row is gone or whose epoch moved commits nothing.
 nodes = Table(
