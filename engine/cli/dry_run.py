@@ -15,8 +15,7 @@ from lodger.engine.data.reading.memory import MemoryStore
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.host_walls import demanded
-from lodger.engine.node.executors.sandbox_executor import as_job, merged
+from lodger.engine.node.executors.sandbox_executor import as_job, demanded, merged
 from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome

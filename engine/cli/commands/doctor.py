@@ -45,7 +45,7 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
     import asyncio
 
     from lodger.engine.cli.output.failure import Teaching, described
-    from lodger.engine.node.executors.host_walls import worker_cgroup
+    from lodger.engine.node.executors.sandbox_executor import worker_cgroup
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.runtimes import native_libraries
 

@@ -104,7 +104,7 @@ class DryRuns:
                 fix="try again in a moment",
             )
         try:
-            return asyncio.run(carry_out(self._engine, one))
+            return asyncio.run(carry_out(self._engine.host, one))
         except SandboxError as problem:
             raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
         finally:
