@@ -1,30 +1,24 @@
-"""Thousands of hostile rules, drawn at random, and what one question about each costs.
+"""Thousands of hostile schedules, drawn at random: how many steps one question about each takes, and what it costs.
 
-    PYTHONPATH=.dev python bench/adversarial.py [how many] [first seed] [--json] [--corners]
+    PYTHONPATH=.dev python bench/adversarial.py [how many] [first seed] [--everyday]
 
-Questions go forwards and backwards from instants before, near and long after DTSTART, at the ends of the calendar, near
-changes of clocks, and on from the slot that was found. A different one is the first for each rule, and one that seems to
-cost too much is asked again of the rule read afresh, so that nothing is kept but what reading made. A figure is the least
-of several tries of CPU time: the rest is the machine. Ends with 1 when a question costs more than a millisecond.
-``--corners`` draws from ``bench/corners.py``.
+Questions go forwards and backwards from instants near and far. Ends with 1 when one takes more than
+``MAX_STEPS`` steps, or when an everyday schedule (``--everyday``) is refused or needs more than one question.
 """
 
-import gc
-import json
 import sys
-from collections.abc import Callable
+from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from random import Random
-from time import perf_counter, thread_time_ns
-from typing import Any
+from time import thread_time_ns
 
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.errors import RuleInvalid
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, Recurrence, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.schedule import CompiledSchedule
+from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
 
-MOST_MS = 1.0
-#: Reading should take less; seeds that took longer are told.
-MOST_READING_MS = 300
 _NOW = datetime(2026, 11, 21, 12, 0, 1, tzinfo=UTC)
 _FREQS = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -200,113 +194,72 @@ def schedule(dice: Random) -> ScheduleRules:
     return ScheduleRules(rules, exclusions, tz=dice.choice(ZONES), dst=policy)
 
 
-def questions(dice: Random) -> list[Callable[[Recurrence], object]]:
-    """What is asked: next and previous, near and far, at both ends, and about the days of a change of the clocks."""
-    instants = [
-        _NOW + timedelta(days=days, seconds=dice.randrange(86_400)) for days in (0, dice.randint(-700_000, 2_900_000))
-    ]
-    # In the nights of these Sundays many clocks change.
-    sunday = dice.choice(((2027, 3, 28), (2027, 10, 31), (2027, 3, 14), (2027, 11, 7), (2027, 4, 4), (2027, 4, 30)))
-    instants.append(datetime(*sunday, tzinfo=UTC) + timedelta(minutes=dice.randint(-900, 900)))
-    asked = [ask for instant in instants for ask in (_after(instant), _before(instant))]
-    far = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - timedelta(seconds=dice.randrange(10 ** dice.randint(1, 10)))
-    asked += [_after(datetime.min.replace(tzinfo=UTC)), _before(far), _after(far), _on_from(instants[1])]
-    dice.shuffle(asked)
-    return asked
+#: Cron expressions that people write, and what they exclude from them.
+_CRON = (
+    "*/5 * * * *", "*/15 * * * *", "0 * * * *", "30 9 * * *", "0 9 * * 1-5", "0 9,17 * * *", "*/10 8-18 * * 1-5", "0 10 1 * *",
+    "15 14 * * 2", "* * * * *", "0 */2 * * *", "0 6 * * 1", "0 15 15 * *", "45 16 L * *", "0 8 * * 1#1", "*/7 * * * *",
+)  # fmt: skip
+_CLOSED = (
+    "DTSTART{zone}:20200101T220000\nDURATION:PT8H\nRRULE:FREQ=DAILY",  # nights
+    "DTSTART{zone}:20200101T120000\nDURATION:PT1H\nRRULE:FREQ=DAILY",  # lunch
+    "DTSTART;VALUE=DATE:20200101\nRRULE:FREQ=WEEKLY;BYDAY=SA,SU",
+    "DTSTART;VALUE=DATE:20201224\nRRULE:FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=24,25,26",
+    "DTSTART{zone}:20200701T000000\nDURATION:P62D\nRRULE:FREQ=YEARLY",  # a long summer
+    "DTSTART{zone}:20201211T000000\nDURATION:P21D\nRRULE:FREQ=YEARLY",  # a freeze
+    "DTSTART{zone}:20200106T000000\nDURATION:P1W\nRRULE:FREQ=WEEKLY;INTERVAL=3",
+    "DTSTART{zone}:20200105T020000\nDURATION:PT4H\nRRULE:FREQ=WEEKLY;BYDAY=SU",  # maintenance
+)  # fmt: skip
 
 
-def _on_from(instant: datetime) -> Callable[[Recurrence], object]:
-    def ask(rule: Recurrence) -> object:
-        slot = rule.next_after(instant)
-        return slot and rule.next_after(slot)
-
-    return ask
-
-
-def _after(instant: datetime) -> Callable[[Recurrence], object]:
-    return lambda rule: rule.next_after(instant)
+def everyday(dice: Random) -> ScheduleRules:
+    """What a company schedules: a cron expression without two or three of nights, lunch, weekends, holidays, freezes."""
+    tz = dice.choice(ZONES)
+    zone = "" if tz == "UTC" else f";TZID={tz}"
+    closed = (RuleSpec(text.format(zone=zone)) for text in dice.sample(_CLOSED, dice.randint(2, 3)))
+    return ScheduleRules((RuleSpec(dice.choice(_CRON)),), tuple(closed), tz=tz)
 
 
-def _before(instant: datetime) -> Callable[[Recurrence], object]:
-    return lambda rule: rule.previous_before(instant)
-
-
-def dearest_ms(rules: ScheduleRules, dice: Random) -> tuple[float, float]:
-    """Milliseconds of CPU of the dearest question to a freshly read schedule, and of reading it.
-
-    Raises:
-        RuleInvalid: the schedule is refused.
-    """
-    dearest = 0.0
-    begin = thread_time_ns()
-    rule = _read(rules)
-    reading = (thread_time_ns() - begin) / 1e6
-    for ask in questions(dice):
-        best = 1e9
-        for tries in range(12):
+def asked(schedule: CompiledSchedule, dice: Random) -> tuple[int, float]:
+    """Most steps of some questions to a schedule, and milliseconds of the dearest."""
+    most, dearest = 0, 0.0
+    for days in (0, dice.randint(-700_000, 2_900_000)):
+        for ask in (schedule.next_from, schedule.last_to):
+            steps = Steps()
             begin = thread_time_ns()
-            ask(rule)
-            best = min(best, (thread_time_ns() - begin) / 1e6)
-            if best <= MOST_MS / 2 or (tries > 2 and best <= MOST_MS):
-                break
-            rule = _read(rules)
-        dearest = max(dearest, best)
-    return dearest, reading
-
-
-def _read(rules: ScheduleRules) -> Recurrence:
-    return compile_schedule(rules, now=_NOW)
+            with suppress(OutOfSteps):
+                ask(_NOW + timedelta(days=days, seconds=dice.randrange(86_400)), steps)
+            dearest = max(dearest, (thread_time_ns() - begin) / 1e6)
+            most = max(most, MAX_STEPS - steps.left)
+    return most, dearest
 
 
 def main() -> int:
-    """Draw, measure, tell; give the exit code."""
+    """Draw, ask, print; return the exit code."""
     given = [each for each in sys.argv[1:] if not each.startswith("--")]
-    many, first = (int(text) for text in (*given, *("34000", "0")[len(given) :]))
-    draw = schedule
-    if "--corners" in sys.argv:
-        from corners import corner as draw
-    if "--beginnings" in sys.argv:
-        from corners import beginning as draw
-    refused: dict[str, int] = {}
-    above: list[dict[str, Any]] = []
-    long_read: list[int] = []
-    figures: list[float] = []
-    readings: list[float] = []
-    begin = perf_counter()
-    gc.disable()
+    many, first = (int(text) for text in (*given, *("20000", "0")[len(given) :]))
+    usual = "--everyday" in sys.argv
+    refused: Counter[str] = Counter()
+    figures: list[tuple[int, float]] = []
+    wrong = 0
     for seed in range(first, first + many):
         dice = Random(seed)
-        rules = draw(dice)
+        rules = everyday(dice) if usual else schedule(dice)
         try:
-            dearest, reading = dearest_ms(rules, dice)
+            compiled = compile_schedule(rules, now=_NOW)
+            if usual and isinstance(compiled.next_after(_NOW), SearchedTo):
+                wrong += 1
+                print(f"seed {seed}: one question is not enough")
         except RuleInvalid as error:
-            refused[error.code] = refused.get(error.code, 0) + 1
+            refused[error.code] += 1
             continue
-        except Exception as error:  # noqa: BLE001 - any exception but the documented one is a find
-            above.append({"seed": seed, "fault": repr(error)})
-            print(f"seed {seed}: {error!r}", flush=True)
-            continue
-        figures.append(dearest)
-        readings.append(reading)
-        if reading > MOST_READING_MS:
-            long_read.append(seed)
-        if dearest > MOST_MS:
-            above.append({"seed": seed, "ms": round(dearest, 2), "rules": [spec.text for spec in rules.rules]})
-            if "--json" not in sys.argv:
-                print(f"seed {seed}: {dearest:.2f} ms", flush=True)
-        if seed % 200 == 0:
-            gc.collect()
-    figures.sort()
-    readings.sort()
-    body = {
-        "drawn": many, "measured": len(figures), "refused": refused, "above": len(above),
-        "median_ms": round(figures[len(figures) // 2], 4), "p99_ms": round(figures[len(figures) * 99 // 100], 3),
-        "worst_ms": round(figures[-1], 3), "reading_p50_ms": round(readings[len(readings) // 2], 2),
-        "reading_p99_ms": round(readings[len(readings) * 99 // 100], 2), "reading_worst_ms": round(readings[-1], 1),
-        "read_longer": long_read, "took_s": round(perf_counter() - begin),
-    }  # fmt: skip
-    print(json.dumps(body | {"slow": above}) if "--json" in sys.argv else json.dumps(body, indent=1))
-    return int(bool(above))
+        figures.append(asked(compiled, dice))
+    steps, costs = (sorted(each) for each in zip(*figures, strict=True))
+    wrong += (sum(refused.values()) if usual else 0) + (steps[-1] > MAX_STEPS + 1)
+    print(f"{many} drawn, refused: {dict(refused)}")
+    for name, values in (("steps", steps), ("ms", costs)):
+        median, p99 = values[len(values) // 2], values[len(values) * 99 // 100]
+        print(f"{name}: median {median:.3g}, p99 {p99:.3g}, most {values[-1]:.3g}")
+    return int(wrong > 0)
 
 
 if __name__ == "__main__":

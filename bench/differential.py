@@ -1,8 +1,8 @@
-"""Hundreds of thousands of random rules against python-dateutil and cronsim; the suite takes a bounded slice of them.
+"""Hundreds of thousands of random rules against python-dateutil and cronsim, and everyday schedules against a brute walk.
 
-    PYTHONPATH=.dev:. python bench/differential.py [rrules] [crons] [first seed]
+    PYTHONPATH=.dev:. python bench/differential.py [rrules] [crons] [schedules] [first seed]
 
-Prints how many rules were compared, how many the oracle could not say (too slow, or refused), and every difference;
+Prints how many were compared, how many the oracle could not say (too slow, or refused), and every difference;
 ends with 1 when there is one. An interrupt ends one oracle's share
 and tells what was compared. The generator and the declared disputes are those of the suite.
 """
@@ -13,9 +13,12 @@ from itertools import islice
 from random import Random
 from time import process_time
 
+from adversarial import everyday
 from cronsim import CronSim, CronSimError
+from tests.unit.recurrence.brute import Brute
 from tests.unit.recurrence.test_rrule_dateutil import FIRST, LAST, rule_kwargs, slots_of
 
+from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rrule import from_dateutil
@@ -64,16 +67,29 @@ def cron_differs(seed: int) -> bool | None:
     except CronSimError:
         return None
     rule, slot, found = parse_rule(RuleSpec(text)), start, []
-    while len(found) < len(expected) and (slot := rule.next_after(slot)) is not None:
+    while len(found) < len(expected) and isinstance(slot := rule.next_after(slot), datetime):
         found.append(slot)
     return found != expected
 
 
+def schedule_differs(seed: int) -> bool | None:
+    """Compare a schedule with exclusions with the list of all its slots that no window covers."""
+    dice = Random(seed)
+    rules = everyday(dice)
+    begin = datetime(2026, 11, 21, tzinfo=UTC) + timedelta(days=dice.randrange(3000))
+    end = begin + timedelta(days=dice.choice((3, 30, 120)))
+    return list(compile_schedule(rules).between(begin, end)) != Brute(rules, begin, end).slots
+
+
 def main() -> int:
-    """Run both; give the exit code."""
-    rrules, crons, first = (int(given) for given in (*sys.argv[1:], *("200000", "200000", "0")[len(sys.argv) - 1 :]))
+    """Run all; return the exit code."""
+    usual = ("200000", "200000", "20000", "0")
+    rrules, crons, schedules, first = (int(given) for given in (*sys.argv[1:], *usual[len(sys.argv) - 1 :]))
     differing = 0
-    for name, compare, many in (("dateutil", rrule_differs, rrules), ("cronsim", cron_differs, crons)):
+    runs = (
+        ("dateutil", rrule_differs, rrules), ("cronsim", cron_differs, crons), ("brute walk", schedule_differs, schedules)
+    )  # fmt: skip
+    for name, compare, many in runs:
         begin, done, unsaid = process_time(), 0, 0
         try:
             for seed in range(first, first + many):

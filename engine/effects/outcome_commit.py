@@ -18,7 +18,6 @@ from lodger.engine.effects.lost_transaction import Overthrown
 from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
 from lodger.engine.effects.sealed_commits import Sealed
 from lodger.engine.store.actions import change_triggers
-from lodger.engine.store.connection.database import told_of
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle import fetches
@@ -27,6 +26,7 @@ from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, is_running
+from lodger.engine.store.stores import driver_of
 from lodger.engine.store.usage.usage import Warned
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -220,7 +220,7 @@ def _late_rule(finished: Finished, error: Exception) -> bool:
 def _about_the_host(connection: Connection, error: Exception) -> bool:
     """Say whether the whole transaction is at stake: a full disk, a lock, a lost connection."""
     if isinstance(error, DBAPIError):
-        told = told_of(error, "", of_server=connection.dialect.name != "sqlite")
+        told = driver_of(connection).explain(error, "")
         # A table that the server refuses in the middle of a transaction is one attempt's matter.
         return error.connection_invalidated or (told is not None and told.code != "database_refused")
     return isinstance(error, Unavailable)

@@ -8,11 +8,9 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection
 
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.connection.timeouts import PATIENCE_S, Line
+from lodger.engine.store.stores.patience import PATIENCE_S, Patience
 
 T = TypeVar("T")
-#: Of the present transaction.
-_NUMBER = "SELECT pg_current_xact_id()::text"
 
 
 class Pen:
@@ -24,11 +22,11 @@ class Pen:
 
     def __init__(self, database: Database, patience_s: float = PATIENCE_S) -> None:
         self._database = database
-        self.line = Line(patience_s)
+        self.line = Patience(patience_s)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer", initializer=self.line.adopt)
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=self.line.adopt)
-        self._witness = database.witness()
-        self._asked = database.server_witness()
+        self._witness = database.file_watcher()
+        self._asked = database.server_watcher()
         # A look waits for nobody, and nobody for it: a server that is silent is silent to each by itself.
         self._looker = ThreadPoolExecutor(1, thread_name_prefix="lodger-lookout", initializer=self.line.adopt)
         self._looking: asyncio.Future[int | None] | None = None
@@ -47,7 +45,7 @@ class Pen:
             with self._database.write(counted=not quiet) as connection:
                 done = work(connection)
                 if quiet and self._asked is not None:
-                    self._asked.overlook(int(connection.exec_driver_sql(_NUMBER).scalar_one()))
+                    self._asked.overlook(connection)
                 return done
 
         return await asyncio.get_running_loop().run_in_executor(self._writer, transaction)

@@ -119,7 +119,7 @@ class Node:
             self.committer, Heartbeat(self), Warden(self), Rescuer(self), self.watch, Archivist(self), self.finisher, self.remains,
             self.monitor, self.feeder, self.adopter, Forerunner(self), self.dispatcher, self.ticker, Lookout(self),
         ]  # fmt: skip
-        if self.books.database.dialect != "sqlite" and self.settings.listen_url != OFF:
+        if self.books.database.driver.has_notifications and self.settings.listen_url != OFF:
             self._services.append(Listener(self))
         self.scribe = Scribe(self)
         if self._side is not None:  # who else executes says nothing before the end

@@ -144,7 +144,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     slots, following = _slots(schedule, after, request) if clocked else ([], None)
     reason = None if slots or isinstance(following, SearchedTo) else schedule.never_reason()
     ends = schedule.ends() and clocked
-    last = schedule.previous_before(_END, inclusive=True) if ends and reason is None else None
+    last = schedule.previous_before(_END, inclusive=True, limit=SAVE_STEPS) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots]
     answer: dict[str, Any] = {
         "kind": str(kind),

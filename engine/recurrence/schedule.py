@@ -1,7 +1,7 @@
 """A whole schedule as one Recurrence: the union of its rules, minus its exclusions, inside [start, end)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -25,7 +25,7 @@ _DAY = timedelta(days=1, hours=26)
 #: Most steps of the search for the window over an instant, of one exclusion and of all.
 _WINDOW_STEPS, _ALL_WINDOWS_STEPS = 64, 1000
 #: A schedule without a slot for so many years is refused when it is saved.
-_MAX_YEARS = 20
+_MIN_YEARS = 5
 #: Slots that are compared with a bound of how often a schedule fires.
 _COMPARED = 1000
 
@@ -233,7 +233,7 @@ class CompiledSchedule(Union):
             found = self._next(since, Steps(SAVE_STEPS), closings)
         except OutOfSteps as out:
             years = (out.reached - since).days // 365
-            if years < _MAX_YEARS:
+            if years < _MIN_YEARS:
                 return SearchedTo(out.reached)
             raise RuleNeverFires(
                 "rule_never_fires",
@@ -292,13 +292,17 @@ class CompiledSchedule(Union):
 
         Nothing is searched when the rules cannot name such slots; otherwise the first slots from an instant on are.
         """
-        gap_us = self.pace().min_gap_us
-        if gap_us is None or gap_us >= limit_s * 1e6:
+        bound_us = self.pace().min_gap_us
+        if bound_us is None or bound_us >= limit_s * 1e6:
             return None
-        slots = self._first_slots(since)
-        return min(
-            (gap for gap in ((b - a).total_seconds() for a, b in pairwise(slots)) if gap < limit_s), default=None
-        )
+        shortest = None
+        for before, slot in pairwise(self._first_slots(since)):
+            gap_s = (slot - before).total_seconds()
+            if gap_s < limit_s and (shortest is None or gap_s < shortest):
+                shortest = gap_s
+                if gap_s * 1e6 <= bound_us:
+                    break
+        return shortest
 
     def density(self, since: datetime | None = None) -> Density:
         """How often it fires at most from an instant on (None: 1970): no two slots are closer, and no UTC day has more.
@@ -306,7 +310,7 @@ class CompiledSchedule(Union):
         Both are bounds from the rules' times of day, and exact where the first slots reach them.
         """
         pace = self.pace()
-        slots = self._first_slots(_EPOCH if since is None else max(since, _EPOCH))
+        slots = list(self._first_slots(_EPOCH if since is None else max(since, _EPOCH)))
         gap_s = min(((b - a).total_seconds() for a, b in pairwise(slots)), default=None)
         per_day = max(Counter(slot.date() for slot in slots).values(), default=0)
         if len(slots) < _COMPARED and self.ends():
@@ -314,10 +318,10 @@ class CompiledSchedule(Union):
         bound = Density(None if pace.min_gap_us is None else pace.min_gap_us / 1e6, pace.max_per_day)
         return replace(bound, exact=bound == Density(gap_s, per_day))
 
-    def _first_slots(self, since: datetime) -> list[datetime]:
-        found: list[datetime] = []
+    def _first_slots(self, since: datetime) -> Iterator[datetime]:
         slot = self.next_after(since, inclusive=True)
-        while isinstance(slot, datetime) and len(found) < _COMPARED:
-            found.append(slot)
+        for _ in range(_COMPARED):
+            if not isinstance(slot, datetime):
+                return
+            yield slot
             slot = self.next_after(slot)
-        return found

@@ -46,7 +46,7 @@ class Api:
         books, settings = engine.books, engine.books.settings
         self.engine = engine
         total = settings.api_threads
-        if books.database.dialect == "sqlite":
+        if not books.database.driver.has_row_locks:
             total = min(total, SQLITE_THREADS)
         share = max(1, total // 2)
         threads = Threads(total, share)

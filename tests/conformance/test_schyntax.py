@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conformance import schyntax_reading as reading
+from tests.unit.recurrence.local import next_local, previous_local
 
-from lodger.engine.recurrence.civil import local_of, naive_of
+from lodger.engine.recurrence.calendar.civil import local_of, naive_of
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.schyntax import SchyntaxRule, parse
 
@@ -20,7 +21,7 @@ VECTORS = Path(os.environ.get("LODGER_VECTORS", ROOT / "../shared/vectors")) / "
 
 
 def next_of(rule: SchyntaxRule, when: str) -> str | None:
-    found = rule.next_local(local_of(datetime.fromisoformat(when)))
+    found = next_local(rule, local_of(datetime.fromisoformat(when)))
     return None if found is None else str(naive_of(found))
 
 
@@ -42,7 +43,7 @@ def _as_expected(case: dict[str, Any]) -> bool:
     if "parseErrorIndex" in case:
         return False
     at = local_of(datetime.fromisoformat(case["date"]))
-    got = (rule.previous_local(at, inclusive=True), rule.next_local(at))
+    got = (previous_local(rule, at, inclusive=True), next_local(rule, at))
     return got == tuple(local_of(datetime.fromisoformat(case[side])) for side in ("prev", "next"))
 
 
@@ -126,7 +127,7 @@ def test_the_first_and_last_year_of_a_date() -> None:
 def test_outside_the_named_years() -> None:
     rule = parse("dates(!2000/1/1..2200/12/31, 12/25)")
     assert next_of(rule, "1999-12-25 00:00:00") == "2201-12-25 00:00:00"
-    assert rule.previous_local(local_of(datetime(2201, 12, 25))) == local_of(datetime(1999, 12, 25))
+    assert previous_local(rule, local_of(datetime(2201, 12, 25))) == local_of(datetime(1999, 12, 25))
 
 
 def _argument(values: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[reading.Argument]:
@@ -182,15 +183,15 @@ def test_walks_like_the_spec_reads(groups: list[reading.Group], first: date) -> 
         local_of(datetime.combine(first, datetime.min.time())),
         local_of(datetime.combine(first + timedelta(days=70), datetime.min.time())),
     )
-    forward, at = [], rule.next_local(begin, inclusive=True)
+    forward, at = [], next_local(rule, begin, inclusive=True)
     while at is not None and at < end:
         forward.append(at)
-        at = rule.next_local(at)
+        at = next_local(rule, at)
     assert forward == expected
-    backward, at = [], rule.previous_local(end)
+    backward, at = [], previous_local(rule, end)
     while at is not None and at >= begin:
         backward.append(at)
-        at = rule.previous_local(at)
+        at = previous_local(rule, at)
     assert backward == expected[::-1]
 
 

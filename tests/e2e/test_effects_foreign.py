@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
 from tests.store.abroad import AFTER, ALL, Player, busy, call, expose, furnish, tenant
-from tests.store.intervals import compile_intervals
 from tests.unit.data.shop import orders
 
 from lodger.engine import Engine
@@ -25,7 +24,7 @@ SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min
 
 
 def opened(url: str) -> Engine:
-    return Engine.open(url, settings=SETTINGS, compile_schedule=compile_intervals)
+    return Engine.open(url, settings=SETTINGS)
 
 
 def here(engine: Engine) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Bench:
         self.engine.scripts.put(tenant_id, "job", "export default () => 1")
         return tenant_id
 
-    def schedule(self, rules: str = "every 60", tenant_id: str = "acme", name: str = "s", **terms: object) -> Schedule:
+    def schedule(self, rules: str = "every 60s", tenant_id: str = "acme", name: str = "s", **terms: object) -> Schedule:
         return self.engine.schedules.create(tenant_id, name, script="job", rules=rules, **terms)  # type: ignore[arg-type]  # forwarded
 
     def tick(self) -> list[Ticked]:

@@ -96,7 +96,7 @@ def test_our_fault_is_tried_three_times_and_never_billed(bench: Bench) -> None:
 
 def test_a_retry_waits_for_its_backoff(bench: Bench) -> None:
     bench.tenant()
-    bench.schedule("every 3600", retry={"attempts": 3, "backoff_s": 30})
+    bench.schedule("every 3600s", retry={"attempts": 3, "backoff_s": 30})
     bench.clock.advance(3600)
     bench.tick()
     bench.run(THROWN)

@@ -200,4 +200,4 @@ def test_it_goes_with_its_tenant(shop: Bench) -> None:
     ],
 )
 def test_the_first_text_behind_all_that_begin_so(begin: str, after: str | None) -> None:
-    assert document_index._after(begin) == after
+    assert document_index.after_prefix(begin) == after

@@ -290,7 +290,7 @@ def test_usage_is_told_by_day_with_what_is_left(spender: Spender) -> None:
 def test_a_tenants_own_budgets_and_a_schedules_narrower_ones_reach_its_runs(spender: Spender) -> None:
     bench = spender.bench
     spender.tenant(queries=50, rows_read=20_000)
-    bench.engine.schedules.create("acme", "s", script="job", rules="every 60", limits={"queries": 7, "cpu_ms": 100})
+    bench.engine.schedules.create("acme", "s", script="job", rules="every 60s", limits={"queries": 7, "cpu_ms": 100})
     bench.clock.advance(60)
     bench.tick()
     (claim,) = bench.claim()
@@ -298,7 +298,7 @@ def test_a_tenants_own_budgets_and_a_schedules_narrower_ones_reach_its_runs(spen
     assert claim.limits.cpu_ms == 100
     for wrong in ({"queries": -1}, {"queries": "many"}, {"fetches": True}):
         with pytest.raises(InputError, match="limit"):
-            bench.engine.schedules.create("acme", "t", script="job", rules="every 60", limits=wrong)
+            bench.engine.schedules.create("acme", "t", script="job", rules="every 60s", limits=wrong)
         with pytest.raises(InputError, match="limit"):
             bench.engine.tenants.edit("acme", limits=wrong)
 

@@ -60,7 +60,7 @@ def test_a_version_and_a_schedule_narrow_and_never_widen(bench: Bench) -> None:
     assert later.grants == ("sets:write", "kv"), "a new source does not widen what its script was left"
     bench.engine.schedules.edit("acme", "s", grants=["kv:read", "events"])
     assert held(bench) == {"kv:read"}
-    bench.engine.schedules.edit("acme", "s", rules="every 30")
+    bench.engine.schedules.edit("acme", "s", rules="every 30s")
     assert bench.engine.schedules.get("acme", "s").grants == ("kv:read", "events"), (
         "an edit of something else keeps them"
     )

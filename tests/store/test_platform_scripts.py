@@ -15,7 +15,7 @@ def _offer(bench: Bench, source: str = "export default () => 1", **more: object)
 
 
 def _bind(bench: Bench, tenant_id: str = "acme", **more: object):  # type: ignore[no-untyped-def]  # a schedule
-    given = {"script": "@cleanup", "rules": "every 60", "params": {"to": "me"}, **more}
+    given = {"script": "@cleanup", "rules": "every 60s", "params": {"to": "me"}, **more}
     return bench.engine.schedules.create(tenant_id, "s", **given)  # type: ignore[arg-type]  # forwarded
 
 
@@ -139,7 +139,7 @@ def test_it_can_be_one_step_of_several_and_be_shared_by_schedules_and_tenants(be
     bench.tenant("other")
     bench.engine.scripts.put(PLATFORM, "send", "export default () => 9", offered=True)
     for tenant in ("acme", "other"):
-        bench.engine.schedules.create(tenant, "s", script=["job", "@send"], rules="every 60")
+        bench.engine.schedules.create(tenant, "s", script=["job", "@send"], rules="every 60s")
     bench.clock.advance(60)
     bench.tick()
     assert {claim.script_name for claim in bench.run()} == {"job"}

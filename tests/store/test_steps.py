@@ -25,7 +25,7 @@ def steps(bench: Bench, **terms: object) -> Schedule:
         "acme",
         "s",
         script=given,
-        rules="every 3600",
+        rules="every 3600s",
         params={"first": 1},
         **terms,  # type: ignore[arg-type]  # forwarded
     )
@@ -133,6 +133,6 @@ def test_what_is_no_step_is_refused(bench: Bench) -> None:
     bench.tenant()
     for wish in ([], ["job"] * 21, [{"limits": {}}], [{"script": "job", "colour": 1}], [7]):
         with pytest.raises(InputError, match="step"):
-            bench.engine.schedules.create("acme", "s", script=wish, rules="every 60")  # type: ignore[arg-type]  # on purpose
+            bench.engine.schedules.create("acme", "s", script=wish, rules="every 60s")  # type: ignore[arg-type]  # on purpose
     with pytest.raises(NotFound):
-        bench.engine.schedules.create("acme", "s", script=["job", "absent"], rules="every 60")
+        bench.engine.schedules.create("acme", "s", script=["job", "absent"], rules="every 60s")

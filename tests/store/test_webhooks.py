@@ -12,6 +12,7 @@ from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
 from tests.store.test_mailer import START_US, Hands
 
 from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.execution import Answer
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import Emit
 from lodger.engine.effects.journal import Journal
@@ -32,7 +33,7 @@ class Post:
     """An engine with a tenant, its receivers, and the courier, on a clock that is moved by hand."""
 
     def __init__(self, engine: Engine, peer: Peer, way_out: WayOut) -> None:
-        self.engine, self.peer, self.clock = engine, peer, Hands()
+        self.engine, self.peer, self.way_out, self.clock = engine, peer, way_out, Hands()
         self.courier = Hooks(engine.books.database, engine.vault, way_out.send, self.clock)
         self.emitted = 0
 
@@ -172,7 +173,8 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
 
 def test_no_address_of_a_webhook_is_inside(tmp_path: Path, peer: Peer) -> None:
     async def work(post: Post) -> None:
-        post.courier._send = WayOut(opened(peer, egress_networks="", egress_ports=f"{peer.port} 80")).send
+        way_out = WayOut(opened(peer, egress_networks="", egress_ports=f"{peer.port} 80"))
+        post.courier = Hooks(post.engine.books.database, post.engine.vault, way_out.send, post.clock)
         post.made()
         post.engine.webhooks.put("acme", "meta", "http://169.254.169.254/latest")
         post.engine.webhooks.put("acme", "name", "http://localhost.evil.example/")
@@ -180,7 +182,7 @@ def test_no_address_of_a_webhook_is_inside(tmp_path: Path, peer: Peer) -> None:
         assert await post.courier.round() == 3
         assert {row.last_error.split(":")[0] for row in post.rows()} == {"fetch_refused"}
         assert peer.connections == 0
-        post.courier._send.__self__.stop()  # type: ignore[attr-defined]  # the way out made here
+        way_out.stop()
 
     posted(tmp_path, peer, work)
 
@@ -196,7 +198,10 @@ def test_a_slow_receiver_holds_up_nobody(tmp_path: Path, peer: Peer) -> None:
         for number in range(30):
             post.emit(f"slow.n{number}")
         marked: asyncio.Queue[str] = asyncio.Queue()
-        post.courier._on_mark = lambda row, _state, _failure: marked.put_nowait(row.target)
+        post.courier = Hooks(
+            post.engine.books.database, post.engine.vault, post.way_out.send, post.clock,
+            on_mark=lambda row, _state, _failure: marked.put_nowait(row.target),
+        )  # fmt: skip
         await post.courier.start()
         for number in range(3):
             post.emit(f"quick.n{number}")
@@ -259,7 +264,16 @@ def test_a_killed_courier_leaves_what_it_took_to_the_next(tmp_path: Path, peer: 
     async def work(post: Post) -> None:
         secret = post.made()
         post.emit()
-        assert len(await asyncio.to_thread(post.courier._take, 4, [])) == 1  # and the process dies here
+        sent = asyncio.Event()
+
+        async def hang(*_: object, **__: object) -> Answer:
+            sent.set()
+            return await asyncio.get_running_loop().create_future()
+
+        killed = Hooks(post.engine.books.database, post.engine.vault, hang, post.clock)
+        await killed.start()
+        await sent.wait()
+        await killed.stop()
         assert await post.courier.round() == 0
         post.clock.us += outboxes.LEASE_US
         assert await post.courier.round() == 1

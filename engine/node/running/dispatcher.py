@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.node.service import Service
-from lodger.engine.policy.placement import Room, long_slots
-from lodger.engine.policy.restraint import Restraint
+from lodger.engine.policy.placement import Restraint, Room, long_slots
 from lodger.engine.store.queue import ready_queue
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome

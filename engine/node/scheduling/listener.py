@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import logging
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from lodger.engine.node.service import Service
 from lodger.engine.store.connection.notify import CHANNEL, WINDOW_S
 
 if TYPE_CHECKING:
     from lodger.engine.node.node import Node
+    from lodger.engine.store.stores.features import Subscription
 
 #: How soon a lost connection is tried again at first, and at most, seconds.
 AGAIN_S, AGAIN_MOST_S = 0.5, 30.0
@@ -35,7 +36,7 @@ class Listener(Service):
     def __init__(self, node: Node) -> None:
         super().__init__(node.clock, node.failed)
         self._node = node
-        self._connection: Any = None
+        self._connection: Subscription | None = None
         self._descriptor = -1
         # A server that does not answer holds up nobody else.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lodger-listener")
@@ -70,11 +71,10 @@ class Listener(Service):
         """Ask when it is time; give how long that has time, or None when the last question was never answered."""
         if (left := self._due_s - self.clock.elapsed_s()) > 0:
             return left
+        assert self._connection is not None
         with contextlib.suppress(Exception):  # a connection that takes no question is as good as none
             if not self._asked:
-                # To listen once more changes nothing for who listens, and mends it for who does not.
-                self._connection.pgconn.send_query(f"LISTEN {CHANNEL}".encode())
-                self._connection.pgconn.flush()
+                self._connection.probe()
                 self._asked, self._due_s = True, self.clock.elapsed_s() + self._probe_s
                 return self._probe_s
         _log.warning(
@@ -89,7 +89,7 @@ class Listener(Service):
         self._close()
         self._thread.shutdown(wait=False)
 
-    async def _connecting(self) -> Any:  # noqa: ANN401 - a driver's connection
+    async def _connecting(self) -> Subscription:
         job = self._thread.submit(self._connected)
         try:
             return await asyncio.wrap_future(job)
@@ -97,31 +97,18 @@ class Listener(Service):
             job.add_done_callback(_abandoned)
             raise
 
-    def _connected(self) -> Any:  # noqa: ANN401 - a driver's connection
-        from lodger.engine.store.connection import postgresql
-
-        settings = self._node.settings
-        connection = postgresql.alone(
-            settings.listen_url or self._node.books.database.url, settings.database_patience_s
-        )
-        try:
-            connection.execute(f"LISTEN {CHANNEL}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    def _connected(self) -> Subscription:
+        settings, database = self._node.settings, self._node.books.database
+        address = settings.listen_url or database.url
+        return database.driver.subscribe(address, CHANNEL, settings.database_patience_s)
 
     def _readable(self) -> None:
         heard = False
+        if self._connection is None:
+            return
         try:
-            line = self._connection.pgconn
-            line.consume_input()
-            while line.notifies() is not None:
-                heard = True
-            if self._asked and not line.is_busy():
-                while line.get_result() is not None:
-                    pass
-                self._asked = False
+            heard, answered = self._connection.received()
+            self._asked = self._asked and not answered
         except Exception:  # noqa: BLE001 - the server is gone, or the network; the next round connects anew
             self._close()
             self.nudge()
@@ -146,6 +133,6 @@ class Listener(Service):
                 connection.close()
 
 
-def _abandoned(job: Future[Any]) -> None:
+def _abandoned(job: Future[Subscription]) -> None:
     if not job.cancelled() and job.exception() is None:
         job.result().close()

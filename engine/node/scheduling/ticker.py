@@ -59,7 +59,7 @@ class Ticker(Service):
             if full:
                 horizon.more(now)
                 return 0.0
-            if node.books.database.dialect != "sqlite":
+            if node.books.database.driver.has_row_locks:
                 # Clocks whose tenant another transaction holds were passed by: see soon whether any is left.
                 self._again_us = 0
                 return PASSED_BY_S

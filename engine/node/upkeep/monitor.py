@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 from sqlalchemy import Connection
 
 from lodger.engine.core.execution import Claim
+from lodger.engine.core.metrics import prometheus_text
 from lodger.engine.node.service import Service
-from lodger.engine.policy.pace import LEAST_MORE_MS, Pace, pace
+from lodger.engine.policy.pace import MIN_MORE_MS, Pace, pace
 from lodger.engine.store.actions import monitoring
 from lodger.engine.store.actions.monitoring import Track
 from lodger.engine.store.connection import blocking
 from lodger.engine.store.connection.blocking import Chain
-from lodger.engine.store.platform import gauges
+from lodger.engine.store.platform import gauges, node_rows
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Monitor(Service):
 
     def ended(self, claim: Claim, finished: Finished) -> None:
         """Look at an attempt that has ended, soon; what was quick is none of the monitor's business."""
-        if claim.schedule_id is not None and finished.outcome is Outcome.OK and finished.usage.wall_ms > LEAST_MORE_MS:
+        if claim.schedule_id is not None and finished.outcome is Outcome.OK and finished.usage.wall_ms > MIN_MORE_MS:
             self._ended.append((claim, finished.usage.wall_ms))
 
     async def round(self) -> float:
@@ -59,6 +60,7 @@ class Monitor(Service):
         meters.put("lodger_running", len(node.dispatcher.running))
         await self._look_at_runs(self.clock.now_us())
         if self._rounds % LEDGER_ROUNDS == 0:
+            await self._publish_figures(self.clock.now_us())
             await self._look_at_ledger(self.clock.now_us())
         self._rounds += 1
         self._expected_s = self.clock.elapsed_s() + ROUND_S
@@ -70,7 +72,7 @@ class Monitor(Service):
             (claim.action_id, claim.attempt) for claim, _took in self._ended
         }
         looked = [(claim, (now_us - claim.started_us) / 1000) for claim in running if claim.schedule_id is not None]
-        looked = [each for each in looked if each[1] > LEAST_MORE_MS]
+        looked = [each for each in looked if each[1] > MIN_MORE_MS]
         over = len(looked)
         while self._ended:
             looked.append(self._ended.popleft())
@@ -96,6 +98,15 @@ class Monitor(Service):
         while len(self._paces) > KEPT:
             self._paces.popitem(last=False)
         return {track: self._paces[track][1] for track in tracks if track in self._paces}
+
+    async def _publish_figures(self, now_us: int) -> None:
+        """Write what this process has counted, for the API of another process."""
+        node, meters = self._node, self._node.engine.meters
+        publish = partial(
+            node_rows.publish_figures, node.books, process=meters.process, node=node.name,
+            figures=prometheus_text(meters.read()), now_us=now_us,
+        )  # fmt: skip
+        await node.pen.write(publish, quiet=True)
 
     async def _look_at_ledger(self, now_us: int) -> None:
         def look(connection: Connection) -> tuple[tuple[int, int], list[Chain]]:

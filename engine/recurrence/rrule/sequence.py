@@ -29,7 +29,7 @@ from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
 from lodger.engine.recurrence.search import OutOfSteps, Steps
 
 #: Steps in which the last member by COUNT is found when the rule is read.
-_COUNT_STEPS = 50_000
+_COUNT_STEPS = 200_000
 _NO_POSITION = "no period has as many times as BYSETPOS counts"
 
 

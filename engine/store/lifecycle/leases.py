@@ -15,7 +15,7 @@ from lodger.engine.core.version import VERSION
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
-from lodger.engine.store.queue.ready_queue import lock, refresh
+from lodger.engine.store.queue.ready_queue import lock_those, refresh
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_running
 from lodger.engine.store.usage import budget_reservations
@@ -99,8 +99,7 @@ def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
 
 
 def _lock_tenants(connection: Connection, *which: ColumnElement[bool] | TextClause) -> None:
-    if connection.dialect.name != "sqlite":
-        lock(connection, connection.scalars(select(actions.c.tenant_id).where(*which).distinct()))
+    lock_those(connection, select(actions.c.tenant_id).where(*which).distinct())
 
 
 _give_back = (

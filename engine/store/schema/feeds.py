@@ -5,33 +5,10 @@ carries the id of its transaction too; changes are ordered by (transaction, numb
 transaction that is still under way. SQLite has one writer: there the transaction is 0 and the number alone orders.
 """
 
-from typing import Any
-
-from sqlalchemy import BigInteger, Column, Identity, Index, Integer, MetaData, String, Table, Text
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy import BigInteger, Column, Identity, Index, MetaData, String, Table, Text
 
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import Id
-
-Number = BigInteger().with_variant(Integer, "sqlite")
-
-
-class transaction_number(GenericFunction[int]):  # noqa: N801 - it is SQL's
-    """The id of the present transaction, 0 on SQLite."""
-
-    type = BigInteger()
-    inherit_cache = True
-
-
-@compiles(transaction_number, "sqlite")
-def _sqlite(_element: object, _compiler: object, **_options: Any) -> str:
-    return "0"
-
-
-@compiles(transaction_number, "postgresql")
-def _postgresql(_element: object, _compiler: object, **_options: Any) -> str:
-    return "(pg_current_xact_id()::text)::bigint"
+from lodger.engine.store.stores.expressions import Id, Number, transaction_number
 
 
 def changes_table(of: MetaData) -> Table:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, delete, func, select
 
 from lodger.engine.store.context import Books
-from lodger.engine.store.insert_ignore import dialect_insert
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.data import lots
 from lodger.engine.store.schema.scheduling import actions
+from lodger.engine.store.stores import driver_of
 from lodger.engine.store.usage import usage
 
 _c = lots.c
@@ -95,7 +95,7 @@ def hold(
 ) -> None:
     """Let an attempt hold so much more of a day; the caller has the tenant's lock and knows that it is free."""
     keys = {"tenant_id": tenant_id, "action_id": action_id, "attempt": attempt, "day": day}
-    statement = dialect_insert(connection, lots)
+    statement = driver_of(connection).insert(lots)
     more = {"amount": _c.amount + statement.excluded.amount}
     statement = statement.on_conflict_do_update(index_elements=[*keys, "budget"], set_=more)
     connection.execute(statement, [keys | {"budget": name, "amount": amount} for name, amount in amounts.items()])

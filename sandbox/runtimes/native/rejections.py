@@ -21,6 +21,9 @@ class _Value(Structure):
     _fields_ = (("bits", c_uint64), ("tag", c_int64))
 
 
+#: Every callback that was made: the page that holds them is sealed before a worker is born, and to free one would write to it.
+_callbacks: "list[Any]" = []
+
 _Tracker = CFUNCTYPE(None, c_void_p, _Value, _Value, c_bool, c_void_p)
 
 
@@ -59,6 +62,7 @@ class Rejections:
         self._function = library.JS_GetPropertyStr(place, world, function.encode())
         library.JS_FreeValue(place, world)
         self._callback = _Tracker(self._told)
+        _callbacks.append(self._callback)
         self._arguments = (_Value * 3)()
         library.JS_SetHostPromiseRejectionTracker(runtime, self._callback, None)
 

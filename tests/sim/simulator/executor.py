@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects.errors import ConflictFound, EffectRefused
+from lodger.engine.store.stores import driver_of
 from lodger.sandbox.job import ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -85,7 +86,7 @@ class Workers:
             NotApplied: sometimes, after the row was written: the savepoint takes it back.
         """
         row = (claim.action_id, claim.step, claim.attempt, self.node_id, claim.lease_epoch)
-        connection.exec_driver_sql(_SEEN[connection.dialect.name], row)
+        connection.exec_driver_sql(_SEEN[driver_of(connection).name], row)
         if finished.journal is REFUSED:
             raise EffectRefused("constraint", "a constraint says no", index=0)
         if finished.journal is STALE:

@@ -45,14 +45,14 @@ class Recorder:
         self._rows: list[Row] = []
         #: Name and number of rows before it, the outermost first.
         self._savepoints: list[tuple[str, int]] = []
-        if database.dialect == "sqlite":
+        if database.driver.name == "sqlite":
             event.listen(database.engine, "connect", self._listen)
             database.engine.dispose()  # what lies in the pool has no function to tell us by
         with database.write() as connection:
-            connection.exec_driver_sql(_EFFECTS[database.dialect])
-            for statement in (_on_sqlite if database.dialect == "sqlite" else _on_server)():
+            connection.exec_driver_sql(_EFFECTS[database.driver.name])
+            for statement in (_on_sqlite if database.driver.name == "sqlite" else _on_server)():
                 connection.exec_driver_sql(statement)
-        self._of_server = database.dialect != "sqlite"
+        self._of_server = database.driver.name != "sqlite"
         event.listen(database.engine, "commit", self._commit)
         # A commit that fails is rolled back by the pool, which tells nobody: what is left is forgotten at the next beginning.
         event.listen(database.engine, "begin", self._forget)

@@ -12,7 +12,7 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
-from lodger.engine.service.nouns.noun import specs
+from lodger.engine.service.nouns.base import specs
 
 SECOND = 1_000_000
 

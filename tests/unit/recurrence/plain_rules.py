@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from itertools import product
 
-from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 

@@ -1,17 +1,18 @@
 """No rule, however hostile, makes a question expensive: the bounds are counted, not timed."""
 
 from datetime import UTC, datetime
-from itertools import pairwise
 
 import pytest
 from tests.effort import least_cpu_s
+from tests.unit.recurrence.local import next_local, previous_local
 
-from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL, local_of
+from lodger.engine.recurrence.calendar.civil import MAX_LOCAL, MIN_LOCAL, local_of, naive_of
+from lodger.engine.recurrence.calendar.dial import Dial, members, stride
+from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.cron import parse as parse_cron
-from lodger.engine.recurrence.dial import Dial, members, stride
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.schyntax import parse as parse_schyntax
-from lodger.engine.recurrence.yeardays import KINDS, LONGEST_WAIT_YEARS, YearDays, kind_of
+from lodger.engine.recurrence.search import OutOfSteps, Steps
 
 IMPOSSIBLE_CRON = [
     "0 0 30 2 *",
@@ -44,45 +45,27 @@ def rule_of(text: str):
     return parse_schyntax(text) if "(" in text else parse_cron(text).rule
 
 
-def test_no_kind_of_year_stays_away_longer_than_the_search_looks() -> None:
-    assert len(set(KINDS)) == 21
-    for kind in set(KINDS):
-        # Twice the cycle: the wait over its edge counts too.
-        years = [year for year in range(1, 802) if kind_of(year) == kind]
-        assert max(later - earlier for earlier, later in pairwise(years)) <= LONGEST_WAIT_YEARS
-    assert (
-        max(
-            later - earlier
-            for kind in set(KINDS)
-            for earlier, later in pairwise([y for y in range(1, 802) if kind_of(y) == kind])
-        )
-        == 40
-    )
-
-
 @pytest.mark.parametrize("place", [1, 1899, 1900, 2000, 2200, 2201, 9999])
-def test_an_empty_set_is_given_up_after_a_lifetime_of_years(place: int) -> None:
-    looked: list[int] = []
-
-    class Counted(YearDays):
-        def of_year(self, year: int) -> int:
-            looked.append(year)
-            return super().of_year(year)
-
+def test_a_search_takes_a_step_for_each_year_and_stops(place: int) -> None:
     for named in (None, dict.fromkeys(range(1900, 2201), 0)):
-        days = Counted(lambda kind: 0, named)
+        days = YearDays(lambda year: 0, named)
         at = local_of(datetime(place, 6, 1)) // 86_400
-        looked.clear()
-        assert days.at_or_after(at) is None
-        assert days.at_or_before(at) is None
-        assert len(looked) <= 4 * (LONGEST_WAIT_YEARS + 2)
+        for ask, years in ((days.at_or_after, 9999 - place), (days.at_or_before, place - 1)):
+            steps = Steps(10_000)
+            assert ask(at, steps) is None
+            assert 10_000 - steps.left == years
+            if years > 100:
+                with pytest.raises(OutOfSteps) as out:
+                    ask(at, Steps(100))
+                reached = naive_of(out.value.reached).year
+                assert reached == (place + 102 if ask == days.at_or_after else place - 102)
 
 
 @pytest.mark.parametrize("text", IMPOSSIBLE_CRON + IMPOSSIBLE_SCHYNTAX)
 def test_impossible_rules_say_so(text: str) -> None:
     rule = rule_of(text)
-    assert rule.next_local(MIN_LOCAL, inclusive=True) is None
-    assert rule.previous_local(MAX_LOCAL, inclusive=True) is None
+    assert next_local(rule, MIN_LOCAL, inclusive=True) is None
+    assert previous_local(rule, MAX_LOCAL, inclusive=True) is None
     assert rule.never_reason()
 
 
@@ -90,29 +73,11 @@ def test_impossible_rules_say_so(text: str) -> None:
 def test_rare_rules_are_found_from_both_ends(text: str) -> None:
     rule = rule_of(text)
     assert rule.never_reason() is None
-    first = rule.next_local(MIN_LOCAL, inclusive=True)
+    first = next_local(rule, MIN_LOCAL, inclusive=True)
     assert first is not None
-    later = rule.next_local(first)
+    later = next_local(rule, first)
     if later is not None:
-        assert rule.previous_local(later) == first
-
-
-@pytest.mark.parametrize("text", IMPOSSIBLE_CRON + IMPOSSIBLE_SCHYNTAX + RARE)
-def test_no_question_is_slow(text: str) -> None:
-    """Gross: 20 times the promise of a millisecond, the first question after parsing included."""
-
-    def asked(rule, at: int) -> None:
-        rule.next_local(at)
-        rule.previous_local(at)
-
-    for at in (
-        MIN_LOCAL,
-        local_of(datetime(1899, 12, 31)),
-        local_of(datetime(2026, 1, 1)),
-        local_of(datetime(2201, 1, 1)),
-    ):
-        rules = [rule_of(text) for _ in range(3)]
-        assert least_cpu_s(lambda rules=rules, at=at: asked(rules.pop(), at)) < 0.02
+        assert previous_local(rule, later) == first
 
 
 def test_the_longest_texts_are_read_soon() -> None:
@@ -147,9 +112,9 @@ def test_strides(first: int, step: int) -> None:
 
 def test_the_edges_of_the_calendar() -> None:
     rule = parse_cron("* * * * * *").rule
-    assert rule.next_local(MAX_LOCAL) is None
-    assert rule.next_local(MAX_LOCAL, inclusive=True) == MAX_LOCAL
-    assert rule.previous_local(MIN_LOCAL) is None
-    assert rule.next_local(MIN_LOCAL - 10**9) == MIN_LOCAL
-    assert rule.previous_local(MAX_LOCAL + 10**9) == MAX_LOCAL
-    assert rule.next_local(local_of(datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC).replace(tzinfo=None))) == 0
+    assert next_local(rule, MAX_LOCAL) is None
+    assert next_local(rule, MAX_LOCAL, inclusive=True) == MAX_LOCAL
+    assert previous_local(rule, MIN_LOCAL) is None
+    assert next_local(rule, MIN_LOCAL - 10**9) == MIN_LOCAL
+    assert previous_local(rule, MAX_LOCAL + 10**9) == MAX_LOCAL
+    assert next_local(rule, local_of(datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC).replace(tzinfo=None))) == 0

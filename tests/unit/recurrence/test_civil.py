@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.recurrence import civil
+from lodger.engine.recurrence.calendar import civil
 
 days = st.integers(civil.MIN_DAY, civil.MAX_DAY)
 

@@ -48,7 +48,7 @@ def test_begins_with_its_anchor() -> None:
     assert rule.previous_before(NOON, inclusive=True) == NOON
     assert list(rule.between(NOON, NOON + timedelta(days=5)))[-1] == NOON + timedelta(days=4)
     assert not rule.ends()
-    assert rule.proves_never() is None
+    assert rule.never_reason() is None
 
 
 def test_counts_from_1970_on_both_sides_without_an_anchor() -> None:

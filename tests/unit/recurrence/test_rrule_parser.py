@@ -140,7 +140,7 @@ def test_until_is_inclusive() -> None:
     assert len(slots(start + "20260103T075959Z", 9)) == 2
     assert len(slots(start + "20260103T090000", 9)) == 3
     assert len(slots(start + "20260103", 9)) == 3
-    assert parse(start + "20251231").proves_never() == "its first slot would come after UNTIL"
+    assert parse(start + "20251231").never_reason() == "its first slot would come after UNTIL"
 
 
 def test_a_date_start_ignores_the_clock_parts() -> None:

@@ -47,11 +47,11 @@ def test_a_given_policy_holds_for_all_groups() -> None:
 
 def test_mixed_rules_prove_and_end_as_a_whole() -> None:
     never = parse_rule(RuleSpec("{dom(30) dates(2/1..2/29)} {dom(31) dates(4/1..4/30) m(*)}", tz="Europe/Berlin"))
-    reason = never.proves_never()
+    reason = never.never_reason()
     assert reason is not None
     assert "February 29" in reason
     assert "April 30" in reason
     once = parse_rule(RuleSpec("{dates(2030/1/1)} {dates(2031/1/1) m(*)}", tz="Europe/Berlin"))
     assert once.ends()
-    assert once.proves_never() is None
+    assert once.never_reason() is None
     assert not parse_rule(RuleSpec("{dates(2030/1/1)} {m(*)}", tz="Europe/Berlin")).ends()

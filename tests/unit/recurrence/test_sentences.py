@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import Recurrence, RuleSpec
+from lodger.engine.recurrence.search import SearchedTo
 
 STARTS = [
     datetime(2024, 2, 27, 22, 58, 30, tzinfo=UTC),
@@ -83,7 +84,8 @@ def first_slots(rule: Recurrence) -> list[datetime | None]:
     for start in STARTS:
         slot: datetime | None = start
         for _ in range(50):
-            slot = rule.next_after(slot) if slot is not None else None
+            answer = rule.next_after(slot, limit=10_000) if slot is not None else None
+            slot = answer if isinstance(answer, datetime) else None
             found.append(slot)
     return found
 
@@ -142,31 +144,31 @@ def test_intervals_say_their_length(one: int, other: int, anchor: str | None) ->
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("0 9 * * 1-5", "At 09:00, on Monday through Friday"),
-        ("*/5 * * * *", "Every 5 minutes, every day"),
-        ("* * * * * *", "Every second, every day"),
-        ("30 * * * *", "At minute 30 of every hour, every day"),
-        ("*/30 2 * * *", "Every 30 minutes in hour 2, every day"),
-        ("0,30 2 * * *", "At 02:00 and 02:30, every day"),
-        ("0 8-20 * * *", "At minute 0 in hours 8 through 20, each once a day, every day"),
-        ("0 0 13 * FRI", "At 00:00, on day 13 of the month, and also on Friday"),
-        ("DAYS=both 0 0 13 * FRI", "At 00:00, on day 13 of the month, but only when it is also Friday"),
+        ("0 9 * * 1-5", "At 09:00, on Monday through Friday (UTC)"),
+        ("*/5 * * * *", "Every 5 minutes, every day (UTC)"),
+        ("* * * * * *", "Every second, every day (UTC)"),
+        ("30 * * * *", "At minute 30 of every hour, every day (UTC)"),
+        ("*/30 2 * * *", "Every 30 minutes in hour 2, every day (UTC)"),
+        ("0,30 2 * * *", "At 02:00 and 02:30, every day (UTC)"),
+        ("0 8-20 * * *", "Every hour from 08:00 through 20:00, every day (UTC)"),
+        ("0 0 13 * FRI", "At 00:00, on day 13 of the month, and also on Friday (UTC)"),
+        ("DAYS=both 0 0 13 * FRI", "At 00:00, on day 13 of the month, but only when it is also Friday (UTC)"),
         (
             "0 12 L-2W 5 ?",
-            "At 12:00, on the Monday-to-Friday day nearest to the 3rd last day of the month, in May",
+            "At 12:00, on the Monday-to-Friday day nearest to the 3rd last day of the month, in May (UTC)",
         ),
-        ("hours(10) days(!sat..sun)", "At 10:00, on Monday through Friday"),
+        ("hours(10) days(!sat..sun)", "At 10:00, on Monday through Friday (UTC)"),
         (
             "{h(9)} {h(*) dom(-1)}",
-            "At 09:00, every day; and at minute 0 of every hour, on the last day of the month",
+            "At 09:00, every day; and at minute 0 of every hour, on the last day of the month (UTC)",
         ),
         (
             "dates(2020/5/1..<2021/1/1%7)",
-            "At 00:00, on every 7th day from 2020-05-01 up to but not including 2021-01-01",
+            "At 00:00, on every 7th day from 2020-05-01 up to but not including 2021-01-01 (UTC)",
         ),
         ("every 90s", "Every 1 minute 30 seconds, counted from 1970-01-01T00:00:00Z"),
         ("at 2027-01-01T09:00Z", "Once, at 2027-01-01T09:00:00Z"),
-        ("at 2027-01-01T09:00", "Once, at 2027-01-01T09:00:00"),
+        ("at 2027-01-01T09:00", "Once, at 2027-01-01T09:00:00 (UTC)"),
     ],
 )
 def test_sentences(text: str, sentence: str) -> None:
@@ -243,8 +245,62 @@ def test_next_and_previous_are_inverse(text: str, at: datetime, zone: str) -> No
     rule = parse_rule(RuleSpec(text, tz=zone))
     instant = at.replace(tzinfo=UTC)
     after, before = rule.next_after(instant), rule.previous_before(instant, inclusive=True)
-    if after is not None:
-        assert rule.previous_before(after) == before
+    if isinstance(after, datetime):
+        assert isinstance(before, SearchedTo) or rule.previous_before(after) == before
         assert rule.next_after(after, inclusive=True) == after
-    if before is not None:
+    if isinstance(before, datetime):
         assert rule.next_after(before) == after
+
+
+#: Common rules, what Lodger says, and what cronstrue writes of them.
+COMMON = [
+    ("* * * * *", "Every minute, every day", "Every minute"),
+    ("*/5 * * * *", "Every 5 minutes, every day", "Every 5 minutes"),
+    ("*/15 * * * *", "Every 15 minutes, every day", "Every 15 minutes"),
+    ("0 * * * *", "At minute 0 of every hour, every day", "Every hour"),
+    ("30 * * * *", "At minute 30 of every hour, every day", "At 30 minutes past the hour"),
+    ("0 */2 * * *", "At minute 0 in every 2nd hour from midnight, every day", "Every 2 hours"),
+    ("0 0 * * *", "At 00:00, every day", "At 12:00 AM"),
+    ("30 9 * * *", "At 09:30, every day", "At 09:30 AM"),
+    ("0 9,17 * * *", "At 09:00 and 17:00, every day", "At 09:00 AM and 05:00 PM"),
+    ("0 9-17 * * *", "Every hour from 09:00 through 17:00, every day", "Every hour, between 09:00 AM and 05:59 PM"),
+    ("0 9 * * 1-5", "At 09:00, on Monday through Friday", "At 09:00 AM, Monday through Friday"),
+    ("0 9 * * MON,WED,FRI", "At 09:00, on Monday, Wednesday and Friday", "At 09:00 AM, only on Monday, Wednesday, and Friday"),
+    ("0 0 * * 0", "At 00:00, on Sunday", "At 12:00 AM, only on Sunday"),
+    ("0 0 * * 6,0", "At 00:00, on Saturday and Sunday", "At 12:00 AM, only on Saturday and Sunday"),
+    ("*/15 9-17 * * 1-5", "Every 15 minutes in hours 9 through 17, on Monday through Friday",
+     "Every 15 minutes, between 09:00 AM and 05:59 PM, Monday through Friday"),
+    ("0,30 9-17 * * 1-5", "Every 30 minutes from 09:00 through 17:30, on Monday through Friday",
+     "At 0 and 30 minutes past the hour, between 09:00 AM and 05:59 PM, Monday through Friday"),
+    ("1-59/2 * * * *", "Every 2 minutes from minute 1 through 59 of every hour, every day",
+     "Every 2 minutes, minutes 1 through 59 past the hour"),
+    ("5,17 9-17 * * *", "At minutes 5 and 17 past each of hours 9 through 17, every day",
+     "At 5 and 17 minutes past the hour, between 09:00 AM and 05:59 PM"),
+    ("0 0 1 * *", "At 00:00, on day 1 of the month", "At 12:00 AM, on day 1 of the month"),
+    ("0 0 1,15 * *", "At 00:00, on days 1 and 15 of the month", "At 12:00 AM, on day 1 and 15 of the month"),
+    ("0 0 L * *", "At 00:00, on the last day of the month", "At 12:00 AM, on the last day of the month"),
+    ("0 0 LW * *", "At 00:00, on the Monday-to-Friday day nearest to the last day of the month",
+     "At 12:00 AM, on the last weekday of the month"),
+    ("0 9 15W * *", "At 09:00, on the Monday-to-Friday day nearest to day 15",
+     "At 09:00 AM, on the weekday nearest day 15 of the month"),
+    ("0 9 * * 1#1", "At 09:00, on the 1st Monday of the month", "At 09:00 AM, on the first Monday of the month"),
+    ("0 9 * * 5L", "At 09:00, on the last Friday of the month", "At 09:00 AM, on the last Friday of the month"),
+    ("0 0 1 1 *", "At 00:00, on day 1 of the month, in January", "At 12:00 AM, on day 1 of the month, only in January"),
+    ("0 0 1 */3 *", "At 00:00, on day 1 of the month, in January, April, July and October",
+     "At 12:00 AM, on day 1 of the month, every 3 months"),
+    ("0 0 13 * 5", "At 00:00, on day 13 of the month, and also on Friday", "At 12:00 AM, on day 13 of the month, or on Friday"),
+    ("*/30 * * * * *", "Every 30 seconds, every day", "Every 30 seconds"),
+    ("23 0-20/2 * * *", "Every 2 hours from 00:23 through 20:23, every day",
+     "At 23 minutes past the hour, every 2 hours, between 12:00 AM and 08:59 PM"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said", "cronstrue"), COMMON, ids=[text for text, _, _ in COMMON])
+def test_common_rules_read_as_well_as_elsewhere(text: str, said: str, cronstrue: str) -> None:
+    """Beside cronstrue: no longer than half as much again and a few words, and with the zone, which it leaves out."""
+    assert parse_rule(RuleSpec(text, tz="Europe/Berlin")).text() == f"{said} (Europe/Berlin)"
+    assert len(said) <= 1.5 * len(cronstrue) + 40
+
+
+def test_the_table_has_thirty_rules() -> None:
+    assert len(COMMON) == 30

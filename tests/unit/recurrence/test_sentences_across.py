@@ -14,8 +14,7 @@ from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import DstPolicy, Gap, Recurrence, RuleSpec, ScheduleRules
-from lodger.engine.recurrence.union import Union
-from lodger.engine.recurrence.window import Windows
+from lodger.engine.recurrence.schedule import CompiledSchedule, Windows
 
 PARTS = {
     "INTERVAL": ["2", "3", "7"],
@@ -216,7 +215,7 @@ def said_of(rules: ScheduleRules) -> str:
     included, excluded = (
         [parse_rule(spec, dst=rules.dst) for spec in each] for each in (rules.rules, rules.exclusions)
     )
-    return Union(included, [Windows(opens) for opens in excluded], start=rules.start).text()
+    return CompiledSchedule(included, [Windows(opens) for opens in excluded], start=rules.start).text()
 
 
 @settings(max_examples=examples(1), deadline=None, derandomize=examples(1) == 1)

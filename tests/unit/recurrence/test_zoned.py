@@ -14,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lodger.engine.node.executors.context import offsets
-from lodger.engine.recurrence.civil import MAX_LOCAL, MIN_LOCAL, instant_of
+from lodger.engine.recurrence.calendar.civil import MAX_LOCAL, MIN_LOCAL, instant_of
+from lodger.engine.recurrence.calendar.posix_tz import parse_posix
+from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.errors import RuleInvalid
-from lodger.engine.recurrence.posix_tz import parse_posix
 from lodger.engine.recurrence.rrule import parse
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap
-from lodger.engine.recurrence.zoned import Zoned
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
+from lodger.engine.recurrence.search import Steps
 from lodger.engine.recurrence.zones import FAR, Zone, python_zone, zone, zone_names
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,13 +69,19 @@ class Listed:
     def __init__(self, members: list[int]) -> None:
         self.members = sorted(set(members))
 
-    def next_local(self, local: int, *, inclusive: bool = False) -> int | None:
-        i = (bisect_left if inclusive else bisect_right)(self.members, local)
+    def next_from(self, local: int, steps: Steps) -> int | None:
+        i = bisect_left(self.members, local)
         return self.members[i] if i < len(self.members) else None
 
-    def previous_local(self, local: int, *, inclusive: bool = False) -> int | None:
-        i = (bisect_right if inclusive else bisect_left)(self.members, local)
+    def last_to(self, local: int, steps: Steps) -> int | None:
+        i = bisect_right(self.members, local)
         return self.members[i - 1] if i else None
+
+    def never_reason(self) -> str | None:
+        return None if self.members else "the list is empty"
+
+    def pace(self) -> LocalPace:
+        return LocalPace(1, len(self.members), len(self.members), 1)
 
     def text(self) -> str:
         return "Listed"
@@ -238,11 +245,11 @@ def test_a_rule_that_lives_in_the_gap_is_refused_and_cheap_to_ask() -> None:
     """gap=skip and only skipped times: looked for once through every year, known afterwards."""
     text = "DTSTART:20000101T000000\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU;BYHOUR=2;BYMINUTE=30"
     rule = parse(text, tz="Europe/Berlin", dst=DstPolicy(gap=Gap.SKIP))
-    reason = rule.proves_never()
+    reason = rule.never_reason()
     assert reason is not None
     assert "skipped by DST in Europe/Berlin" in reason
     start = thread_time()
     for year in range(2026, 2126):
         assert rule.next_after(datetime(year, 1, 1, tzinfo=UTC)) is None
     assert thread_time() - start < 1, "ten milliseconds a question: they are known, and not looked for again"
-    assert parse(text, tz="Europe/Berlin").proves_never() is None
+    assert parse(text, tz="Europe/Berlin").never_reason() is None

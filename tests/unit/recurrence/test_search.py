@@ -1,0 +1,173 @@
+"""Exclusions and exceptions are searched with a step counter: never wrong, never long, and always ahead of time."""
+
+import sys
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from bench.adversarial import everyday, schedule
+from bench.recurrence import HOSTILE
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.recurrence.brute import Brute
+from tests.unit.recurrence.volume import examples
+
+from lodger.engine.recurrence.compile import compile_schedule
+from lodger.engine.recurrence.errors import RuleInvalid, RuleNeverFires
+from lodger.engine.recurrence.rule import Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.schedule import CompiledSchedule
+from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+#: Python calls for which a step may stand at most.
+_CALLS_A_STEP = 100
+
+
+def made(rule: str, *without: str, tz: str | None = "Europe/Berlin") -> CompiledSchedule:
+    return compile_schedule(ScheduleRules((RuleSpec(rule),), tuple(RuleSpec(text) for text in without), tz=tz))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_everyday_schedules_are_taken_and_right(seed: int) -> None:
+    """Cron minus two or three of nights, lunch, weekends, Christmas, a summer, a freeze, every third week, maintenance."""
+    dice = Random(seed)
+    rules = everyday(dice)
+    compiled = compile_schedule(rules)
+    begin = NOW + timedelta(days=dice.randrange(800))
+    first = compiled.first_slot(begin)
+    assert isinstance(first, datetime)
+    assert compiled.next_after(begin, inclusive=True) == first, "a question is enough"
+    brute = Brute(rules, begin, first + timedelta(days=2))
+    assert list(compiled.between(begin, first + timedelta(days=2))) == brute.slots
+    back, slot = [], compiled.previous_before(first + timedelta(days=2))
+    while isinstance(slot, datetime) and slot >= begin:
+        back.append(slot)
+        slot = compiled.previous_before(slot)
+    assert back[::-1] == brute.slots
+
+
+def cost(ask: object, *arguments: object) -> int:
+    """Python calls that a question makes."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        ask(*arguments)  # type: ignore[operator]  # a bound method
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def bounded(compiled: CompiledSchedule, instant: datetime) -> None:
+    for ask, forward in ((compiled.next_from, True), (compiled.last_to, False)):
+        steps = Steps()
+        reached = None
+        try:
+            ask(instant, steps)
+        except OutOfSteps as out:
+            reached = out.reached
+        assert reached is None or (reached > instant) == forward
+        assert steps.left >= -1, f"at most {MAX_STEPS} steps"
+        assert cost(compiled.next_after if forward else compiled.previous_before, instant) < MAX_STEPS * _CALLS_A_STEP
+
+
+@settings(max_examples=examples(40), deadline=None, derandomize=examples(1) == 1)
+@given(st.integers(0, 2**40))
+def test_no_question_takes_more_than_its_steps(seed: int) -> None:
+    dice = Random(seed)
+    try:
+        compiled = compile_schedule(schedule(dice), now=NOW)
+    except RuleInvalid:
+        return
+    bounded(compiled, NOW + timedelta(days=dice.randint(-400_000, 2_000_000)))
+
+
+ALL_CLOSED = "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY"
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, ALL_CLOSED], ids=lambda text: text.replace("\n", " ")[-60:])
+def test_hostile_rules_are_bounded(text: str) -> None:
+    compiled = made(text, tz="UTC")
+    for instant in (NOW, datetime(2400, 2, 28, tzinfo=UTC)):
+        bounded(compiled, instant)
+
+
+@pytest.mark.parametrize(
+    ("rule", "without"),
+    [
+        ("* * * * * *", ("* * 0-8 * * *",)),
+        ("DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYHOUR=0,1,2", ()),
+        ("FREQ=SECONDLY;INTERVAL=86399;BYHOUR=3;BYMINUTE=4;BYSECOND=5", ()),
+        ("every 1s", ("* * 0-5 22 11 *",)),
+    ],
+)
+def test_a_search_that_goes_on_finds_what_one_long_search_finds(rule: str, without: tuple[str, ...]) -> None:
+    compiled = made(rule, *without, tz="UTC")
+    begin = datetime(2026, 11, 22, tzinfo=UTC)
+    whole = compiled.next_after(begin, limit=10**7)
+    assert isinstance(whole, datetime)
+    at, found, questions = begin, compiled.next_after(begin), 1
+    while isinstance(found, SearchedTo):
+        assert found.instant >= at + timedelta(seconds=MAX_STEPS // 3), "time does not catch up with the search"
+        at = found.instant
+        found = compiled.next_after(at, inclusive=True)
+        questions += 1
+    assert (found, questions > 1) == (whole, True)
+
+
+def test_a_schedule_without_slots_for_years_is_refused_with_what_closed_most() -> None:
+    lunch = "DTSTART:20200101T120000Z\nDURATION:PT1H\nRRULE:FREQ=DAILY"
+    days = "DTSTART;VALUE=DATE:20200101\nRRULE:FREQ=DAILY"
+    with pytest.raises(RuleNeverFires) as caught:
+        made("0 9,12 * * *", lunch, days, tz="UTC").first_slot(NOW)
+    assert caught.value.code == "rule_never_fires"
+    assert "no slot in the next" in caught.value.what
+    assert "exclusion 2 (the whole day: Every day" in caught.value.why
+
+
+def test_what_cannot_be_told_is_accepted_and_said() -> None:
+    found = made(ALL_CLOSED, tz="UTC").first_slot(NOW)
+    assert isinstance(found, SearchedTo)
+    assert NOW < found.instant < NOW + timedelta(days=1)
+
+
+def test_one_rule_without_slots_does_not_hold_up_another() -> None:
+    never = "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY;INTERVAL=86399;BYHOUR=3;BYMINUTE=4;BYSECOND=5"
+    rules = ScheduleRules(tuple(RuleSpec(text) for text in (never, never.replace("MINUTE=4", "MINUTE=9"), "0 9 * * *")))
+    assert compile_schedule(rules).next_after(NOW) == datetime(2026, 11, 22, 9, tzinfo=UTC)
+    groups = ScheduleRules((RuleSpec("{dates(2/29) dow(mon)} {doy(366) dow(sun)} {h(9)}", Kind.SCHYNTAX),))
+    assert compile_schedule(groups).next_after(NOW) == datetime(2026, 11, 22, 9, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("length", "end"), [("P2D", 22), ("P1W", 22), ("PT48H", 23)])
+def test_days_and_weeks_of_a_window_are_those_of_the_calendar(length: str, end: int) -> None:
+    """A weekend from Saturday to Monday midnight lasts 47 hours when the clocks go forward, an exact PT48H an hour longer."""
+    begins = "20270327T000000" if length != "P1W" else "20270322T000000"
+    weekend = f"DTSTART;TZID=Europe/Berlin:{begins}\nDURATION:{length}\nRRULE:FREQ=YEARLY"
+    compiled = made("0 * * * *", weekend)
+    assert compiled.next_after(datetime(2027, 3, 27, 12, tzinfo=UTC)) == datetime(2027, 3, 28, end, tzinfo=UTC)
+
+
+def test_an_instant_is_open_or_closed() -> None:
+    night = "DTSTART:20200101T220000\nDURATION:PT8H\nRRULE:FREQ=DAILY"
+    rules = ScheduleRules(
+        (RuleSpec("on changes of orders"),), (RuleSpec(night), RuleSpec("0 12 * * *")), start=NOW - timedelta(days=1)
+    )
+    compiled = compile_schedule(rules)
+    assert compiled.is_open(NOW + timedelta(seconds=1))
+    assert not compiled.is_open(NOW), "excluded instant"
+    assert not compiled.is_open(datetime(2026, 11, 21, 23, tzinfo=UTC)), "inside a window"
+    assert not compiled.is_open(NOW - timedelta(days=1, seconds=1)), "before its start"
+    assert isinstance(compiled.first_slot(NOW), datetime), (
+        "windows over the last instant of the calendar change nothing"
+    )
+
+
+def test_an_exclusion_of_many_rules_closes_what_each_of_them_names() -> None:
+    lines = "\n".join(f"RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO;BYHOUR={n}" for n in range(15))
+    many = f"DTSTART:20200101T000000\n{lines}\nRRULE:FREQ=DAILY;BYHOUR=9"
+    assert made("0 9,10 * * *", many, tz="UTC").next_after(NOW) == datetime(2026, 11, 22, 10, tzinfo=UTC)
