@@ -17,11 +17,12 @@ from pathlib import Path
 
 from lodger.engine import Engine
 from lodger.engine.core.access.audit_context import present
-from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
-from lodger.engine.recurrence.rule import Density, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.compile import compile_schedule
+from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
+from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema.scheduling import actions
 from lodger.sandbox.outcome import Outcome
@@ -50,41 +51,12 @@ class Nothing:
 DAY_US = 86_400_000_000
 
 
-class Daily:
-    """Slots at every midnight since 1970."""
-
-    def next_after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        us = to_us(instant) - inclusive
-        return from_us((us // DAY_US + 1) * DAY_US)
-
-    def previous_before(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
-        us = to_us(instant) - (not inclusive)
-        return from_us(us // DAY_US * DAY_US)
-
-    def density(self, since: datetime | None = None, *, gap_only: bool = False) -> Density:
-        return Density(86_400.0, 1)
-
-    def between(self, start: datetime, end: datetime) -> Iterator[datetime]:
-        slot = self.next_after(start, inclusive=True)
-        while slot is not None and slot < end:
-            yield slot
-            slot = self.next_after(slot)
-
-    def text(self) -> str:
-        return "Every day"
-
-    def proves_never(self) -> str | None:
-        return None
-
-    def ends(self) -> bool:
-        return False
-
-    def shifted(self, slot: datetime) -> bool:
-        return False
+_DAILY = compile_schedule(ScheduleRules((RuleSpec("every 1 day"),)))
 
 
-def compile_daily(_rules: object, *, now: datetime) -> Daily:
-    return Daily()
+def compile_daily(_rules: object, *, now: datetime) -> CompiledSchedule:
+    """Compile nothing: the figures are the ledger's own."""
+    return _DAILY
 
 
 async def measure(path: str, number: int, batch: int, synchronous: str, ticking: bool) -> float:

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 import typer
+from tests import reference_pages
 
-from lodger.engine.cli import entry
 from lodger.engine.cli.place import EVERYWHERE
 from lodger.engine.service.hooks import HOOKS
-from lodger.engine.service.operations.table import NOUNS
 from lodger.engine.sync import Engine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,12 +28,7 @@ def blocks(language: str, page: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def commands() -> Any:
     """Everything that the command line has."""
-    os.environ["_LODGER_COMPLETE"] = "tests"
-    try:
-        entry.furnish([])
-        return typer.main.get_command(entry.app)
-    finally:
-        del os.environ["_LODGER_COMPLETE"]
+    return reference_pages.everything()
 
 
 def parse(commands: Any, words: list[str]) -> None:
@@ -128,11 +122,12 @@ def test_every_page_stands_in_the_index() -> None:
             assert f"({page.relative_to(ROOT / 'docs')})" in index, page
 
 
-def test_hooks_and_nouns_are_told() -> None:
+def test_hooks_are_told() -> None:
     page = (ROOT / "docs" / "embedding.md").read_text()
     for spec in HOOKS:
         assert f"| `{spec.name}` |" in page
-    reference = (ROOT / "docs" / "reference" / "command-line.md").read_text()
-    for noun in NOUNS:
-        if noun != "metrics":
-            assert f"## lodger {noun.removesuffix('s')}\n" in reference, noun
+
+
+@pytest.mark.parametrize("page", reference_pages.PAGES, ids=lambda page: page.name)
+def test_what_is_made_from_the_table_is_up_to_date(page: Path) -> None:
+    assert page.read_text() == reference_pages.written(page), "python -m tests.reference_pages"

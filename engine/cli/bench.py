@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, write_json
-from lodger.engine.cli.failure import Usage, demand_matplotlib
+from lodger.engine.cli.output.answer import AsJson, say, write_json
+from lodger.engine.cli.output.failure import Usage, demand_matplotlib
 
 if TYPE_CHECKING:
     from lodger.bench.walls import Figure

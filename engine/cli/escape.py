@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, table, write_json
-from lodger.engine.cli.failure import Usage
+from lodger.engine.cli.output.answer import AsJson, say, table, write_json
+from lodger.engine.cli.output.failure import Usage
 
 if TYPE_CHECKING:
     from lodger.escape.case import Case

@@ -1,4 +1,4 @@
-"""The engine's verbs, asked of a server over HTTP: the same names, the same arguments, the same answers. It opens no ledger.
+"""The engine's operations, asked of a server over HTTP: the same names, parameters and results. It opens no ledger.
 
 ``Client`` for scripts, Flask and Django, ``AsyncClient`` for asyncio. Names load on first use (PEP 562).
 """

@@ -19,6 +19,7 @@ from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.service import lock_context
+from lodger.engine.service.checks.dry_runs import DryRuns
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.hooks import Hook, Hooks
@@ -26,21 +27,19 @@ from lodger.engine.service.nouns.actions import Actions
 from lodger.engine.service.nouns.audit import Audit
 from lodger.engine.service.nouns.collections import Collections
 from lodger.engine.service.nouns.grants import Grants
-from lodger.engine.service.nouns.locks import Locks
-from lodger.engine.service.nouns.metrics import Metrics
-from lodger.engine.service.nouns.nodes import Nodes
-from lodger.engine.service.nouns.rehearsals import Rehearsals
+from lodger.engine.service.nouns.platform import Locks, Metrics, Nodes
 from lodger.engine.service.nouns.schedules import Schedules
 from lodger.engine.service.nouns.scripts import Scripts
 from lodger.engine.service.nouns.secrets import Secrets
 from lodger.engine.service.nouns.tenants import Tenants
 from lodger.engine.service.nouns.tokens import Tokens
 from lodger.engine.service.nouns.webhooks import Webhooks
+from lodger.engine.service.operations.declaration import Sync
+from lodger.engine.service.operations.table import Nouns
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import Sources
 from lodger.engine.store.context import Books
 from lodger.engine.store.migrations.revision import Progress, silent
-from lodger.engine.store.records import Action, Json
 from lodger.engine.store.revision_cache import Compile, Rulebook
 from lodger.engine.store.schedules import adoption
 from lodger.engine.vault.keyring import Keyring
@@ -55,10 +54,11 @@ if TYPE_CHECKING:
     from lodger.engine.effects.outcome_commit import ApplyEffects
     from lodger.engine.node.node import Node
     from lodger.engine.store.platform.locks import Lock
+    from lodger.engine.store.records import Action
     from lodger.sandbox.job import LogLine
 
 
-class Engine:
+class Engine(Nouns[Sync]):
     """An open ledger and its verbs. Make one with :meth:`open`; it may be used from several threads."""
 
     def __init__(self, books: Books) -> None:
@@ -72,7 +72,7 @@ class Engine:
         self.secrets = Secrets(books, self.changed, self.vault)
         self.webhooks = Webhooks(books, self.changed, self.vault)
         self.scripts = Scripts(
-            books, self.changed, ModuleCheck(books.settings), SourceCheck(books.settings), Rehearsals(self)
+            books, self.changed, ModuleCheck(books.settings), SourceCheck(books.settings), DryRuns(self)
         )
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
@@ -139,28 +139,6 @@ class Engine:
     ) -> None:
         self.close()
 
-    def run_at(
-        self,
-        tenant_id: str,
-        script: str,
-        at: datetime,
-        params: Json = None,
-        request_key: str | None = None,
-    ) -> Action:
-        """Run a script once at an instant; see :meth:`lodger.engine.service.nouns.actions.Actions.run_at`."""
-        return self.actions.run_at(tenant_id, script, at, params, request_key)
-
-    def run_in(
-        self,
-        tenant_id: str,
-        script: str,
-        delay: float | str | timedelta,
-        params: Json = None,
-        request_key: str | None = None,
-    ) -> Action:
-        """Run a script once after a delay; see :meth:`lodger.engine.service.nouns.actions.Actions.run_in`."""
-        return self.actions.run_in(tenant_id, script, delay, params, request_key)
-
     def lock(
         self,
         name: str,
@@ -176,7 +154,7 @@ class Engine:
         return lock_context.held(self.locks, name, lease, slot, holder)
 
     def attach(self, source: "str | URL | sqlalchemy.Engine") -> ForeignDatabase:
-        """Give a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.
+        """Return a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.
 
         After :meth:`prepare` they may be written too.
 
@@ -295,7 +273,7 @@ class Engine:
         return register
 
     def live(self, tenant_id: str, action_id: str | None = None) -> "Iterator[Action | LogLine]":
-        """Give each of a tenant's actions as it is made or moves on; or one action with its log lines, until it is over.
+        """Yield each of a tenant's actions as it is created or changes; or one action with its log lines, until it has ended.
 
         Lines of an attempt that runs are written twice a second, by whichever node runs it. What any process changes is seen within
         half a second.

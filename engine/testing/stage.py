@@ -19,7 +19,7 @@ from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.engine import Engine
-from lodger.engine.service.nouns.noun import aware
+from lodger.engine.service.nouns.base import aware
 from lodger.engine.store.records import Action, Schedule
 from lodger.engine.store.schema.data import outbox
 from lodger.engine.testing.clock import BEGIN, FakeClock

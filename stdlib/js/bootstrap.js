@@ -62,7 +62,7 @@
   const job = { __proto__: null, entry: "main.js", indent: 0, names: "" };
   if (unhandled === undefined) {
     // The engine's tracker writes into this array: their number, then promise and reason of each. The baker finds it by these marks
-    // (lodger.sandbox.runtimes.rejections), so its length never changes.
+    // (lodger.sandbox.runtimes.js.rejections), so its length never changes.
     const rejected = [];
     for (let mark = 0; mark < 513; mark++) push(rejected, 0x5eed0000 + mark);
     unhandled = () => (rejected[0] > 0 ? [rejected[2]] : undefined);

@@ -32,7 +32,7 @@ ROW = re.compile(r"^\| `` (.+) `` \| `(.+)` \| `(.+)` \|", re.MULTILINE)
 
 def answers(runtime: object) -> list[str]:
     program = PROGRAM.replace("EXPRESSIONS", json.dumps(EXPRESSIONS))
-    found: list[str] = harness.run(runtime, program, cpu_ms=20_000).result  # type: ignore[arg-type]
+    found: list[str] = harness.run(runtime, program, cpu_ms=20_000).result  # type: ignore[arg-type]  # JSON
     return found
 
 

@@ -35,7 +35,7 @@ from lodger.engine.store.connection.database import Database
 CLI = "lodger.engine.cli"
 #: What ledger commands import one way or another.
 IMPORTED = (
-    "lodger.engine.cli.entry", "lodger.engine.cli.of_verb", "lodger.engine.service.operations.table", "lodger.engine.sync",
+    "lodger.engine.cli.entry", "lodger.engine.cli.operations", "lodger.engine.service.operations.table", "lodger.engine.sync",
     "lodger.engine.store.migrations.upgrade", "sqlalchemy.dialects.sqlite",
 )  # fmt: skip
 

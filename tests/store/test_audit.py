@@ -13,7 +13,7 @@ from tests.store.intervals import EPOCH
 from lodger.engine.core.access.audit_context import acting
 from lodger.engine.core.errors import InputError
 from lodger.engine.service.async_engine import Engine as AsyncEngine
-from lodger.engine.service.nouns.noun import Verbs
+from lodger.engine.service.nouns.base import Noun
 from lodger.engine.store import audit
 from lodger.engine.sync import Engine
 
@@ -153,7 +153,7 @@ def engine(bench: Bench) -> Engine:
 
 
 def every_verb(engine: Engine) -> set[str]:
-    nouns = {name: noun for name, noun in vars(engine).items() if isinstance(noun, Verbs)}
+    nouns = {name: noun for name, noun in vars(engine).items() if isinstance(noun, Noun)}
     return {
         f"{name}.{verb}"
         for name, noun in nouns.items()

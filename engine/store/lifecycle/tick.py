@@ -121,7 +121,7 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
         if revision.fault is not None:
             _set_aside(books, connection, row, revision.fault)
             continue
-        found = revision.recurrence.next_after(from_us(row.accounted_us))
+        found = revision.recurrence.next_after(_known_to(row))
         if isinstance(found, SearchedTo) and found.instant <= now:
             # The search has not come up to now: it goes on from there at the next tick.
             sheet.moves.append(_moved(row, "armed", to_us(found.instant), to_us(found.instant) - 1, searching=True))
@@ -147,11 +147,16 @@ def account(books: Books, connection: Connection, rows: Sequence[Any], now_us: i
     return [_told(row, sheet.rows[begun:end], next_us) for row, begun, end, next_us in told]
 
 
+def _known_to(row: AnyRow) -> datetime:
+    """Instant up to which every slot of a clock has its row, or is known not to be."""
+    return from_us(max(row.accounted_us, row.next_at - 1) if row.searching else row.accounted_us)
+
+
 def _decided(
     books: Books, row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None
 ) -> list[Step]:
     """Decide what the slots of one line become that are owed now."""
-    after = from_us(row.accounted_us)
+    after = _known_to(row)
     if reason is not None:
         return stretch(revision.recurrence, after, now, reason)
     spacing = _spacing(books, row, revision)

@@ -6,8 +6,8 @@ import sqlite3
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from lodger.engine.cli.answer import visible
-from lodger.engine.cli.failure import Usage, described, tell, under
+from lodger.engine.cli.output.answer import visible
+from lodger.engine.cli.output.failure import Usage, described, tell, under
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.sandbox.errors import WallUnavailable
 
