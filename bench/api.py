@@ -1,13 +1,14 @@
 """Load and abuse of the HTTP API: a server in a process of its own, a thousand clients in another, hostile ones, and a neighbour.
 
-``PYTHONPATH=.dev python bench/api.py [--clients 1000] [--seconds 10] [--json] [--check]``; talks to the loopback only.
+``PYTHONPATH=.dev python bench/api.py [--proxy] [--clients 1000] [--seconds 10] [--json] [--check]``; talks to the loopback only.
+With ``--proxy`` nginx stands before the server, with ``deploy/nginx.conf`` on plain HTTP; the attackers share an address, the neighbours
+have another.
 
-A machine of two cores is slower for everybody while a thousand clients compute on it, whoever they ask. So each attack is carried out
-three times: on the neighbour's server; on a server that does next to nothing (``sink``) and on another Lodger (``twin``) while the
-neighbour asks its own, which is quiet then. What the neighbour waits more than beside those is what the server makes it wait.
+A machine of two cores is slower for everybody while a thousand clients compute on it. So each attack is carried out twice: on a server
+that does next to nothing (``sink``), while the neighbour asks its own quiet server, and on the neighbour's server.
 
-``--check`` ends with 1 when a promise does not hold: an answer of 5xx that is no refusal, memory beyond its bound, a neighbour who waits
-much longer than beside the same attack on somebody else.
+``--check`` ends with 1 when a promise does not hold: an answer of 5xx that is no refusal, memory beyond its bound, and behind the proxy a
+neighbour that waits much longer than beside the same attack on the sink.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import contextlib
 import json
 import os
 import resource
+import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -23,7 +26,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +37,8 @@ from lodger.engine.sync import Engine
 
 #: Tenants that are many clients, and those that are a neighbour.
 TENANTS, NEIGHBOURS = 20, 5
-#: Promises: the memory of the server in any phase, and how many times what it waits beside the same attack on others, or quietly where
-#: that is longer, a neighbour waits at most (p50, p99); what is below the floor, ms, is quick enough whatever it is beside.
+#: Promises: the memory of the server in any phase, and behind the proxy how many times as long as beside the sink, or quietly where that
+#: is longer, a neighbour waits at most (p50, p99); what is below the floor, ms, is quick enough.
 MEMORY_BYTES = 200 * 1024 * 1024
 SLOWED = {50: 4.0, 99: 4.0}
 FLOOR_MS = {50: 50.0, 99: 100.0}
@@ -120,9 +123,11 @@ def served() -> Iterator[Server]:
             "PORT": "0",
             "CONNECTIONS": "4000",
             "REQUESTS_PER_MINUTE": "1000000",
+            "TENANT_REQUESTS_PER_MINUTE": "1000000",
             "FAILURES_PER_MINUTE": "10000",
         }
         env = os.environ | {f"LODGER_API_{name}": value for name, value in settings.items()}
+        env |= {"LODGER_TRUSTED_PROXIES": "127.0.0.1"}
         command = [sys.executable, "-m", "lodger.engine.cli", "up", "--role", "api", "--db", place, "--json"]
         log = subprocess.DEVNULL
         with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=log, text=True) as process:
@@ -131,6 +136,37 @@ def served() -> Iterator[Server]:
                 told = (json.loads(line) for line in process.stdout)
                 url = next(said["url"] for said in told if said.get("kind") == "listening")
                 yield Server(int(url.rpartition(":")[2]), process.pid, tokens[:TENANTS], tokens[TENANTS:])
+            finally:
+                process.terminate()
+
+
+@contextlib.contextmanager
+def proxied(server: Server) -> Iterator[Server]:
+    """Put nginx before a server."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        site = (Path(__file__).parents[1] / "deploy" / "nginx.conf").read_text()
+        site = site.replace("listen 443 ssl;", f"listen 127.0.0.1:{port} backlog=4096;").replace(
+            "127.0.0.1:8750", f"127.0.0.1:{server.port}"
+        )
+        site = "".join(line for line in site.splitlines(keepends=True) if not line.lstrip().startswith("ssl_"))
+        kept = "".join(
+            f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        user = "user root;" if os.geteuid() == 0 else ""
+        main = (
+            f"{user} daemon off; pid {folder}/pid; error_log /dev/null; worker_processes 1; worker_rlimit_nofile 20000;"
+        )
+        main += f"events {{ worker_connections 8192; }} http {{ access_log off; {kept} {site} }}"
+        Path(folder, "nginx.conf").write_text(main)
+        with subprocess.Popen(["nginx", "-p", folder, "-c", f"{folder}/nginx.conf"]) as process:
+            try:
+                while process.poll() is None:
+                    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                        break
+                yield replace(server, port=port)
             finally:
                 process.terminate()
 
@@ -200,7 +236,7 @@ def compared(phases: list[Phase]) -> list[dict[str, Any]]:
     for each in phases:
         if each.aim != "server" or each is quiet:
             continue
-        beside = {"quiet": quiet} | {aim: of[each.name, aim] for aim in ("sink", "twin") if (each.name, aim) in of}
+        beside = {"quiet": quiet, "sink": of[each.name, "sink"]}
         told.append(
             {"phase": each.name}
             | {
@@ -212,13 +248,13 @@ def compared(phases: list[Phase]) -> list[dict[str, Any]]:
     return told
 
 
-def broken(phases: list[Phase]) -> list[str]:
+def broken(phases: list[Phase], *, proxy: bool) -> list[str]:
     """Say which promises did not hold."""
     found = []
     of = {(each.name, each.aim): each for each in phases}
     quiet = of["quiet", "server"]
     for each in phases:
-        for percent, times in SLOWED.items() if each.aim == "server" else ():
+        for percent, times in SLOWED.items() if proxy and each.aim == "server" else ():
             beside = max(quiet.neighbour(percent), of.get((each.name, "sink"), quiet).neighbour(percent))
             most, waited = max(FLOOR_MS[percent], beside * times), each.neighbour(percent)
             if waited > most:
@@ -233,15 +269,13 @@ def broken(phases: list[Phase]) -> list[str]:
     return found
 
 
-async def measure(clients: int, seconds: float, names: list[str], aims: list[str]) -> list[Phase]:
-    """Carry out each attack on the server and beside it, the quiet phase first."""
+async def measure(clients: int, seconds: float, names: list[str], *, proxy: bool) -> list[Phase]:
+    """Carry out each attack on the sink and on the server, the quiet phase first."""
     found = []
-    with served() as server, served() as twin, sink() as trivial:
-        others = {"sink": trivial, "twin": twin}
+    with served() as bare, sink() as trivial, proxied(bare) if proxy else contextlib.nullcontext(bare) as server:
         found.append(await phase(server, ("server", server), "quiet", clients, seconds))
         for name in names:
-            for aim in (*aims, "server"):
-                target = others.get(aim, server)
+            for aim, target in (("sink", trivial), ("server", server)):
                 found.append(await phase(server, (aim, target), name, clients, seconds))
     return found
 
@@ -253,13 +287,15 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true", help="end with 1 when a promise does not hold")
     parser.add_argument("--only", action="append", choices=[*WORK], help="only this attack, beside the quiet phase")
-    parser.add_argument("--beside", action="append", choices=["sink", "twin"], help="whom else is attacked (both)")
+    parser.add_argument("--proxy", action="store_true", help="put nginx before the server")
     asked = parser.parse_args()
+    if asked.proxy and shutil.which("nginx") is None:
+        parser.error("nginx is not installed")
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(files[1], asked.clients * 2 + 5000), files[1]))
     names = [name for name in asked.only or WORK if name != "quiet"]
-    phases = asyncio.run(measure(asked.clients, asked.seconds, names, asked.beside or ["sink", "twin"]))
-    wrong, ratios = broken(phases), compared(phases)
+    phases = asyncio.run(measure(asked.clients, asked.seconds, names, proxy=asked.proxy))
+    wrong, ratios = broken(phases, proxy=asked.proxy), compared(phases)
     if asked.json:
         told = {"phases": [each.as_dict() for each in phases], "compared": ratios, "broken": wrong}
         sys.stdout.write(json.dumps(told) + "\n")

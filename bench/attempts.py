@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from lodger.bench.load import NoHost
 from lodger.engine import Engine
-from lodger.engine.bench.no_host import NoHost
 from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
@@ -45,7 +45,7 @@ async def main(count: int, runtime: str) -> None:
                 await engine.scripts.put(f"t{number}", "job", SCRIPT, force=True)
             for number in range(count):
                 await engine.run_in(f"t{number % TENANTS}", "job", 0)
-            executor = SandboxExecutor.of(engine.inner)
+            executor = SandboxExecutor.of(engine.inner.host)
             await executor.start()
             before = await alone(executor, 3)
             done, ran = asyncio.Event(), 0

@@ -23,7 +23,7 @@ bench["measure"](sys.argv[2], float(sys.argv[3]), lambda row: print(json.dumps(r
 
 
 def rows(tree: Path, runtime: str, seconds: float) -> list[dict[str, Any]]:
-    script = str(ROOT / "engine" / "bench" / "attempts.py")
+    script = str(ROOT / "bench" / "command" / "attempts.py")
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, script, runtime, str(seconds)],
         env={**os.environ, "PYTHONPATH": str(tree / ".dev")},

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from lodger.sandbox import frames
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.runtimes.artefact import ensure
+from lodger.sandbox.runtimes.js.artefact import ensure
 from lodger.sandbox.runtimes.quickjs import Runtime
 
 TRIVIAL = "export default () => { let n = 0; for (let i = 0; i < 1000; i++) n += i; return 'sum ' + structuredClone({ n }).n }"

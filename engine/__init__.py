@@ -3,7 +3,8 @@
 Names load on first use (PEP 562), so that reading one pure module does not import a database.
 """
 
-TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the price of importing typing
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from lodger.engine.service.async_engine import Engine
 

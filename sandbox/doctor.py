@@ -1,10 +1,105 @@
 """Says which walls stand, which could stand, and how to get those that are missing; refuses to run strangers' code behind too few."""
 
+import errno
+import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
-from lodger.sandbox.errors import WallUnavailable
-from lodger.sandbox.wall import WALLS, State
+from lodger.sandbox.errors import SandboxError, WallUnavailable
+from lodger.sandbox.runtimes import native_libraries
+from lodger.sandbox.walls import cgroup, landlock, namespaces_probe, seccomp
+from lodger.sandbox.walls.libc import syscall
+from lodger.sandbox.walls.syscalls import NUMBER
+
+State = Literal["stands", "available", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """One isolation layer.
+
+    Attributes:
+        name: as reports and the zygote use it.
+        holds_off: what a script cannot do because of it.
+        remedy: how an operator gets it.
+        probe: "" when this host can raise it, otherwise why not. Changes nothing.
+    """
+
+    name: str
+    holds_off: str
+    remedy: str
+    probe: Callable[[], str]
+
+
+def _always() -> str:
+    return ""
+
+
+def _seccomp() -> str:
+    return "" if seccomp.available() else "no seccomp filter that kills the process on this kernel or architecture"
+
+
+def _landlock() -> str:
+    return "" if landlock.abi() else "the kernel has no Landlock, or it is not among its active security modules"
+
+
+def _uid() -> str:
+    return "" if os.geteuid() == 0 else "the engine is not root: workers share its uid"
+
+
+_EVERYWHERE = "nothing to do: every Linux has it"
+
+WALLS: tuple[Wall, ...] = (
+    Wall("no_new_privs", "gaining privileges through set-uid programs", _EVERYWHERE, _always),
+    Wall(
+        "seccomp",
+        "every system call but the few that a script's engine needs",
+        "a kernel with CONFIG_SECCOMP_FILTER (4.14 or newer), on x86_64 or aarch64",
+        _seccomp,
+    ),
+    Wall("rlimits", "memory, address space, files, processes and core dumps beyond the limits", _EVERYWHERE, _always),
+    Wall(
+        "cpu_timer",
+        "CPU time beyond the limit, even when the parent is slow",
+        "a kernel with CONFIG_POSIX_TIMERS",
+        _always,
+    ),
+    Wall(
+        "landlock",
+        "opening any path, any TCP connection",
+        "Linux 5.13 or newer with landlock among lsm=… on the kernel's command line",
+        _landlock,
+    ),
+    Wall(
+        "namespaces",
+        "seeing other processes, the network, mounts, shared memory",
+        "allow user namespaces (sysctl user.max_user_namespaces above 0, kernel.apparmor_restrict_unprivileged_userns=0), or be root",
+        namespaces_probe.missing,
+    ),
+    Wall(
+        "root",
+        "any file at all: the root is empty and read-only",
+        "get the mount namespace: see namespaces",
+        namespaces_probe.no_mount,
+    ),
+    Wall(
+        "uid",
+        "touching what belongs to the engine's user",
+        "run the engine as root: each zygote then gets a uid of its own",
+        _uid,
+    ),
+    Wall("undumpable", "reading a worker's memory from a process of the same user", _EVERYWHERE, _always),
+    Wall("death_signal", "a worker that outlives its zygote", _EVERYWHERE, _always),
+    Wall("oom", "the kernel taking the engine instead of a worker when memory is short", "a writable /proc", _always),
+    Wall(
+        "cgroup",
+        "memory of all workers together beyond the node's budget, page tables and sockets included; number of processes",
+        "let the engine make groups of cgroup v2 with the controllers memory and pids: Delegate=yes and DelegateSubgroup=engine in its"
+        " systemd unit, or a folder that it may write and that holds no process itself in LODGER_CGROUP",
+        cgroup.missing,
+    ),
+)
 
 #: Without these a profile that takes strangers' code does not run at all.
 INDISPENSABLE = ("no_new_privs", "seccomp", "rlimits", "cpu_timer")
@@ -12,6 +107,10 @@ INDISPENSABLE = ("no_new_privs", "seccomp", "rlimits", "cpu_timer")
 LAYERS = ("no_new_privs", "seccomp", "rlimits", "landlock", "namespaces", "cgroup")
 MINIMUM = 4
 PROFILES = ("untrusted", "trusted")
+
+
+#: Calls without which no worker is made: the first Linux that has them, and arguments that it answers with EINVAL.
+NEEDED_CALLS = {"close_range": ("5.9", (1, 0)), "pidfd_open": ("5.3", (0, 0))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +160,42 @@ class Doctor:
         verdict: dict[str, Any] = {"profile": profile, "ok": True, "layers": _layers(standing)}
         verdict["minimum"] = MINIMUM if minimum is None else minimum
         try:
+            Doctor.demand_calls()
             Doctor.demand(profile, standing, minimum=minimum)
         except WallUnavailable as refusal:
             verdict |= {"ok": False, "problem": refusal.as_dict()}
-        return {**verdict, "walls": [asdict(finding) for finding in findings]}
+        libraries: tuple[native_libraries.NativeLibrary, ...] = ()
+        try:
+            libraries = native_libraries.examine()
+            if profile == "untrusted" and (unknown := [each for each in libraries if not each.published_as]):
+                raise native_libraries.unknown(unknown[0])
+        except SandboxError as refusal:
+            verdict |= {"ok": False, "problem": refusal.as_dict()}
+        listed = [asdict(library) for library in libraries]
+        return {**verdict, "walls": [asdict(finding) for finding in findings], "libraries": listed}
 
     @staticmethod
-    def demand(profile: str, standing: dict[str, str], *, minimum: int | None = None, taken_away: str = "") -> None:
-        """Check what a profile wants; walls a test took away on purpose are not held against it.
+    def demand_calls() -> None:
+        """Check that the kernel has the calls without which no worker is made, whatever the profile.
+
+        Raises:
+            WallUnavailable: kernel_too_old, with the call.
+        """
+        for name, (since, arguments) in NEEDED_CALLS.items():
+            try:
+                syscall(NUMBER[name], *arguments)
+            except OSError as answer:
+                if answer.errno in (errno.ENOSYS, errno.EPERM):
+                    raise WallUnavailable(
+                        "kernel_too_old",
+                        f"this host has no {name}, without which no worker can be made",
+                        why=f"the kernel is {os.uname().release}, or a filter around this process refuses it: {answer.strerror}",
+                        fix=f"a kernel of Linux {since} or newer; in a container, an engine that lets {name} through",
+                    ) from None
+
+    @staticmethod
+    def demand(profile: str, standing: dict[str, str], *, minimum: int | None = None) -> None:
+        """Check that the walls which a profile wants stand.
 
         Args:
             minimum: how many of the layers must stand for profile ``untrusted``; None for :data:`MINIMUM`.
@@ -81,13 +208,20 @@ class Doctor:
             raise WallUnavailable(
                 "profile_unknown", f"there is no profile {profile!r}", fix="one of: " + ", ".join(PROFILES)
             )
-        if profile == "trusted" or taken_away:
+        if profile == "trusted":
             return
         remedies = {wall.name: wall.remedy for wall in WALLS}
         for name in INDISPENSABLE:
             why = standing.get(name, "not raised")
             if why:
                 raise WallUnavailable("wall_missing", f"the wall {name} does not stand", why=why, fix=remedies[name])
+        if all(standing.get(name, "not raised") for name in ("uid", "namespaces", "landlock")):
+            raise WallUnavailable(
+                "wall_missing",
+                "the wall landlock does not stand",
+                why="workers share the engine's user, and no namespace keeps them apart: only Landlock would",
+                fix=f"{remedies['landlock']}; or {remedies['namespaces']}",
+            )
         lacking = [name for name in LAYERS if standing.get(name, "not raised")]
         if _layers(standing) < wanted:
             raise WallUnavailable(

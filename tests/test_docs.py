@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 import typer
+from tests import reference_pages
 
-from lodger.engine.cli import entry, error_catalogue
 from lodger.engine.cli.place import EVERYWHERE
 from lodger.engine.service.hooks import HOOKS
-from lodger.engine.service.operations.table import NOUNS
 from lodger.engine.sync import Engine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,12 +28,7 @@ def blocks(language: str, page: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def commands() -> Any:
     """Everything that the command line has."""
-    os.environ["_LODGER_COMPLETE"] = "tests"
-    try:
-        entry.furnish([])
-        return typer.main.get_command(entry.app)
-    finally:
-        del os.environ["_LODGER_COMPLETE"]
+    return reference_pages.everything()
 
 
 def parse(commands: Any, words: list[str]) -> None:
@@ -128,31 +122,12 @@ def test_every_page_stands_in_the_index() -> None:
             assert f"({page.relative_to(ROOT / 'docs')})" in index, page
 
 
-def test_every_error_code_stands_on_its_page() -> None:
-    written = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/reference/errors.md").read_text(), re.MULTILINE))
-    there = {each.code for each in error_catalogue.table()}
-    assert written == there, "python -m lodger.engine.cli.error_catalogue > docs/reference/errors.md"
-    assert len(there) > 200
-    assert {
-        "tenant_unknown",
-        "role_too_low",
-        "budget_exceeded",
-        "rule_empty",
-        "expose_column",
-        "request_too_slow",
-    } <= there
-
-
-def test_every_error_of_the_engine_says_what_to_do() -> None:
-    silent = [each.code for each in error_catalogue.table() if not each.fixes and "script" not in each.met]
-    assert silent == []
-
-
-def test_hooks_and_nouns_are_told() -> None:
+def test_hooks_are_told() -> None:
     page = (ROOT / "docs" / "embedding.md").read_text()
     for spec in HOOKS:
         assert f"| `{spec.name}` |" in page
-    reference = (ROOT / "docs" / "reference" / "command-line.md").read_text()
-    for noun in NOUNS:
-        if noun != "metrics":
-            assert f"## lodger {noun.removesuffix('s')}\n" in reference, noun
+
+
+@pytest.mark.parametrize("page", reference_pages.PAGES, ids=lambda page: page.name)
+def test_what_is_made_from_the_table_is_up_to_date(page: Path) -> None:
+    assert page.read_text() == reference_pages.written(page), "python -m tests.reference_pages"

@@ -1,5 +1,6 @@
 """The public names, pinned: adding or losing one is a decision, not an accident."""
 
+import os
 import re
 import subprocess
 import sys
@@ -73,38 +74,71 @@ def test_the_base_alone_says_which_extra_is_missing(without: str, code: str, sai
     assert said in done.stderr
 
 
-def test_a_new_verb_is_asked_everywhere() -> None:
-    """A verb of the engine stands in five places, or says why not: without one of them half of its users miss it.
-
-    The nouns for asyncio (engine/service/async_nouns.py), the routes (engine/service/operations/table.py), the audit's
-    table (tests/store/test_audit.py), the walk over engine and server
-    (tests/api/every_verb.py), the command line (its noun in engine/cli). A failure names the place.
-    """
+def test_every_public_method_of_a_noun_is_an_operation() -> None:
+    """One without the decorator would be on the synchronous engine alone."""
     from inspect import getmembers, isfunction
 
-    from tests.api import test_route_table
-    from tests.store import test_audit
+    from lodger.engine.service.operations.table import NOUNS, OPERATIONS, ROUTES
 
-    from lodger.engine.service import async_nouns
-    from lodger.engine.service import engine as sync
-    from lodger.engine.service.nouns.noun import Verbs
-    from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
-
-    of_engine = {name for name, kind in vars(sync).items() if isinstance(kind, type) and issubclass(kind, Verbs)}
-    assert {kind.__name__ for kind in NOUNS.values()} == of_engine, "NOUNS of engine/service/operations/table.py"
-    verbs = {
-        f"{noun}.{verb}" for noun, kind in NOUNS.items() for verb, _ in getmembers(kind, isfunction) if verb[0] != "_"
+    methods = {
+        f"{noun}.{name}" for noun, kind in NOUNS.items() for name, _ in getmembers(kind, isfunction) if name[0] != "_"
     }
-    assert {route.name for route in ROUTES} | set(NOT_HERE) == verbs, "engine/service/operations/table.py"
-    assert set(test_audit.CHANGES) | test_audit.READS | test_audit.UNLOGGED == verbs, "tests/store/test_audit.py"
-    walked = set(re.findall(r'said\(\s*"([\w.]+)"', (Path(__file__).parent / "api" / "every_verb.py").read_text()))
-    assert verbs - set(NOT_HERE) <= walked <= verbs, "tests/api/every_verb.py"
-    in_paths = {name for route in ROUTES for name in re.findall(r"{(\w+)}", route.path)}
-    assert in_paths == set(test_route_table.NAMES), "NAMES of tests/api/test_route_table.py"
-    for noun, kind in NOUNS.items():
-        shell = getattr(async_nouns, kind.__name__)
-        mine = {verb.partition(".")[2] for verb in verbs if verb.startswith(f"{noun}.")} - {"put_handler"}
-        assert mine <= set(vars(shell)), "engine/service/async_nouns.py"
+    assert methods == set(OPERATIONS)
+    assert {each.name for each in OPERATIONS.values() if each.declared.local is None} == {each.name for each in ROUTES}
+
+
+def test_a_new_verb_needs_one_place(tmp_path: Path) -> None:
+    """A verb that only the noun declares is on both engines, both clients, the server, the command line and in the reference."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.one_more_verb", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "everywhere"
+
+
+def test_type_checkers_see_the_verbs(tmp_path: Path) -> None:
+    """What users write is checked: parameters by name, the result awaited where it must be, with nothing written twice."""
+    module = tmp_path / "uses.py"
+    module.write_text(USES)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--cache-dir", tmp_path / "cache", module],
+        env=os.environ | {"MYPYPATH": str(Path(".dev").resolve())}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    told = [
+        line.partition(": ")[2] for line in done.stdout.splitlines() if ": note: Revealed" in line or ": error:" in line
+    ]
+    assert [re.sub(r"lodger\.[\w.]+\.", "", line) for line in told] == [
+        'note: Revealed type is "Tenant"',
+        'note: Revealed type is "Tenant"',
+        'note: Revealed type is "Tenant"',
+        'note: Revealed type is "Action"',
+        'note: Revealed type is "AuditEntry"',
+        'error: Unexpected keyword argument "colour"  [call-arg]',
+        'error: Argument 1 has incompatible type "int"; expected "str"  [arg-type]',
+        'error: "Awaitable[Tenant]" has no attribute "id"  [attr-defined]',
+    ], done.stdout + done.stderr
+
+
+USES = """
+from lodger.engine import Engine
+from lodger.engine.client import AsyncClient, Client
+from lodger.engine.sync import Engine as SyncEngine
+
+
+async def use(engine: Engine, here: SyncEngine, client: Client, asked: AsyncClient) -> None:
+    reveal_type(await engine.tenants.create("acme", labels=["a"]))
+    reveal_type(here.tenants.create("acme"))
+    reveal_type(client.tenants.create("acme"))
+    reveal_type(await asked.run_in("acme", "job", "5m"))
+    async for entry in engine.audit.export("acme"):
+        reveal_type(entry)
+    here.tenants.create("acme", colour="red")
+    client.tenants.get(7)
+    asked.tenants.get("acme").id
+"""
 
 
 def test_the_tenant_stands_first_in_every_verb() -> None:

@@ -13,7 +13,7 @@ from lodger.engine.capabilities.db_write import changed, fresh, writable
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core.refusal import CallRefused, bad_request, denied
 from lodger.engine.data.filtering.evaluator import Row
-from lodger.engine.data.filtering.parsing import And, Compare, Filter, Op, read_filter, read_order
+from lodger.engine.data.filtering.parsing import And, Compare, Filter, Op, chooses_all, read_filter, read_order
 from lodger.engine.data.reading.reader import Reader
 from lodger.engine.data.reading.related import Company, fields_of
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
@@ -41,7 +41,7 @@ async def update_many(session: Session, given: dict[str, Any]) -> int:
     """Answer db.updateMany with how many rows it was."""
     rows = await writable(session, given)
     changes = changed(rows, given["changes"])
-    found = await _chosen(session, rows, read_filter(given["filter"], lookup(session, rows)))
+    found = await _chosen(session, rows, _filter(session, rows, given, "updateMany({}, changes, { all: true })"))
     for row in found:
         session.journal.change(Update(rows, row[rows.key.name], changes, line=given["line"]), row)
     return len(found)
@@ -52,7 +52,7 @@ async def delete_many(session: Session, given: dict[str, Any]) -> int:
     rows = await writable(session, given)
     if isinstance(rows, TableDataset) and not rows.deletable:
         raise denied(f"rows of {rows.name} may not be deleted")
-    found = await _chosen(session, rows, read_filter(given["filter"], lookup(session, rows)))
+    found = await _chosen(session, rows, _filter(session, rows, given, "deleteMany({}, { all: true })"))
     for row in found:
         session.journal.delete(Delete(rows, row[rows.key.name], line=given["line"]), row)
     return len(found)
@@ -105,6 +105,20 @@ def _alike(rows: Dataset, asked: list[str] | None, values: dict[str, Any]) -> li
         if values.get(name) is None:
             raise bad_request(f"{rows.name}.{name} needs a value: rows are the same by it")
     return on
+
+
+def _filter(session: Session, rows: Dataset, given: dict[str, Any], every: str) -> Filter:
+    """Read the filter of many rows.
+
+    Raises:
+        CallRefused: ``filter_missing``: it chooses every row, and ``all`` was not said.
+    """
+    tree = read_filter(given["filter"], lookup(session, rows))
+    if chooses_all(tree) and not given["all"]:
+        raise CallRefused(
+            "filter_missing", f"that filter chooses every row of {rows.name}; if that is meant, write {every}"
+        )
+    return tree
 
 
 async def _chosen(session: Session, rows: Dataset, tree: Filter) -> list[Row]:

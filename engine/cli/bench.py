@@ -1,8 +1,21 @@
-"""``lodger bench``: what this host really does, measured; with --check the promises are asserted."""
+"""``lodger bench``: what this host really does, measured; with --check the promises are asserted.
+
+The measurements are :mod:`lodger.bench`, which only this module imports, and only when a command runs.
+"""
+
+from enum import StrEnum
+from math import log10
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli import bench_attempts, bench_frames, bench_rules, bench_walls
+from lodger.engine.cli.output.answer import AsJson, say, write_json
+from lodger.engine.cli.output.failure import Usage, demand_matplotlib
+
+if TYPE_CHECKING:
+    from lodger.bench.walls import Figure
 
 app = typer.Typer(name="bench", help="Measure this host.", no_args_is_help=True)
 
@@ -12,7 +25,164 @@ def _bench() -> None:
     """Measure this host."""
 
 
-app.command("walls")(bench_walls.walls)
-app.command("attempts")(bench_attempts.attempts)
-app.command("rules")(bench_rules.rules)
-app.command("frames")(bench_frames.frames)
+#: Of a promise's --check: fewer say nothing of one in a hundred.
+FEWEST = 100
+
+
+class Runtime(StrEnum):
+    """What can be measured."""
+
+    QUICKJS = "quickjs"
+    NATIVE = "quickjs-native"
+    WASM = "wasm"
+
+
+@app.command()
+def walls(
+    runtime: Annotated[list[Runtime] | None, typer.Option(help="Which; may be said again. Unless told, all.")] = None,
+    samples: Annotated[int, typer.Option(min=1, max=100_000, help="Of each program.")] = FEWEST,
+    check: Annotated[
+        bool, typer.Option("--check", help=f"Exit 1 unless every promise holds, of at least {FEWEST} samples each.")
+    ] = False,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw every sample into a picture.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """How far beyond its limit a program gets before it is stopped, while every core is busy."""
+    from lodger.bench.wall_cases import MOST_MIB
+    from lodger.bench.walls import COLUMNS, MOST_MS, P99_MS, overshoot
+
+    if svg is not None:
+        demand_matplotlib()
+    if check and samples < FEWEST:
+        raise Usage("too_few_samples", f"--check needs --samples {FEWEST} or more", fix=f"--samples {FEWEST}")
+    if not as_json:
+        say(f"Beyond the limit, {samples} of each, every core busy. The spread is drawn from the limit to the promise.")
+        say(f"{'':45}   median       p99      most      │{'spread':^{COLUMNS}}│")
+    figures: list[Figure] = []
+    for each in runtime or list(Runtime):
+        figures += overshoot(each.value, samples, (lambda _figure: None) if as_json else _show_figure)
+    kept = all(figure.holds for figure in figures)
+    if svg is not None:
+        from lodger.bench.wall_picture import picture
+
+        svg.write_text(picture(figures), encoding="utf-8")
+    if as_json:
+        body: dict[str, Any] = {"figures": [figure.as_dict() for figure in figures], "holds": kept}
+        body["promised"] = {"p99_ms": P99_MS, "most_ms": MOST_MS, "most_mib": MOST_MIB}
+        write_json(body)
+    else:
+        worst = max((each.p99 for each in figures if each.unit == "ms"), default=0.0)
+        say(f"promised: 99 of 100 within {P99_MS:g} ms, all within {MOST_MS:g} ms; worst p99 {worst:.1f} ms")
+    if check and not kept:
+        raise typer.Exit(1)
+
+
+def _show_figure(figure: "Figure") -> None:
+    from lodger.bench.walls import spread
+
+    words = f"{figure.p50:9.2f} {figure.p99:9.2f} {figure.most:9.2f} {figure.unit:3}"
+    mark = "holds" if figure.holds else "TOO FAR"
+    say(f"{figure.runtime:15} {figure.case:28} {words}  │{spread(figure)}│  {mark}")
+
+
+@app.command()
+def attempts(
+    runtime: Annotated[list[Runtime] | None, typer.Option(help="Which; may be said again. Unless told, all.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, max=600, help="Of each row.")] = 3.0,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit 1 unless the promises for two quiet cores hold.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the pool: latency, attempts per second, CPU and page faults of a trivial script in all walls."""
+    from lodger.bench.attempts import PROMISES, Row, broken, measure, peers
+
+    def show(row: Row) -> None:
+        if not as_json:
+            say(
+                f"{row.runtime:15} {row.row:28} {row.per_s:6.0f}/s  answer {row.answer_p50_ms:6.2f} {row.answer_p99_ms:7.2f} ms"
+                f"  CPU {row.cpu_us / 1000:5.2f} ms ({row.worker_us / 1000:.2f} worker, {row.zygote_us / 1000:.2f} zygote,"
+                f" {row.engine_us / 1000:.2f} engine)  {row.faults:4.0f} faults"
+            )
+
+    rows: list[Row] = []
+    lines: list[str] = []
+    for each in runtime or list(Runtime):
+        measured = measure(each.value, seconds, show)
+        rows += measured
+        lines += broken(measured)
+    beside = peers()
+    if as_json:
+        body: dict[str, Any] = {"rows": [row.as_dict() for row in rows], "beside_ms": beside, "holds": not lines}
+        write_json(body | {"broken": lines, "promised": PROMISES})
+    else:
+        say("beside: " + ", ".join(f"a process of {name} {ms:.1f} ms" for name, ms in beside.items()))
+        for line in lines:
+            say(f"not kept here: {line}")
+    if check and lines:
+        raise typer.Exit(1)
+
+
+@app.command()
+def rules(
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the figures into a picture.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Time the next slot of typical and hostile rules; other libraries where they are installed."""
+    from lodger.bench.rules import measure
+
+    if svg is not None:
+        demand_matplotlib()
+    rows = measure()
+    if svg is not None:
+        from lodger.bench.rule_picture import picture
+
+        svg.write_text(picture(rows), encoding="utf-8")
+    if as_json:
+        write_json({"unit": "us", "rules": rows})
+        return
+    width = max(len(row["rule"]) for row in rows)
+    say("Microseconds for the next slot; bars are logarithmic, one mark for a fifth of a power of ten.")
+    for row in rows:
+        for name in ("lodger", "dateutil", "cronsim"):
+            if (us := row[name]) is not None:
+                title = row["rule"] if name == "lodger" else ""
+                say(f"{title:{width}}  {name:8}  {us:>12,.1f}  {'█' * max(1, round(log10(max(us, 1)) * 5 + 1))}")
+
+
+@app.command()
+def frames(
+    count: Annotated[int, typer.Option("--frames", min=1, max=100_000_000, help="How many frames.")] = 1_000_000,
+    seed: Annotated[int, typer.Option(help="The same seed sends the same frames.")] = 1,
+    check: Annotated[bool, typer.Option("--check", help="Exit 1 unless every promise holds.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Mutated frames against the parent's side of a worker's socket: always a verdict, no exception, memory flat."""
+    from lodger.bench.frames import MOST_GROWN_BYTES, SLOWEST_S, fuzz
+
+    started = perf_counter()
+    found = fuzz(count, seed)
+    took_s = perf_counter() - started
+    if as_json:
+        body: dict[str, Any] = {
+            "frames": found.frames,
+            "streams": found.streams,
+            "seed": seed,
+            "took_s": round(took_s, 1),
+            "outcomes": dict(found.outcomes),
+            "grown_bytes": found.grown_bytes,
+            "slowest_ms": round(found.slowest_s * 1000, 1),
+            "faults": found.faults,
+            "holds": found.good,
+            "promised": {"grown_bytes": MOST_GROWN_BYTES, "slowest_ms": SLOWEST_S * 1000},
+        }
+        write_json(body)
+    else:
+        say(f"{found.frames} frames of {found.streams} workers in {took_s:.0f} s, seed {seed}")
+        say(", ".join(f"{count} {outcome}" for outcome, count in found.outcomes.most_common()))
+        say(f"grown by {found.grown_bytes / 1e6:.1f} MB; slowest worker judged after {found.slowest_s * 1000:.0f} ms")
+        for fault in found.faults:
+            say(f"FAULT {fault}")
+        say("holds" if found.good else "DOES NOT HOLD")
+    if found.faults or (check and not found.good):
+        raise typer.Exit(1)

@@ -1,22 +1,22 @@
-"""The API in a process of its own, beside the node: the page never delays a slot, and neither outlives the other's owner."""
+"""The API in a process of its own, started, restarted and ended by the node's process, so that no request delays a slot."""
 
 import asyncio
 import os
 import sys
 from contextlib import suppress
 
-from lodger.engine.cli.answer import say, write_json
+from lodger.engine.cli.output.answer import say, write_json
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.settings import Settings
 
-#: The descriptor on which a child says that it listens.
+#: Environment variable with the descriptor on which the API's process reports that it listens.
 READY = "LODGER_READY_FD"
 #: First and longest wait before an API that ended by itself is started again, and how long it may take to listen, seconds.
 BACKOFF_S, BACKOFF_MAX_S, PATIENCE_S = 0.5, 30.0, 60.0
 
 
 def ready() -> None:
-    """Say to the parent, where there is one, that the API listens."""
+    """Report to the parent process, if there is one, that the API listens."""
     number = os.environ.pop(READY, "")
     if number.isdigit():
         with suppress(OSError):
@@ -25,14 +25,14 @@ def ready() -> None:
 
 
 class Child:
-    """``lodger up --role api`` beside this process. It ends with it, however that ends: its standard input is our pipe."""
+    """``lodger up --role api`` as a child process. It ends whenever this process ends, because its standard input is a pipe."""
 
     def __init__(self, settings: Settings, expose: str | None, *, as_json: bool) -> None:
         self._command = [
             sys.executable, "-m", "lodger.engine.cli", "up", "--role", "api", "--with-parent",
             *(["--expose", expose] if expose else []), *(["--json"] if as_json else []),
         ]  # fmt: skip
-        # In the environment, not in the arguments: those are everybody's to read, and an address may hold a password.
+        # In the environment, not in the arguments, which every user can read: a database URL may hold a password.
         self._environment = {"LODGER_DATABASE": settings.database, "LODGER_API_PORT": str(settings.api_port)}
         self._as_json = as_json
         self._process: asyncio.subprocess.Process | None = None
@@ -42,14 +42,14 @@ class Child:
         """Start it, and wait until it listens.
 
         Raises:
-            Unavailable: api_failed; it has said why itself.
+            Unavailable: api_failed; the reason is in its own output.
         """
         if not await self._begun():
             raise Unavailable(
                 "api_failed",
                 "the API did not come up",
-                why="what it said stands above",
-                fix="mend that, or run a node alone: lodger up --role node",
+                why="its own output above has the reason",
+                fix="correct that, or run a node alone: lodger up --role node",
             )
         self._watch = asyncio.create_task(self._keep(), name="lodger-api-child")
 
@@ -62,26 +62,26 @@ class Child:
                 stdin=asyncio.subprocess.PIPE,
                 pass_fds=(writing,),
                 env={**os.environ, **self._environment, READY: str(writing)},
-                # A Ctrl-C of the terminal is ours to carry out: the child is told in its turn.
+                # Ctrl-C goes to this process alone, which then ends the child.
                 start_new_session=True,
             )
         finally:
             os.close(writing)
-        said = False
+        listens = False
         try:
-            said = await asyncio.wait_for(_said(reading), PATIENCE_S)
+            listens = await asyncio.wait_for(_listens(reading), PATIENCE_S)
         except TimeoutError:
             pass
         finally:
             os.close(reading)
-            if not said:
+            if not listens:
                 with suppress(ProcessLookupError):
                     self._process.kill()
                 await self._process.wait()
-        return said
+        return listens
 
     async def _keep(self) -> None:
-        """Start it again whenever it ends by itself."""
+        """Start it again whenever it ends by itself, after a growing pause."""
         wait_s = BACKOFF_S
         while self._process is not None:
             code = await self._process.wait()
@@ -98,7 +98,7 @@ class Child:
             sys.stdout.flush()
 
     async def stop(self) -> None:
-        """End it: its pipe first, then, when that is not enough, by force."""
+        """End it: close its pipe, and kill it if it has not ended after 15 seconds."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
@@ -114,8 +114,8 @@ class Child:
             await process.wait()
 
 
-async def _said(reading: int) -> bool:
-    """Whether the child has said that it listens; False when it ended without."""
+async def _listens(reading: int) -> bool:
+    """Return whether the child reports that it listens; False if it ends without."""
     loop = asyncio.get_running_loop()
     came = loop.create_future()
 

@@ -1,4 +1,4 @@
-"""Every verb on one Typer application, and the boundary where exceptions become exit codes."""
+"""The application: every command and group, and the boundary where exceptions become exit codes."""
 
 import contextlib
 import io
@@ -6,14 +6,14 @@ import logging
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
 import typer
 
-from lodger.engine.cli import bench, config, db, demo, doctor, errors, escape, init, place, sim, up, version
-from lodger.engine.cli import exec as exec_verb
-from lodger.engine.cli import next as next_verb
-from lodger.engine.cli.answer import visible
-from lodger.engine.cli.failure import TRACEBACK, Usage, tell
+from lodger.engine.cli import place
+from lodger.engine.cli.output.answer import say, visible
+from lodger.engine.cli.output.failure import TRACEBACK, Usage, tell
+from lodger.engine.core.version import VERSION
 
 app = typer.Typer(
     name="lodger",
@@ -22,6 +22,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        say(f"lodger {VERSION}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -39,27 +45,27 @@ def _everywhere(
         help="Work where this profile says; may stand anywhere. [env: LODGER_PROFILE]",
     ),
     version_asked: bool = typer.Option(
-        False, "--version", "-V", help="Show the version.", is_eager=True, callback=version.show
+        False, "--version", "-V", help="Show the version.", is_eager=True, callback=_show_version
     ),
 ) -> None:
     """Runs strangers' code on time, inside walls."""
 
 
-app.command("demo")(demo.demo)
-app.command("up")(up.up)
-app.command("exec")(exec_verb.execute)
-app.command("next")(next_verb.next_slots)
-app.command("init")(init.init)
-app.command("doctor")(doctor.doctor)
-app.command("escape")(escape.escape)
-app.command("sim")(sim.sim)
-app.command("errors")(errors.errors)
-app.command("version")(version.version)
-for part in (bench, db, config):
-    app.add_typer(part.app)
-
-_PARTS = len(app.registered_groups)
-#: Nouns whose verbs are made from the engine's own: what they are for, told without reading the engine.
+#: Commands by name: module and function.
+COMMANDS = {
+    "demo": ("commands.demo", "demo"),
+    "up": ("up", "up"),
+    "exec": ("commands.exec", "execute"),
+    "next": ("next", "next_slots"),
+    "init": ("commands.init", "init"),
+    "doctor": ("commands.doctor", "doctor"),
+    "escape": ("escape", "escape"),
+    "errors": ("commands.errors", "errors"),
+    "version": ("commands.doctor", "version"),
+}
+#: Groups of commands that are all made by hand, by module.
+GROUPS = ("bench", "commands.db", "commands.config", "commands.profile")
+#: Nouns; their commands come from the table of operations; what each is for is told without loading the table.
 NOUNS = {
     "tenant": "Whose scripts run.",
     "grant": "What a tenant's scripts may do.",
@@ -73,22 +79,38 @@ NOUNS = {
     "audit": "Who changed what, when, by which way and why.",
     "node": "The engine's processes at work.",
     "lock": "Work of the platform's that one process does at a time.",
-    "profile": "Servers and ledgers by name.",
+    "metrics": "Numbers for operators.",
 }
+#: Those with a module of their own.
+SPECIAL = {"tenant", "grant", "secret", "script", "action", "token", "audit"}
+_COMPLETING = "_LODGER_COMPLETE"
 
 
 def furnish(arguments: list[str]) -> None:
-    """Add the nouns: the one that is asked for with its verbs, the others by name, all of them for completion."""
+    """Add what the command line asks for with all that it has; the other nouns by name; everything for completion."""
     word = next((each for each in arguments if not each.startswith("-")), None)
-    del app.registered_groups[_PARTS:]
+    unknown = word not in {*COMMANDS, *NOUNS}
+    everything = _COMPLETING in os.environ
+    app.registered_commands.clear()
+    app.registered_groups.clear()
+    for name, (module, function) in COMMANDS.items():
+        if everything or unknown or name == word:
+            app.command(name)(getattr(_module(module), function))
+    for module in GROUPS:
+        if everything or unknown:
+            app.add_typer(_module(module).app)
     for noun, what in NOUNS.items():
-        if noun == word or _COMPLETING in os.environ:
-            app.add_typer(import_module(f"lodger.engine.cli.{noun}").app)
+        if everything or noun == word:
+            from lodger.engine.cli.operations import group
+
+            special = _module(f"commands.{noun}").app if noun in SPECIAL else None
+            app.add_typer(group(noun, what, special), name=noun, help=what)
         else:
             app.add_typer(typer.Typer(name=noun, help=what), name=noun)
 
 
-_COMPLETING = "_LODGER_COMPLETE"
+def _module(name: str) -> Any:  # noqa: ANN401 - a module
+    return import_module(f"lodger.engine.cli.{name}")
 
 
 def run(arguments: list[str]) -> int:
@@ -135,7 +157,7 @@ def unwritten(refused: OSError) -> int:
 
 
 def _usage(error: Exception) -> Exception:
-    """Give what the option parser says as an error of ours, so that programs get JSON for it too."""
+    """Return what the option parser says as an error of ours, so that programs get JSON for it too."""
     if hasattr(error, "format_message"):
         return Usage("usage", error.format_message(), fix="lodger --help, or the verb with --help")
     return error

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, table, write_json
-from lodger.engine.cli.failure import Usage
+from lodger.engine.cli.output.answer import AsJson, say, table, write_json
+from lodger.engine.cli.output.failure import Usage
 
 if TYPE_CHECKING:
-    from lodger.sandbox.escape.bench import Finding
-    from lodger.sandbox.escape.case import Case
-    from lodger.sandbox.escape.runner import Suite
+    from lodger.escape.case import Case
+    from lodger.escape.judge import Finding
+    from lodger.escape.runner import Suite
 
 _RUNTIMES = ("quickjs", "quickjs-native", "wasm", "engine")
 
@@ -27,12 +27,7 @@ def escape(
         list[str] | None, typer.Option("--case", metavar="ID", help="Only cases whose id begins so. May be repeated.")
     ] = None,
     wall: Annotated[str | None, typer.Option(help="Only cases that this wall stops.")] = None,
-    matrix: Annotated[
-        bool,
-        typer.Option(
-            "--matrix", help="Run each case also behind only its wall (must hold) and behind none (must escape)."
-        ),
-    ] = False,
+    matrix: Annotated[bool, typer.Option("--matrix", hidden=True)] = False,
     extra: Annotated[
         Path | None, typer.Option("--with", metavar="FILE", help="Also your own attacks: a Python file with CASES.")
     ] = None,
@@ -42,35 +37,74 @@ def escape(
     as_json: AsJson = False,
 ) -> None:
     """Attack the walls of this host; exit 1 when anything got through or was answered wrongly."""
-    from lodger.engine.escape import all_cases as of_the_engine
-    from lodger.sandbox.escape.cases import all_cases as of_the_sandbox
+    from lodger.escape.runner import Suite
+
+    if matrix:
+        raise Usage(
+            "matrix_not_installed",
+            "the matrix is not part of the installed command",
+            why="it takes walls away, and what is installed has no way to do that",
+            fix="in a checkout of the sources: python -m tests.escape.matrix, with the same filters",
+        )
+    chosen = choose(runtime, classes, ids, wall, extra)
+    if listed:
+        _list(chosen, as_json=as_json)
+        return
+    run(Suite, chosen, (runtime,) if runtime else _RUNTIMES, html=html, junit=junit, as_json=as_json)
+
+
+def choose(
+    runtime: str | None, classes: list[str] | None, ids: list[str] | None, wall: str | None, extra: Path | None
+) -> "tuple[Case, ...]":
+    """Return the cases that the filters leave. Raises Usage when there is none."""
+    from lodger.escape.cases import all_cases
 
     if runtime is not None and runtime not in _RUNTIMES:
         raise Usage(
             "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " | ".join(_RUNTIMES)
         )
-    everything = of_the_sandbox() + of_the_engine() + (_own(extra) if extra is not None else ())
+    everything = all_cases() + (_own(extra) if extra is not None else ())
     chosen = tuple(case for case in everything if _wanted(case, classes, ids, wall))
     if runtime is not None:
         chosen = tuple(case for case in chosen if runtime in case.runtimes)
     if not chosen:
         raise Usage("no_case", "no case is left by these filters", fix="lodger escape --list")
-    if listed:
-        _list(chosen, as_json=as_json)
-        return
+    return chosen
+
+
+def run(
+    kind: "type[Suite]",
+    cases: "Sequence[Case]",
+    runtimes: tuple[str, ...] = _RUNTIMES,
+    *,
+    times: int = 1,
+    html: Path | None,
+    junit: Path | None,
+    as_json: bool,
+) -> None:
+    """Run cases and write what came of them; exit 1 when anything got through.
+
+    Args:
+        kind: the suite's class.
+        cases: what to run.
+        runtimes: where.
+        times: how often a finding is heard.
+        html: file of the page.
+        junit: file of the XML.
+        as_json: print the JSON object instead of text.
+    """
+    from lodger.escape.report import as_json as body
+    from lodger.escape.report import passed
+
     for place in (html, junit):
         if place is not None:
             _writable(place)
-    suite = _attack(chosen, (runtime,) if runtime else _RUNTIMES, matrix=matrix, quiet=as_json)
+    suite = _attack(kind, cases, runtimes, times=times, quiet=as_json)
     _write(suite, html, junit)
     if as_json:
-        from lodger.sandbox.escape.report import as_json as body
-
         write_json(body(suite.findings, suite.walls))
     else:
         _show(suite)
-    from lodger.sandbox.escape.report import passed
-
     if not passed(suite.findings):
         raise typer.Exit(1)
 
@@ -112,21 +146,21 @@ def _own(path: Path) -> "tuple[Case, ...]":
         raise Usage(
             "no_cases", f"{path} defines no CASES", fix="CASES = [Case(…)]; docs/escape-suite.md shows one in ten lines"
         )
-    from lodger.sandbox.escape.case import Case
+    from lodger.escape.case import Case
 
     if wrong := [one for one in found if not isinstance(one, Case)]:
         raise Usage("no_cases", f"CASES of {path} holds {wrong[0]!r:.80}, which is no Case", fix="CASES = [Case(…)]")
     return tuple(found)
 
 
-def _attack(cases: "Sequence[Case]", runtimes: tuple[str, ...], *, matrix: bool, quiet: bool) -> "Suite":
+def _attack(
+    kind: "type[Suite]", cases: "Sequence[Case]", runtimes: tuple[str, ...], *, times: int, quiet: bool
+) -> "Suite":
     import asyncio
 
-    from lodger.sandbox.escape.runner import Suite
-
     runs = sum(runtime in case.runtimes for case in cases for runtime in runtimes)
-    progress, done = (_unheard, _nothing) if quiet else _progress(runs * (1 + matrix))
-    suite = Suite(tuple(cases), matrix=matrix, runtimes=runtimes, progress=progress)
+    progress, done = (_unheard, _nothing) if quiet else _progress(runs * times)
+    suite = kind(tuple(cases), runtimes=runtimes, progress=progress)
     try:
         asyncio.run(suite.run())
     finally:
@@ -172,12 +206,12 @@ def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
         from datetime import UTC, datetime
 
         from lodger.engine.core.clock import SystemClock
-        from lodger.sandbox.escape.page import as_html
+        from lodger.escape.page import as_html
 
         made = datetime.fromtimestamp(SystemClock().now_us() // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
         html.write_text(as_html(suite.findings, suite.walls, made), "utf-8")
     if junit is not None:
-        from lodger.sandbox.escape.report import as_junit
+        from lodger.escape.report import as_junit
 
         junit.write_text(as_junit(suite.findings), "utf-8")
 
@@ -204,8 +238,8 @@ def _list(cases: "Sequence[Case]", *, as_json: bool) -> None:
 
 
 def _show(suite: "Suite") -> None:
-    from lodger.sandbox.escape.report import by_class
-    from lodger.sandbox.escape.runner import sees, summary
+    from lodger.escape.report import by_class
+    from lodger.escape.runner import attacks, sees, summary
 
     findings = suite.findings
     table(
@@ -213,9 +247,13 @@ def _show(suite: "Suite") -> None:
         [(number, what, _counted(counts)) for number, what, counts in by_class(findings)],
     )
     for found in findings:
-        if found.status in ("escaped", "failed") or found.only_its_wall == "escaped":
+        if found.status in ("escaped", "failed", "slow") or found.only_its_wall == "escaped":
             _show_one(found)
-    say(f"{_counted(summary(findings))} of {len(findings)} attacks")
+    variants = len({found.case.id for found in findings})
+    what = f"{len(findings)} runs: {attacks(findings)} attacks in {variants} variants"
+    say(f"{_counted(summary(findings))} of {what}")
+    if any(found.status == "slow" for found in findings):
+        say("slow: this host gave too little time for a verdict; run these again when it is quiet")
     alone, seen, tried = sees(findings)
     if tried:
         say(f"matrix: {alone} of {tried} held behind only their wall, {seen} of {tried} escaped behind none")

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from lodger.engine.cli.failure import Usage
+from lodger.engine.cli.output.failure import Usage
 from lodger.engine.cli.place import chosen
 from lodger.engine.core.errors import NotFound
 
@@ -34,7 +34,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
             yield client
         return
     from lodger.engine.core.access.audit_context import acting
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.engine.service.engine import Engine
 
     settings = load(database=place.database)
@@ -57,7 +57,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
 
 
 def _file(place: str) -> Path | None:
-    """Give the file of a ledger on SQLite; None for a server's, whose address may hold a password."""
+    """Return the file of a ledger on SQLite; None for a server's, whose address may hold a password."""
     place = place.removeprefix("sqlite:///")
     return None if "://" in place or place == ":memory:" else Path(place)
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, say, write_json
-from lodger.engine.cli.failure import Usage, human, under
+from lodger.engine.cli.output.answer import AsJson, say, visible, write_json
+from lodger.engine.cli.output.failure import Usage, human, under
 
 Kind = Annotated[
     str | None, typer.Option(help="Language of the rule: rrule, cron, schyntax, every, once; recognised when left out.")
@@ -73,7 +73,7 @@ def _answer_lines() -> None:
     # A byte that is no UTF-8 becomes a character that no rule has: the line is refused like any other wrong one.
     lines = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
     for text in answer_lines(lines, now=_now()):
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(visible(text) + "\n")
         sys.stdout.flush()
 
 
@@ -148,7 +148,7 @@ def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str]) -> 
 
 
 def _away(slot: datetime, now: datetime) -> str:
-    from lodger.engine.cli.humanize import span
+    from lodger.engine.cli.output.humanize import span
 
     seconds = (slot - now).total_seconds()
     return f"in {span(seconds)}" if seconds >= 0 else f"{span(-seconds)} ago"

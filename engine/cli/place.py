@@ -1,10 +1,131 @@
 """Where commands are carried out: a ledger that is opened here, or a server that is asked; and where that was said."""
 
+import json
 import os
+import re
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from lodger.engine.cli.failure import Usage
-from lodger.engine.cli.profiles import Profile, Profiles
+from lodger.engine.cli.output.failure import Usage
+
+FILE = "LODGER_PROFILES"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A place by name: a server with its token, or a ledger."""
+
+    name: str
+    server: str | None = None
+    token: str | None = None
+    db: str | None = None
+
+
+class Profiles:
+    """The file: ``LODGER_PROFILES``, else ``lodger/profiles.toml`` in the user's configuration folder."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+        self.path = path or Path(os.environ.get(FILE) or folder / "lodger" / "profiles.toml")
+
+    def read(self) -> dict[str, Any]:
+        """Return the file's content; an absent one is empty.
+
+        Raises:
+            Usage: profiles_readable, profiles_invalid.
+        """
+        try:
+            text, mode = self.path.read_text(), self.path.stat().st_mode
+        except FileNotFoundError:
+            return {"profiles": {}}
+        except (OSError, UnicodeDecodeError) as error:
+            raise Usage("profiles_invalid", f"{self.path} cannot be read: {error}") from None
+        try:
+            body = tomllib.loads(text)
+            known = {name: Profile(name, **fields) for name, fields in body.get("profiles", {}).items()}
+        except (tomllib.TOMLDecodeError, TypeError, AttributeError) as error:
+            raise Usage(
+                "profiles_invalid", f"{self.path} is no file of profiles", why=str(error), fix="mend it, or remove it"
+            ) from None
+        if mode & 0o077 and any(profile.token for profile in known.values()):
+            raise Usage(
+                "profiles_readable",
+                f"others may read {self.path}, which holds tokens",
+                why="a token that is read can be used",
+                fix=f"chmod 600 {self.path}",
+            )
+        return body | {"profiles": known}
+
+    def all(self) -> tuple[list[Profile], str | None]:
+        """Return every profile by name, and the name of the one that is used unless told."""
+        body = self.read()
+        return sorted(body["profiles"].values(), key=lambda profile: profile.name), body.get("current")
+
+    def get(self, name: str) -> Profile:
+        """Return one.
+
+        Raises:
+            Usage: profile_unknown.
+        """
+        found: Profile | None = self.read()["profiles"].get(name)
+        if found is None:
+            raise Usage("profile_unknown", f"there is no profile {name!r}", fix="lodger profile list shows them")
+        return found
+
+    def current(self) -> Profile | None:
+        """Return the one that is used unless told, None when there is none."""
+        body = self.read()
+        name = body.get("current")
+        return body["profiles"].get(name) if name else None
+
+    def put(self, profile: Profile, *, use: bool) -> None:
+        """Store a profile; the first one, or with ``use``, is used unless told.
+
+        Raises:
+            Usage: profile_name_invalid.
+        """
+        if not _NAME.fullmatch(profile.name):
+            raise Usage(
+                "profile_name_invalid", f"{profile.name!r} cannot name a profile", fix="letters, digits, - _ and ."
+            )
+        body = self.read()
+        first = not body["profiles"]
+        body["profiles"][profile.name] = profile
+        self._write(body["profiles"], profile.name if use or first else body.get("current"))
+
+    def use(self, name: str) -> None:
+        """Use a profile unless told."""
+        profile, body = self.get(name), self.read()
+        self._write(body["profiles"], profile.name)
+
+    def remove(self, name: str) -> None:
+        """Forget a profile, its token included."""
+        self.get(name)
+        body = self.read()
+        del body["profiles"][name]
+        self._write(body["profiles"], None if body.get("current") == name else body.get("current"))
+
+    def _write(self, profiles: dict[str, Profile], current: str | None) -> None:
+        lines = [f"current = {json.dumps(current)}", ""] if current else []
+        for profile in sorted(profiles.values(), key=lambda each: each.name):
+            lines.append(f"[profiles.{json.dumps(profile.name)}]")
+            for name in ("server", "token", "db"):
+                value = getattr(profile, name)
+                if value:
+                    lines.append(f"{name} = {json.dumps(value)}")
+            lines.append("")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        waiting = self.path.with_suffix(".new")
+        # Nobody else may read it from its first byte on; a broken write leaves the old file.
+        descriptor = os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write("\n".join(lines))
+        waiting.replace(self.path)
+
 
 #: Options that may stand anywhere on the command line, before the noun or after the verb.
 EVERYWHERE = ("--server", "--profile")
@@ -13,7 +134,7 @@ PROFILE = "LODGER_PROFILE"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where, and who said so (``option``, ``environment``, ``profile NAME`` or ``default``).
+    """Where, and which source said so (``option``, ``environment``, ``profile NAME`` or ``default``).
 
     Attributes:
         server: the address to ask; None for a ledger of one's own.
@@ -55,7 +176,7 @@ def taken(arguments: list[str]) -> list[str]:
 
 
 def server_said() -> str | None:
-    """Give the server that this command line names, whatever else says where."""
+    """Return the server that this command line names, or None."""
     return _said.get("--server")
 
 
@@ -106,7 +227,7 @@ def _profile() -> Profile | None:
 
 
 def _token(server: str | None, profile: Profile | None) -> tuple[str | None, str]:
-    """Give the token for a server. A profile's goes to that profile's server and to no other."""
+    """Return the token for a server. A profile's goes to that profile's server and to no other."""
     if server is None:
         return None, "default"
     if os.environ.get("LODGER_TOKEN"):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.answer import AsJson, Database, say, write_json
 from lodger.engine.cli.descriptors import ask_for_more
-from lodger.engine.cli.failure import Usage
+from lodger.engine.cli.output.answer import AsJson, Database, say, write_json
+from lodger.engine.cli.output.failure import Usage
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -25,6 +25,8 @@ TOLD = {"skipped", "finished", "lost", "rescued", "node_lost", "lease_lost", "re
 ROLES = ("all", "node", "api")
 #: First and longest wait before a database that cannot be reached yet is tried again, seconds.
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
+#: Seconds that a thread of the API's process computes before another one may; Python's default is ten times as long.
+SWITCH_S = 0.0005
 
 
 def up(
@@ -54,7 +56,7 @@ def up(
     prepare = named(expose) if expose else None
     import asyncio
 
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
 
     settings = load(database=db, api_port=port)
     if role != "node":
@@ -86,7 +88,7 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
 def _demand_server() -> None:
     from importlib.util import find_spec
 
-    missing = [each for each in ("fastapi", "uvicorn") if find_spec(each) is None]
+    missing = [each for each in ("fastapi", "throttled", "uvicorn") if find_spec(each) is None]
     if missing:
         raise Usage(
             "extra_missing",
@@ -178,6 +180,7 @@ class Serving:
                 await child.start()
                 stack.push_async_callback(child.stop)
             if self._role != "api":
+                self._serve_metrics(stack, engine)
                 node = await self._node(stack, engine)
                 self.say(f"node {node} is up on {shown(self._settings.database)}; Ctrl-C stops it")
             self._up = True
@@ -193,16 +196,32 @@ class Serving:
 
     async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         from lodger.engine.cli.child import ready
-        from lodger.engine.server.service import Service
+        from lodger.engine.server.server import Server
 
-        service = Service(engine.inner, own_process=True)
-        await service.start()
-        stack.push_async_callback(service.stop)
+        # Parsing of large bodies in threads holds up the event loop's turns, of which each answer needs several.
+        sys.setswitchinterval(SWITCH_S)
+        server = Server(engine.inner)
+        await server.start()
+        stack.push_async_callback(server.stop)
         ready()
         if self._as_json:
-            write_json({"kind": "listening", "url": service.url})
+            write_json({"kind": "listening", "url": server.url})
             sys.stdout.flush()
-        self.say(f"the API answers at {service.url}/api/v1")
+        self.say(f"the API answers at {server.url}/api/v1")
+
+    def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
+        """Answer Prometheus with what this process counts, if the settings name a port."""
+        from lodger.engine.core.metrics import serve
+
+        if self._settings.metrics_port is None:
+            return
+        host = self._settings.metrics_host
+        port, stop = serve(engine.inner.meters.read, host, self._settings.metrics_port)
+        stack.callback(stop)
+        if self._as_json:
+            write_json({"kind": "metrics", "url": f"http://{host}:{port}/metrics"})
+            sys.stdout.flush()
+        self.say(f"metrics are at http://{host}:{port}/metrics")
 
     async def _node(self, stack: "AsyncExitStack", engine: "Engine") -> str:
         import asyncio

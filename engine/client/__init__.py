@@ -1,9 +1,10 @@
-"""The engine's verbs, asked of a server over HTTP: the same names, the same arguments, the same answers. It opens no ledger.
+"""The engine's operations, asked of a server over HTTP: the same names, parameters and results. It opens no ledger.
 
 ``Client`` for scripts, Flask and Django, ``AsyncClient`` for asyncio. Names load on first use (PEP 562).
 """
 
-TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the price of importing typing
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from lodger.engine.client.aio import AsyncClient
     from lodger.engine.client.blocking import Client

@@ -3,62 +3,24 @@
 import json
 import ssl
 import time
-from collections.abc import Callable, Generator, Mapping
-from datetime import datetime, timedelta
-from functools import wraps
-from inspect import getmembers, isfunction
+from collections.abc import Generator
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, cast
 
 import httpx2
 
-from lodger.engine.client import asking, events, place
-from lodger.engine.client.asking import Asked
+from lodger.engine.client import requests
+from lodger.engine.client.requests import Request
 from lodger.engine.core.serialization import unshaped
-from lodger.engine.service.nouns.actions import Actions
-from lodger.engine.service.nouns.audit import Audit
-from lodger.engine.service.nouns.collections import Collections
-from lodger.engine.service.nouns.grants import Grants
-from lodger.engine.service.nouns.locks import Locks
-from lodger.engine.service.nouns.metrics import Metrics
-from lodger.engine.service.nouns.nodes import Nodes
-from lodger.engine.service.nouns.schedules import Schedules
-from lodger.engine.service.nouns.scripts import Scripts
-from lodger.engine.service.nouns.secrets import Secrets
-from lodger.engine.service.nouns.tenants import Tenants
-from lodger.engine.service.nouns.tokens import Tokens
-from lodger.engine.service.nouns.webhooks import Webhooks
-from lodger.engine.service.operations.table import NOUNS
-from lodger.engine.store.records import Action, AuditEntry, Json, Page
+from lodger.engine.service.operations import proxy
+from lodger.engine.service.operations.declaration import Sync
+from lodger.engine.service.operations.table import Nouns, Operation
+from lodger.engine.store.records import Action, AuditEntry, Page
 from lodger.sandbox.job import LogLine
 
 
-class _Remote:
-    """A noun whose verbs are asked of the server."""
-
-    def __init__(self, client: "Client", noun: str) -> None:
-        self._client = client
-        self._noun = noun
-
-    def __getattr__(self, verb: str) -> Callable[..., Any]:
-        function = getattr(NOUNS[self._noun], verb, None)
-        if verb.startswith("_") or not isfunction(function):
-            raise AttributeError(f"{self._noun} has no verb {verb!r}")
-        if (self._noun, verb) == ("audit", "export"):
-            return self._client._export
-
-        @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb's own signature
-            return self._client._carry(self._noun, function, args, kwargs)
-
-        call.__signature__ = asking.without_self(function)  # type: ignore[attr-defined]  # what inspect looks for
-        return call
-
-    def __dir__(self) -> list[str]:
-        return [name for name, _function in getmembers(NOUNS[self._noun], isfunction) if not name.startswith("_")]
-
-
-class Client:
+class Client(Nouns[Sync]):
     """A server, with the engine's own verbs. It may be used from several threads; close it, or use it as a block.
 
     Args:
@@ -70,32 +32,16 @@ class Client:
         InputError: server_missing, server_invalid, token_missing.
     """
 
-    tenants: Tenants
-    grants: Grants
-    collections: Collections
-    secrets: Secrets
-    webhooks: Webhooks
-    scripts: Scripts
-    schedules: Schedules
-    actions: Actions
-    tokens: Tokens
-    audit: Audit
-    nodes: Nodes
-    locks: Locks
-    metrics: Metrics
-
     def __init__(
         self, url: str | None = None, token: str | None = None, *, verify: ssl.SSLContext | bool = True
     ) -> None:
-        self.url, headers = place.found(url, token)
-        timeout = httpx2.Timeout(place.ANSWER_S, connect=place.CONNECT_S)
+        self.url, headers = requests.connection(url, token)
+        timeout = httpx2.Timeout(requests.ANSWER_S, connect=requests.CONNECT_S)
         self._http = httpx2.Client(headers=headers, timeout=timeout, trust_env=False, verify=verify)
-        for noun in NOUNS:
-            # Typed as the verbs themselves, so that no signature is written twice; asked of the server instead.
-            setattr(self, noun, cast("Any", _Remote(self, noun)))
+        proxy.furnish(self, self._carry)
 
     def close(self) -> None:
-        """Let go of the connections; safe to call twice."""
+        """Close the connections; safe to call twice."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -107,65 +53,52 @@ class Client:
         self.close()
 
     def me(self) -> dict[str, Any]:
-        """Say whose token this is and what it may."""
+        """Return the token's name, role and tenant."""
         return cast("dict[str, Any]", self._http_json("/api/v1/me"))
 
-    def run_at(
-        self, tenant_id: str, script: str, at: datetime, params: Json = None, request_key: str | None = None
-    ) -> Action:
-        """Run a script once at an instant; see :meth:`lodger.engine.service.nouns.actions.Actions.run_at`."""
-        return self.actions.run_at(tenant_id, script, at, params, request_key)
-
-    def run_in(
-        self,
-        tenant_id: str,
-        script: str,
-        delay: float | str | timedelta,
-        params: Json = None,
-        request_key: str | None = None,
-    ) -> Action:
-        """Run a script once after a delay; see :meth:`lodger.engine.service.nouns.actions.Actions.run_in`."""
-        return self.actions.run_in(tenant_id, script, delay, params, request_key)
-
     def live(self, tenant_id: str, action_id: str | None = None) -> Generator[Action | LogLine]:
-        """Give each of a tenant's actions as it is made or moves on; or one action with its log lines, until it is over.
+        """Yield each of a tenant's actions as it is created or changes; or one action with its log lines, until it has ended.
 
         Raises:
             NotFound: tenant_unknown, action_unknown. Unavailable: server_unreachable, when the stream breaks.
         """
-        reading, patience = events.Events(), httpx2.Timeout(events.SILENCE_S, connect=place.CONNECT_S)
+        reading, patience = requests.EventReader(), httpx2.Timeout(requests.SILENCE_S, connect=requests.CONNECT_S)
         try:
-            with self._http.stream("GET", self.url + events.path(tenant_id, action_id), timeout=patience) as answer:
+            with self._http.stream(
+                "GET", self.url + requests.live_path(tenant_id, action_id), timeout=patience
+            ) as answer:
                 if not answer.is_success:
-                    raise asking.error_of(answer.status_code, answer.read())
+                    raise requests.error_of(answer.status_code, answer.read())
                 for line in answer.iter_lines():
                     found = reading.read(line)
                     if found is not None:
                         yield found
         except httpx2.TransportError as error:
-            raise asking.unreachable(self.url, error) from error
+            raise requests.unreachable(self.url, error) from error
 
-    def _carry(self, noun: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what the verb gives
-        sent = asking.asked(noun, function, args, kwargs)
+    def _carry(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
+        if operation.declared.streams:
+            return self._export(**requests.arguments_of(operation, args, kwargs))
+        sent = requests.build(operation, args, kwargs)
         if sent.route.kind != "page":
-            return asking.value_of(sent.route, self._ask(sent))
-        return self._pages(sent, asking.whole(sent, asking.arguments_of(function, args, kwargs), function))
+            return requests.result_of(sent.route, self._ask(sent))
+        return self._pages(sent, requests.page_limit(operation, requests.arguments_of(operation, args, kwargs)))
 
-    def _pages(self, sent: Asked, wanted: int | None) -> Page[Any]:
-        """Give so many entries, or all, in as many requests as the server's pages need."""
+    def _pages(self, sent: Request, wanted: int | None) -> Page[Any]:
+        """Return so many entries, or all, in as many requests as the server's pages need."""
         found: Page[Any] = Page()
         cursor = sent.query.get("cursor")
         while wanted is None or len(found) < wanted:
             left = sent.route.most if wanted is None else min(sent.route.most, wanted - len(found))
-            one = asking.more(sent, str(cursor), left) if cursor else asking.first(sent, left)
-            page = asking.value_of(sent.route, self._ask(one))
+            one = requests.next_page(sent, str(cursor), left) if cursor else requests.first_page(sent, left)
+            page = requests.result_of(sent.route, self._ask(one))
             found.extend(page)
             found.next = cursor = page.next
             if cursor is None:
                 break
         return found
 
-    def _ask(self, sent: Asked) -> bytes:
+    def _ask(self, sent: Request) -> bytes:
         tried = 0
         while True:
             try:
@@ -178,12 +111,12 @@ class Client:
                 )
             except httpx2.TransportError as error:
                 left = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-                pause = asking.after_failure(sent, tried, self.url, error, left=left)
+                pause = requests.pause_after_failure(sent, tried, self.url, error, left=left)
             else:
                 if answer.is_success:
                     return answer.content
                 again = answer.headers.get("retry-after")
-                pause = asking.after_answer(sent, tried, answer.status_code, answer.content, again)
+                pause = requests.pause_after_answer(sent, tried, answer.status_code, answer.content, again)
             tried += 1
             time.sleep(pause)
 
@@ -191,22 +124,22 @@ class Client:
         try:
             answer = self._http.get(self.url + path)
         except httpx2.TransportError as error:
-            raise asking.unreachable(self.url, error) from error
+            raise requests.unreachable(self.url, error) from error
         if not answer.is_success:
-            raise asking.error_of(answer.status_code, answer.content)
+            raise requests.error_of(answer.status_code, answer.content)
         return answer.json()
 
     def _export(
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
     ) -> Generator[AuditEntry]:
-        """Give every change, oldest first, as the server sends them."""
-        path, query = asking.export(tenant_id, since, until)
+        """Yield every change, oldest first, as the server sends them."""
+        path, query = requests.export_path(tenant_id, since, until)
         try:
             with self._http.stream("GET", self.url + path, params=query) as answer:
                 if not answer.is_success:
-                    raise asking.error_of(answer.status_code, answer.read())
+                    raise requests.error_of(answer.status_code, answer.read())
                 for line in answer.iter_lines():
                     if line:
                         yield unshaped(AuditEntry, json.loads(line))
         except httpx2.TransportError as error:
-            raise asking.unreachable(self.url, error) from error
+            raise requests.unreachable(self.url, error) from error

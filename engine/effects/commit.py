@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, literal, text
+from sqlalchemy import Connection, literal
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -24,7 +24,6 @@ from lodger.engine.data.sets import guard
 from lodger.engine.data.sets.dataset import Collection, Dataset, Reference, TableDataset
 from lodger.engine.data.sets.foreign import state_of
 from lodger.engine.data.sets.scope import Scope
-from lodger.engine.data.values.stored import SQLITE
 from lodger.engine.effects import cursors, holds, kv_store, lost_transaction
 from lodger.engine.effects.effect import (
     Consumed,
@@ -55,13 +54,14 @@ from lodger.engine.effects.refusals import (
 from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Standing
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.queue import events, outbox
+from lodger.engine.store.stores import driver_of
 
 
 def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
-    """Apply every effect in call order.
+    """Apply every effect in call order, in a savepoint that keeps the caller's own statements apart.
 
     Args:
-        connection: in a transaction that may write; a savepoint keeps the caller's own statements apart.
+        connection: in a transaction that may write.
         asked: of a step that succeeded; all of it must belong to the connection's database.
         now_us: when, microseconds UTC.
         verify: compare what was read with what is there. Not when it has been compared and held since.
@@ -75,19 +75,24 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
         NotYet: a sealed attempt, or a transaction of the platform's, holds what is written; nothing is applied.
         Overthrown: the caller's transaction is gone, with everything in it.
     """
+    try:
+        with savepoint(connection):
+            return write(connection, asked, now_us=now_us, verify=verify)
+    except DBAPIError as error:
+        if lost_transaction.over(connection):
+            raise lost_transaction.behind(error) from None
+        raise
+
+
+def write(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
+    """Do what :func:`apply` does inside the caller's savepoint, which takes all of it back when this raises."""
     if not asked:
         return {}
     docket = asked if isinstance(asked, Docket) else asked.docket()
     try:
-        with (
-            guard.noticing(docket.datasets, docket.home),
-            savepoint(connection),
-            _impatient(connection, docket),
-        ):
+        with guard.noticing(docket.datasets, docket.home), _impatient(connection, docket):
             return _Commit(connection, docket, now_us).run(verify=verify)
     except DBAPIError as error:
-        if lost_transaction.over(connection):
-            raise lost_transaction.behind(error) from None
         if docket.home is None and state_of(error) in HELD:
             raise NotYet("rows that this run writes are being written by somebody else") from error
         if docket.home is None and state_of(error) == TOO_LONG:
@@ -104,23 +109,17 @@ STATEMENT_MS = 5000
 @contextmanager
 def _impatient(connection: Connection, docket: Docket) -> Iterator[None]:
     """Wait only shortly for the platform's tables in the ledger's database: its transactions and triggers know no bounds of ours."""
-    tables = any(isinstance(rows, TableDataset) for rows in docket.sets)
-    if connection.dialect.name == SQLITE or docket.home is not None or not tables:
+    if docket.home is not None or not any(isinstance(rows, TableDataset) for rows in docket.sets):
         yield
         return
-    before = connection.execute(_PATIENCE_BEFORE).one()
-    connection.execute(_PATIENCE, {"lock": f"{HELD_MS}ms", "statement": f"{STATEMENT_MS}ms"})
-    yield
-    connection.execute(_PATIENCE, {"lock": before[0], "statement": before[1]})
-
-
-_PATIENCE_BEFORE = text("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
-_PATIENCE = text("SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true)")
+    with driver_of(connection).short_waits(connection, HELD_MS, STATEMENT_MS):
+        yield
 
 
 class _Commit:
     def __init__(self, connection: Connection, docket: Docket, now_us: int) -> None:
         self.connection = connection
+        self.driver = driver_of(connection)
         self.docket = docket
         self.now_us = now_us
         self.scope = Scope(docket.tenant_id)
@@ -156,15 +155,15 @@ class _Commit:
         return self.made
 
     def _demand_rules(self) -> None:
-        """Have PostgreSQL look now at what it would look at only at the end of a transaction that this run shares with others."""
+        """Check now the rules that the database would check only at the end of a transaction, which this run shares with others."""
         tables = [
             (n, effect) for n, effect in self.docket.effects if isinstance(effect, ROW_EFFECTS) and _in_table(effect)
         ]
-        if not tables or self.connection.dialect.name == SQLITE:
+        if not tables:
             return
         index, last = tables[-1]
         try:
-            self.connection.exec_driver_sql(_LOOK_NOW)
+            self.driver.check_constraints(self.connection)
         except DBAPIError as error:
             if not of_the_tables(error):
                 raise
@@ -210,7 +209,7 @@ class _Commit:
         except DBAPIError as error:
             if of_the_tables(error) and lost_transaction.over(self.connection):
                 raise lost_transaction.refused(_name(effect), index=index, place=effect.line) from error
-            if takes_no_writes(error):
+            if takes_no_writes(error) or self.driver.is_read_only_view(error):
                 raise EffectRefused(
                     "read_only", f"{_name(effect)}: {NO_WRITES}", index=index, place=effect.line
                 ) from None
@@ -383,7 +382,3 @@ def _name(effect: Effect) -> str:
 
 def _in_table(effect: RowEffect) -> bool:
     return isinstance(effect.rows, TableDataset)
-
-
-#: Taken back once it has held, so that each rule is again looked at when its table says.
-_LOOK_NOW = "SAVEPOINT lodger_rules; SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK TO SAVEPOINT lodger_rules; RELEASE SAVEPOINT lodger_rules"

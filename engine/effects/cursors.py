@@ -5,9 +5,9 @@ from sqlalchemy import Connection, select
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.effect import Consumed
 from lodger.engine.effects.errors import ConflictFound
-from lodger.engine.store.insert_ignore import dialect_insert
 from lodger.engine.store.queue.followers import Position
 from lodger.engine.store.schema.feeds import cursors
+from lodger.engine.store.stores import driver_of
 
 _c = cursors.c
 
@@ -32,13 +32,17 @@ def move(
         raise ConflictFound(
             "conflict", f"changes of {effect.name} were read by another run meanwhile", index=index, place=effect.line
         )
-    statement = dialect_insert(connection, cursors).values(
-        tenant_id=tenant_id,
-        consumer=effect.consumer,
-        source=effect.source,
-        xid=effect.to[0],
-        seq=effect.to[1],
-        updated_us=now_us,
+    statement = (
+        driver_of(connection)
+        .insert(cursors)
+        .values(
+            tenant_id=tenant_id,
+            consumer=effect.consumer,
+            source=effect.source,
+            xid=effect.to[0],
+            seq=effect.to[1],
+            updated_us=now_us,
+        )
     )
     moved = {name: statement.excluded[name] for name in ("xid", "seq", "updated_us")}
     connection.execute(statement.on_conflict_do_update(index_elements=["tenant_id", "consumer", "source"], set_=moved))

@@ -10,17 +10,16 @@ import logging
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.foreign import ForeignDatabase, receipts, state_of
-from lodger.engine.data.values.stored import SQLITE
 from lodger.engine.effects import commit
 from lodger.engine.effects.errors import NotApplied
 from lodger.engine.effects.lost_transaction import Overthrown
 from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
 from lodger.engine.effects.write_set import Docket
+from lodger.engine.store.stores import driver_of
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -92,9 +91,8 @@ def _claim(connection: Connection, docket: Docket, attempt: int, verdict: Receip
     }
     mine = (_r.action_id == docket.action_id, _r.step == docket.step)
     made = {"action_id": docket.action_id, "step": docket.step} | values
-    dialect = sqlite if connection.dialect.name == SQLITE else postgresql
-    # Waits on PostgreSQL for a transaction that is just writing it; on SQLite that one holds the whole file.
-    fresh = dialect.insert(receipts).values(made).on_conflict_do_nothing().returning(_r.step)
+    # Waits for a transaction that is just writing it.
+    fresh = driver_of(connection).insert(receipts).values(made).on_conflict_do_nothing().returning(_r.step)
     if connection.execute(fresh).first() is not None:
         return None
     earlier = update(receipts).where(*mine, _r.attempt < attempt, _r.verdict == REFUSED).values(values)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from lodger.engine.data.values.stored import SQLITE
 from lodger.engine.effects.errors import EffectRefused
+from lodger.engine.store.stores import driver_of
 
 _WHAT = "a trigger or a rule of the table ends the whole transaction, and is not obeyed; let it say RAISE(ABORT) or ON CONFLICT ABORT"
 
@@ -38,10 +38,7 @@ def refused(named: str, *, index: int, place: str | None) -> Overthrown:
 
 def over(connection: Connection) -> bool:
     """Whether the transaction that the connection believes to be in is gone."""
-    if connection.dialect.name != SQLITE or connection.closed:
-        return False
-    raw = connection.connection.driver_connection
-    return raw is not None and not raw.in_transaction
+    return driver_of(connection).is_transaction_lost(connection)
 
 
 def behind(error: BaseException) -> BaseException:

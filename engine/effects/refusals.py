@@ -27,6 +27,6 @@ def of_the_tables(error: DBAPIError) -> bool:
 
 
 def takes_no_writes(error: DBAPIError) -> bool:
-    """Whether what was to be written is a view that nobody can write."""
-    # PostgreSQL says it as: object not in prerequisite state. SQLite has words only.
-    return state_of(error) == "55000" or "because it is a view" in str(error.orig)
+    """Whether what was to be written is a view that takes no writes, by SQLSTATE; see also ``Driver.is_read_only_view``."""
+    # Object not in prerequisite state.
+    return state_of(error) == "55000"

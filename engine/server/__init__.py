@@ -1,3 +1,5 @@
-"""The HTTP API: who asks, what of it may be asked, and the engine's answer as JSON. It decides nothing that the engine decides,
-and knows neither the command line nor the pages.
+"""The HTTP API as one ASGI application, and the stock server (uvicorn) that serves it.
+
+It authenticates, limits, validates and writes answers as JSON; every decision is the engine's. It must not import the command line,
+the dashboard or the client, and no other package imports it, except ``lodger up``, lazily.
 """

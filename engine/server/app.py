@@ -1,32 +1,38 @@
-"""The whole API as one ASGI application around an open engine: envelope, gate, routes."""
+"""The whole API as one ASGI application around an open engine: headers, authentication, routes."""
 
-from collections.abc import Callable
+import re
+import secrets
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from fastapi import FastAPI
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lodger.engine.server import endpoints, live, platform, schema, sessions
-from lodger.engine.server.answering import Answering, of_framework
+from lodger.engine.server import endpoints, live, openapi, sessions
+from lodger.engine.server.auth import Authentication
 from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.calls import Calls
-from lodger.engine.server.envelope import Envelope
-from lodger.engine.server.gate import Gate
-from lodger.engine.server.known import Known
-from lodger.engine.server.line import Line
-from lodger.engine.server.room import TOGETHER, Room
-from lodger.engine.server.sieve import looked
-from lodger.engine.server.turns import Turns
-from lodger.engine.service.engine import Engine
+from lodger.engine.server.limits import RateLimits, Threads
+from lodger.engine.server.problems import ProblemRoute, Refused, problem, routing_error
+from lodger.engine.sync import Engine
 
-#: Verbs of :attr:`lodger.engine.service.operations.route.Route.long` that are carried out at once.
+#: Operations of :attr:`lodger.engine.service.operations.route.Route.long` that are carried out at once.
 LONG = 4
-#: Threads where the database answers from this process's own memory: more only wait for each other (an answer took 80 ms beside a
-#: thousand clients with sixteen, 10 ms with four).
-LOCAL = 4
-#: Requests that wait for a thread; while there are as many, who asks much waits at the door.
-FULL = 8
+#: Threads on SQLite, where the database answers from this process's own memory: more only wait for each other.
+SQLITE_THREADS = 4
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+
+#: Headers of every answer: it is not cached, framed, sniffed or run.
+ALWAYS = {
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+}
 
 
 class Api:
@@ -34,23 +40,18 @@ class Api:
 
     Args:
         engine: stays the caller's: it is neither opened nor closed here.
-        look: tells whether a long body is a JSON object; in this process, unless somebody else does.
     """
 
-    def __init__(self, engine: Engine, look: Callable[[bytes, int], bool] = looked) -> None:
-        settings = engine.books.settings
+    def __init__(self, engine: Engine) -> None:
+        books, settings = engine.books, engine.books.settings
         self.engine = engine
-        most = settings.api_threads
-        if engine.books.database.dialect == "sqlite":
-            most = min(most, LOCAL)
-        share = max(1, most // 2)
-        self._turns = turns = Turns(most, share)
-        # What starts walls of its own and waits for them is kept apart: it holds no thread that a page waits for. So are those that
-        # wait for the one who writes.
-        self.calls = Calls(engine.books, turns, Turns(share, share), Turns(LONG, 1))
-        self.room = Room(max(TOGETHER, 2 * settings.api_upload_bytes))
-        bodies = Bodies(settings.api_body_bytes, settings.api_body_s, self.room, look)
-        uploads = Bodies(settings.api_upload_bytes, settings.api_body_s, self.room)
+        total = settings.api_threads
+        if not books.database.driver.has_row_locks:
+            total = min(total, SQLITE_THREADS)
+        share = max(1, total // 2)
+        threads = Threads(total, share)
+        calls = Calls(books, threads, writing=Threads(share, share), long=Threads(LONG, 1))
+        self.bodies = Bodies(settings)
         self.framework = FastAPI(
             title="Lodger",
             docs_url=None,
@@ -58,26 +59,94 @@ class Api:
             openapi_url=None,
             redirect_slashes=False,
         )
-        routes = self.framework.router
-        routes.route_class = Answering
-        endpoints.add(routes, engine, self.calls, bodies, uploads)
-        live.add(routes, engine, self.calls)
-        platform.add(routes, engine, self.calls, self.description)
-        self.framework.add_exception_handler(HTTPException, of_framework)
+        router = self.framework.router
+        router.route_class = ProblemRoute
+        endpoints.add(router, engine, calls, self.bodies, self.description)
+        live.add(router, engine, calls)
+        self.framework.add_exception_handler(HTTPException, routing_error)
         self._description: dict[str, Any] | None = None
-        self.gate = Gate(self.framework, engine.books, turns, Turns(share, max(1, share // 2)))
-        sessions.add(routes, engine.books, self.calls, bodies, self.gate)
-        #: Whose tokens opened something: the server's door asks, too.
-        self.known = Known()
-        self.line = Line(self.gate, max(1, settings.api_threads // 2), self.known)
-        self.app: ASGIApp = Envelope(self.line)
-
-    def full(self) -> bool:
-        """Tell whether so many wait for a thread that whoever comes would only wait behind them."""
-        return self._turns.waiting >= FULL
+        # Looking up tokens has threads of its own, shared by address: wrong tokens take none from right ones' requests.
+        lookups = Threads(max(2, share), max(1, share // 2), max_waiting=None)
+        authentication = Authentication(self.framework, books, lookups, RateLimits(settings))
+        sessions.add(router, books, calls, self.bodies, authentication)
+        self.app: ASGIApp = CommonHeaders(authentication)
 
     def description(self) -> dict[str, Any]:
-        """Give the OpenAPI description."""
+        """Return the OpenAPI description."""
         if self._description is None:
-            self._description = schema.document(self.framework, sessions.Login)
+            self._description = openapi.document(self.framework, sessions.Login)
         return self._description
+
+
+class CommonHeaders:
+    """The outermost middleware: request ids, the headers of every answer, and the answer to errors that nothing inside has caught.
+
+    A request's id is the caller's if it is 1 to 64 letters, digits, dots, dashes or underscores, else a new one.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Carry out one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        sent = headers.get("x-request-id", "")
+        request_id = sent if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                answered = MutableHeaders(scope=message)
+                answered["x-request-id"] = request_id
+                for name, value in ALWAYS.items():
+                    answered.setdefault(name, value)
+                if scope.get("scheme") == "https":
+                    answered.setdefault("strict-transport-security", "max-age=31536000")
+            await send(message)
+
+        try:
+            _demand_unambiguous(headers)
+            _demand_readable(scope)
+            await self._app(scope, receive, sending)
+        except Exception as error:
+            if begun:
+                raise  # half an answer is out: the server cuts the connection
+            await problem(error)(scope, receive, sending)
+
+
+def _demand_unambiguous(headers: Headers) -> None:
+    if "transfer-encoding" in headers and "content-length" in headers:
+        raise Refused(
+            400,
+            "http_ambiguous",
+            "the request has Content-Length and Transfer-Encoding",
+            why="a proxy and this server could see two different requests",
+            fix="send Content-Length or Transfer-Encoding",
+            headers={"Connection": "close"},
+        )
+
+
+def _demand_readable(scope: Scope) -> None:
+    """Refuse paths that a proxy could read as others, and bytes that are no UTF-8."""
+    segments = [unquote_to_bytes(segment) for segment in scope["raw_path"].split(b"/")]
+    if any(segment in {b".", b".."} or b"/" in segment or b"\\" in segment for segment in segments):
+        raise Refused(
+            400,
+            "path_invalid",
+            "the path has a segment . or .., or an encoded slash",
+            why="a proxy could read it as another path",
+            fix="use names without / and \\ that are not . or ..",
+        )
+    for part in (scope["raw_path"], scope["query_string"]):
+        try:
+            unquote_to_bytes(part).decode()
+        except UnicodeDecodeError:
+            raise Refused(
+                400, "path_invalid", "the path or query is not UTF-8", fix="percent-encode the UTF-8 bytes of each name"
+            ) from None

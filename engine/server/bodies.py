@@ -1,82 +1,106 @@
-"""Reads bodies: bounded in bytes and time, one by one and all together; JSON is looked at before anything parses it."""
+"""Request bodies: bounded in bytes and time, one by one and all together; JSON is checked for depth and size before it is parsed."""
 
 import asyncio
 import email.message
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from anyio import to_thread
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
 
-from lodger.engine.server.models import Taken
-from lodger.engine.server.problems import Refused, not_valid
-from lodger.engine.server.room import Place, Room
-from lodger.engine.server.sieve import VALUES, looked
-from lodger.engine.server.turns import Turns, whose
-from lodger.sandbox.prescan import JsonRefused
+from lodger.engine.core.settings import Settings
+from lodger.engine.server.limits import Threads
+from lodger.engine.server.openapi import RequestModel
+from lodger.engine.server.problems import Refused, field_errors, not_valid
+from lodger.sandbox.prescan import JsonRefused, parse
 
-M = TypeVar("M", bound=Taken)
-#: Bodies up to so many bytes are parsed where they are read; of longer ones so many are worked with at once, in threads, one of each
-#: name.
-SMALL, HEAVY = 16 * 1024, 2
+M = TypeVar("M", bound=RequestModel)
+#: Deepest nesting of a JSON body, and most values in one, keys included: more than an input of 256 KiB can hold.
+MAX_DEPTH, MAX_VALUES = 64, 150_000
+#: Bodies up to so many bytes are parsed in the event loop; two longer ones at once in threads, one of each tenant or token.
+SMALL, PARSED_AT_ONCE = 16 * 1024, 2
+#: Bytes of all bodies that are in memory at once; more where one upload may be larger. One tenant or token may hold half of them.
+MAX_HELD = 128 * 1024 * 1024
+#: Bytes of a body that are always accepted.
+FREE = 64 * 1024
 
 
 class Bodies:
-    """Reads bodies within ``most`` bytes and ``patience_s`` seconds each, all of them within ``room``.
+    """Reads bodies. One object for all requests of a process, because all bodies share its memory."""
 
-    Args:
-        look: tells whether a long body is a JSON object, within how many bytes, as :func:`lodger.engine.server.sieve.looked`.
-    """
+    def __init__(self, settings: Settings) -> None:
+        self._max_json = settings.api_body_bytes
+        self._max_upload = settings.api_upload_bytes
+        self._timeout_s = settings.api_body_s
+        self._max_held = max(MAX_HELD, 2 * settings.api_upload_bytes)
+        self._held: Counter[str] = Counter()
+        self._parsing = Threads(PARSED_AT_ONCE, 1, max_waiting=None)
 
-    def __init__(self, most: int, patience_s: float, room: Room, look: Callable[[bytes, int], bool] = looked) -> None:
-        self._most = most
-        self._patience_s = patience_s
-        self._room = room
-        self._look = look
-        self._heavy = Turns(HEAVY, 1)
+    @property
+    def held(self) -> int:
+        """Bytes of all bodies that are in memory now."""
+        return self._held.total()
 
     @asynccontextmanager
-    async def read(self, request: Request) -> AsyncIterator[bytes]:
-        """Give the whole body; it has its place in the room until the block ends.
+    async def read(self, request: Request, key: str, *, upload: bool = False) -> AsyncIterator[bytes]:
+        """Yield the whole body; it counts as held until the block ends.
+
+        Args:
+            key: the tenant or token that the body counts for.
+            upload: an archive or module, which may be longer than JSON.
 
         Raises:
             Refused: body_too_large, body_too_slow, body_cut, server_busy.
         """
+        limit = self._max_upload if upload else self._max_json
         declared = request.headers.get("content-length")
-        if declared is not None and int(declared) > self._most:  # the server has checked that it is a number
-            raise too_large(self._most)
-        with self._room.place(whose.get()) as place:
-            yield await self._arrived(request, place)
-
-    async def _arrived(self, request: Request, place: Place) -> bytes:
+        if declared is not None and int(declared) > limit:  # the server has checked that it is a number
+            raise too_large(limit)
         body = bytearray()
         try:
-            async with asyncio.timeout(self._patience_s) as patience:
+            await self._receive(request, key, limit, body)
+            yield bytes(body)
+        finally:
+            self._held[key] -= len(body)
+            if self._held[key] <= 0:
+                del self._held[key]
+
+    async def _receive(self, request: Request, key: str, limit: int, body: bytearray) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
                 async for chunk in request.stream():
-                    if len(body) + len(chunk) > self._most:
-                        raise too_large(self._most)
-                    # What it waits for others is not its sender's slowness.
-                    end_s = patience.when() or 0.0
-                    patience.reschedule(None)
-                    patience.reschedule(end_s + await place.add(len(chunk)))
+                    if len(body) + len(chunk) > limit:
+                        raise too_large(limit)
+                    self._hold(key, len(body), len(chunk))
                     body += chunk
         except TimeoutError:
-            raise too_slow(self._patience_s) from None
+            raise too_slow(self._timeout_s) from None
         except ClientDisconnect:
             raise Refused(400, "body_cut", "the request ended before its body did", fix="send it again") from None
-        return bytes(body)
 
-    @asynccontextmanager
-    async def json(self, request: Request, model: type[M], body: bytes, *, long: bool = False) -> AsyncIterator[M]:
-        """Give a body as what a route takes, for as long as it is worked with: of large ones only so many at once.
+    def _hold(self, key: str, before: int, count: int) -> None:
+        if before + count > FREE and (
+            self.held + count > self._max_held or self._held[key] + count > self._max_held // 2
+        ):
+            raise Refused(
+                503,
+                "server_busy",
+                "too many large requests arrive at once",
+                fix="try again in a moment",
+                headers={"Retry-After": "1", "Connection": "close"},
+            )
+        self._held[key] += count
+
+    async def json(self, request: Request, model: type[M], body: bytes, key: str) -> M:
+        """Return a JSON body as its route's model.
 
         Args:
-            long: the work takes seconds, and is bounded by others: the next large body does not wait for it.
+            key: the tenant or token whose share of the threads it takes.
 
         Raises:
-            Refused: media_type, request_invalid, and those of JSON that is not let through.
+            Refused: media_type, request_invalid, json_….
         """
         if not body.strip():
             body = b"{}"
@@ -84,74 +108,67 @@ class Bodies:
             raise Refused(
                 415,
                 "media_type",
-                "this body is not said to be JSON",
+                "the body is not declared as JSON",
                 fix="send Content-Type: application/json",
             )
         if len(body) <= SMALL:
-            yield self._parsed(body, model, looked)
-            return
-        # A megabyte of small objects takes a quarter of a second, which nobody else is to wait for, and sixty megabytes.
-        async with AsyncExitStack() as heavy:
-            await heavy.enter_async_context(self._heavy.turn(whose.get()))
-            found = await to_thread.run_sync(self._parsed, body, model, self._look)
-            if long:
-                await heavy.aclose()
-            yield found
+            return self._parsed(body, model)
+        return await self._parsing.run(key, lambda: self._parsed(body, model))
 
-    def _parsed(self, body: bytes, model: type[M], look: Callable[[bytes, int], bool]) -> M:
+    def _parsed(self, body: bytes, model: type[M]) -> M:
         try:
-            of_object = look(body, self._most)
+            value = parse(body, max_bytes=self._max_json, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
         except JsonRefused as refused:
             if refused.code == "too_many_values":
                 raise Refused(
                     413,
                     "json_too_many_values",
-                    f"a body here has at most {VALUES} values",
-                    why="each takes a hundred times the memory of its letters",
+                    f"a body here has at most {MAX_VALUES} values",
+                    why="a value takes a hundred times the memory of its text",
                     fix="send it as text, or in parts",
                 ) from None
             raise Refused(
                 413 if refused.code == "too_large" else 400,
                 f"json_{refused.code}",
-                f"the body is not taken: {refused}",
+                f"the body is refused: {refused}",
                 why="a body is one JSON object, without duplicate keys, NaN, or deep nesting",
-                fix="mend the JSON",
+                fix="correct the JSON",
             ) from None
-        if not of_object:
+        if not isinstance(value, dict):
             raise Refused(
-                400, "request_invalid", "the body is no JSON object", fix='send an object, such as {"name": "…"}'
+                400, "request_invalid", "the body is not a JSON object", fix='send an object, such as {"name": "…"}'
             )
         try:
             return model.model_validate_json(body, strict=True)
         except ValidationError as wrong:
-            raise not_valid(wrong, "body") from None
+            raise not_valid(field_errors(wrong), "body", value, model.model_fields) from None
 
 
 def media(request: Request) -> str:
-    """Give the media type of a request's body, in small letters, without parameters."""
+    """Return the media type of a request's body in lower case, without parameters."""
     message = email.message.Message()
     message["content-type"] = request.headers.get("content-type", "")
     return message.get_content_type() if request.headers.get("content-type") else ""
 
 
 def too_large(limit: int) -> Refused:
-    """Say that a body is too large; the connection ends, because the rest of it is not read."""
+    """Return the refusal of a body that is too large; the connection ends, because the rest is not read."""
     return Refused(
         413,
         "body_too_large",
         f"a body here has at most {limit} bytes",
-        fix="send less, or ask the operator for more",
+        fix="send less, or ask the operator for a higher limit",
         headers={"Connection": "close"},
         limit=limit,
     )
 
 
-def too_slow(patience_s: float) -> Refused:
-    """Say that a body did not arrive in time."""
+def too_slow(timeout_s: float) -> Refused:
+    """Return the refusal of a body that did not arrive in time."""
     return Refused(
         408,
         "body_too_slow",
-        f"the body did not arrive within {patience_s:g} seconds",
+        f"the body did not arrive within {timeout_s:g} seconds",
         fix="send it faster, or in smaller parts",
         headers={"Connection": "close"},
     )

@@ -1,4 +1,4 @@
-"""Carries out one verb for one request: as its caller, in a thread, remembered under its idempotency key."""
+"""One operation for one request: as its caller, in a thread, under its preconditions, stored under its idempotency key."""
 
 import hashlib
 import json
@@ -13,82 +13,88 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lodger.engine.core.access import names
+from lodger.engine.core.access import names as naming
 from lodger.engine.core.access.audit_context import Act, in_act
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.serialization import shaped
-from lodger.engine.server import etags
-from lodger.engine.server.envelope import request_id
-from lodger.engine.server.gate import Asker
-from lodger.engine.server.problems import Refused
-from lodger.engine.server.turns import Turns, whose
+from lodger.engine.server.auth import Authenticated
+from lodger.engine.server.limits import Threads
+from lodger.engine.server.problems import Refused, Stale
 from lodger.engine.service.operations.route import Route
 from lodger.engine.store.context import Books
 from lodger.engine.store.platform import idempotency
 from lodger.engine.store.platform.idempotency import Answer, Repeated
-from lodger.engine.store.records import Page
+from lodger.engine.store.records import Page, Schedule, Script, ScriptVersion, Tenant, Token
+from lodger.engine.store.tenants.webhooks import Webhook
 
 T = TypeVar("T")
 KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
-#: A reason in a header: plain letters, and everything else percent-encoded.
+#: A reason in a header: printable ASCII, and everything else percent-encoded.
 WHY = re.compile(r"[A-Za-z0-9 _.:,;!?()'/+=@#%-]*", re.ASCII)
 
 
 class Calls:
-    """Verbs for requests. ``turns`` bounds how many run at once, ``writing`` how many of those may wait for the writer, ``long`` how many
-    of those run that take seconds.
+    """Operations for requests.
+
+    Args:
+        threads: bounds all of them.
+        writing: bounds those that wait for the database's one writer, so that readers keep threads.
+        long: bounds those that take seconds because they start sandboxes.
     """
 
-    def __init__(self, books: Books, turns: Turns, writing: Turns, long: Turns) -> None:
+    def __init__(self, books: Books, threads: Threads, writing: Threads, long: Threads) -> None:
         self._books = books
-        self._turns = turns
+        self._threads = threads
         self._writing = writing
         self._long = long
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Do blocking work in a thread, in the present context, when it is the asker's turn."""
-        return await self._turns.run(work)
+    async def run(self, key: str, work: Callable[[], T]) -> T:
+        """Run blocking work in a thread, in the present context.
 
-    def lane(self, route: Route) -> AbstractAsyncContextManager[None]:
-        """Give what holds a turn among those like it, where a route's work waits for others: while it waits for that turn, it holds no
-        thread.
+        Args:
+            key: the tenant or token whose share of the threads it takes.
         """
+        return await self._threads.run(key, work)
+
+    def lane(self, request: Request, route: Route) -> AbstractAsyncContextManager[None]:
+        """Return the slot that a route's work holds beside its thread: among the long ones, or among the writers."""
+        key = authenticated(request).key
         if route.long:
-            return self._long.turn(whose.get())
-        return self._writing.turn(whose.get()) if route.changes else nullcontext()
+            return self._long.slot(key)
+        return self._writing.slot(key) if route.changes else nullcontext()
 
     async def carry_out(
         self, request: Request, route: Route, verb: Callable[[], Any], body: Callable[[], bytes]
     ) -> Response:
-        """Carry out a verb and give its answer; a repeated request with an idempotency key gets the first one's."""
-        key = _key(request, route)
-        digest = await self.run(lambda: _fingerprint(request, body())) if key else ""
+        """Carry out an operation and return its answer; a repeated request with an idempotency key gets the first answer."""
+        share, key = authenticated(request).key, _key(request, route)
+        digest = await self.run(share, lambda: _fingerprint(request, body())) if key else ""
         act = self._act(request, route, key, digest)
         if key:
-            before = await self.run(lambda: self._before(request, key, digest))
+            before = await self.run(share, lambda: self._before(request, key, digest))
             if before is not None:
                 return before
 
         def work() -> tuple[Any, Response]:
             with in_act(act):
                 record = verb()
-            # Written here, in the thread: a long page would hold up every other answer.
+            # Encoded in the thread: a long page would hold up every other answer.
             return record, respond(route, record)
 
         try:
-            record, answer = await (self._long.thread(work) if route.long else self.run(work))
+            record, answer = await (self._long.run_held(work) if route.long else self.run(share, work))
         except Repeated:
-            again = await self.run(lambda: self._before(request, key, digest))
+            again = await self.run(share, lambda: self._before(request, key, digest))
             if again is None:
                 raise
             return again
         if key:
-            await self.run(lambda: self._mend(request, route, key, record))
+            await self.run(share, lambda: self._mend(request, route, key, record))
         return answer
 
     def _mend(self, request: Request, route: Route, key: str, record: object) -> None:
-        """Remember the answer itself, where a verb found it only after its change was stored."""
-        text, token_id = text_of(route, record), asker(request).caller.token_id
+        """Replace the stored answer where the operation completed its record after its change was stored."""
+        text, token_id = text_of(route, record), authenticated(request).caller.token_id
         with self._books.database.read() as connection:
             kept = idempotency.find(connection, token_id, key)
         if kept is not None and kept.body != text:
@@ -96,46 +102,51 @@ class Calls:
                 idempotency.mend(connection, token_id, key, text)
 
     def _act(self, request: Request, route: Route, key: str, digest: str) -> Act:
-        caller, now_us = asker(request).caller, self._books.clock.now_us()
-        expect = etags.expectation(request) if route.changes else None
+        caller, now_us = authenticated(request).caller, self._books.clock.now_us()
+        expect = expectation(request) if route.changes else None
         if expect is not None and not route.tagged:
-            raise Refused(400, "header_invalid", "what this route answers has no ETag", fix="leave If-Match out")
+            raise Refused(400, "header_invalid", "the answer of this route has no ETag", fix="leave If-Match out")
 
         def remember(connection: Connection, record: object) -> None:
             answer = Answer(digest, route.status, text_of(route, record))
             idempotency.keep(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
 
-        return Act(caller.called, "http", why(request), request_id(request.scope), expect, remember if key else None)  # type: ignore[arg-type]  # a scope is a mapping
+        return Act(caller.called, "http", why(request), request_id(request), expect, remember if key else None)
 
     def _before(self, request: Request, key: str, digest: str) -> Response | None:
         with self._books.database.read() as connection:
-            found = idempotency.find(connection, asker(request).caller.token_id, key)
+            found = idempotency.find(connection, authenticated(request).caller.token_id, key)
         if found is None:
             return None
         if found.digest != digest:
             raise Refused(
                 422,
                 "idempotency_key_reused",
-                "this Idempotency-Key came with another request before",
+                "another request was sent with this Idempotency-Key before",
                 why="a key stands for one request: its method, path and body",
                 fix="make a new key for every request",
             )
         return Response(found.body, found.status, {"Idempotent-Replayed": "true"}, "application/json")
 
 
-def asker(request: Request) -> Asker:
-    """Give who asks; the gate has put it there, or nobody would be here."""
-    found: Asker = request.scope["state"]["asker"]
+def authenticated(request: Request) -> Authenticated:
+    """Return the caller of a request; the authentication has put it there, or the request would not be here."""
+    found: Authenticated = request.scope["state"]["authenticated"]
     return found
 
 
+def request_id(request: Request) -> str:
+    """Return the id of a request."""
+    return str(request.scope["state"]["request_id"])
+
+
 def demand(request: Request, tenant_id: str | None, role: Role) -> Caller:
-    """Let a caller pass who may see this tenant and may do what needs the role.
+    """Return the caller if it may see this tenant and its role covers what is needed.
 
     Raises:
-        Refused: tenant_unknown, in the very words of a tenant that is not there; role_too_low.
+        Refused: tenant_unknown, word for word as for a tenant that does not exist; role_too_low.
     """
-    caller = asker(request).caller
+    caller = authenticated(request).caller
     if tenant_id is not None and not caller.sees(tenant_id):
         raise tenant_unknown(tenant_id)
     if not caller.role.covers(role):
@@ -150,7 +161,7 @@ def demand(request: Request, tenant_id: str | None, role: Role) -> Caller:
 
 
 def permission(role: Role, *, of_tenant: bool) -> Any:  # noqa: ANN401 - what the framework calls a dependency
-    """Give what lets a caller pass before anything of the request is looked at: who may not learns nothing of its mistakes."""
+    """Return the check of a route's role, made before anything of the request is read: a refused caller learns nothing of it."""
 
     async def check(request: Request) -> None:
         demand(request, request.path_params["tenant_id"] if of_tenant else None, role)
@@ -159,12 +170,12 @@ def permission(role: Role, *, of_tenant: bool) -> Any:  # noqa: ANN401 - what th
 
 
 def tenant_unknown(tenant_id: str) -> Refused:
-    """Say that there is no such tenant, as the engine says it."""
+    """Return the engine's refusal of an unknown tenant."""
     return Refused(404, "tenant_unknown", f"there is no tenant {tenant_id!r}", fix="create it first")
 
 
 def why(request: Request) -> str | None:
-    """Give the reason that a request states in Lodger-Why.
+    """Return the reason that a request states in Lodger-Why.
 
     Raises:
         Refused: header_invalid. InputError: why_invalid.
@@ -176,10 +187,10 @@ def why(request: Request) -> str | None:
         raise Refused(
             400,
             "header_invalid",
-            "this Lodger-Why is not one",
-            fix="percent-encode what is no letter, digit or -_.:,;!?()'/+=@#",
+            "the Lodger-Why header has characters that a header cannot carry",
+            fix="percent-encode all but letters, digits and -_.:,;!?()'/+=@#",
         )
-    return names.reason(unquote(given))
+    return naming.reason(unquote(given))
 
 
 def _key(request: Request, route: Route) -> str:
@@ -188,7 +199,10 @@ def _key(request: Request, route: Route) -> str:
         return ""
     if len(keys) > 1 or not KEY.fullmatch(keys[0]):
         raise Refused(
-            400, "header_invalid", "an Idempotency-Key has 1 to 200 letters, digits or ._:-", fix="use a UUID, once"
+            400,
+            "header_invalid",
+            "an Idempotency-Key has 1 to 200 letters, digits or ._:-",
+            fix="send a UUID, in one header",
         )
     if not route.changes:
         return ""
@@ -196,20 +210,20 @@ def _key(request: Request, route: Route) -> str:
         raise Refused(
             422,
             "idempotency_refused",
-            "this route's request or answer holds a secret, of which nothing is kept",
-            fix="ask without Idempotency-Key",
+            "this route's request or answer holds a secret, which is not kept",
+            fix="leave Idempotency-Key out",
         )
     return keys[0]
 
 
 def _fingerprint(request: Request, body: bytes) -> str:
-    said = [request.method, request.scope["path"], request.scope["query_string"].decode("latin-1")]
-    said += [request.headers.get("if-match", ""), hashlib.sha256(body).hexdigest()]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    parts = [request.method, request.scope["path"], request.scope["query_string"].decode("latin-1")]
+    parts += [request.headers.get("if-match", ""), hashlib.sha256(body).hexdigest()]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def text_of(route: Route, record: object) -> str:
-    """Give the text of an answer. Escapes, not letters: a script's result may hold half of a surrogate pair."""
+    """Return the text of an answer, as ASCII: a script's result may hold half of a surrogate pair."""
     if route.kind == "nothing":
         return ""
     if isinstance(record, Page):
@@ -218,10 +232,66 @@ def text_of(route: Route, record: object) -> str:
 
 
 def respond(route: Route, record: object) -> Response:
-    """Give the answer of a route."""
+    """Return the answer of a route."""
     if route.kind == "nothing":
         return Response(status_code=route.status)
     if isinstance(record, bytes):
         return Response(record, route.status, media_type=route.media)
-    tag = etags.of(record)
+    tag = etag(record)
     return Response(text_of(route, record), route.status, {"ETag": tag} if tag else {}, "application/json")
+
+
+#: The fields of each record that a change moves; its clock moves none of them.
+_TAGGED: dict[type, tuple[str, ...]] = {
+    Tenant: ("id", "generation", "name", "state", "limits", "grants", "people"),
+    Script: ("id", "version"),
+    ScriptVersion: ("script_id", "version"),
+    Schedule: ("id", "revision", "state", "note", "wake_at"),
+    Token: ("id", "revoked_at"),
+    Webhook: ("name", "created_at", "updated_at", "state"),
+}
+
+
+def etag(record: object) -> str | None:
+    """Return the entity tag of a record, or None if its type has none."""
+    names = _TAGGED.get(type(record))
+    if names is None:
+        return None
+    text = json.dumps([getattr(record, name) for name in names], sort_keys=True, default=str)
+    return f'"{hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]}"'
+
+
+def expectation(request: Request) -> Callable[[Any], None] | None:
+    """Return the check of the stored record by If-Match and If-None-Match, or None without those headers.
+
+    Raises:
+        Refused: header_invalid.
+    """
+    match, none = request.headers.get("if-match"), request.headers.get("if-none-match")
+    if match is None and none is None:
+        return None
+    if none is not None and none.strip() != "*":
+        raise Refused(
+            400,
+            "header_invalid",
+            "If-None-Match of a change can only be *",
+            fix="use If-Match with the ETag that you read",
+        )
+    wanted = None if match is None else {part.strip() for part in match.split(",")}
+
+    def expect(record: object) -> None:
+        if none is not None and record is not None:
+            raise _stale("it exists already")
+        if wanted is not None and (record is None or ("*" not in wanted and etag(record) not in wanted)):
+            raise _stale("it does not exist" if record is None else "it was changed in between")
+
+    return expect
+
+
+def _stale(why: str) -> Stale:
+    return Stale(
+        "precondition_failed",
+        "the stored state is not the one that you read",
+        why=why,
+        fix="read it again, make your change on top of that, and send the new ETag",
+    )

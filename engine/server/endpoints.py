@@ -1,30 +1,59 @@
-"""Makes an endpoint of every route of the table: who may, what was said, the verb, the answer."""
+"""An endpoint for each operation of the table, and the few routes that are no operation: health, caller, description, audit export."""
 
 import inspect
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
+from lodger.engine.core.access.roles import MEANING, Role
+from lodger.engine.core.serialization import shaped
 from lodger.engine.server.bodies import Bodies
-from lodger.engine.server.calls import Calls, permission
-from lodger.engine.server.models import LONGEST, Queried, body_of, query_of, said
+from lodger.engine.server.calls import Calls, authenticated, permission
+from lodger.engine.server.openapi import MAX_TEXT, QueryModel, body_of, described, errors_of, given, query_of
 from lodger.engine.server.problems import Refused
-from lodger.engine.server.schema import described
-from lodger.engine.service.engine import Engine
-from lodger.engine.service.operations.route import ROOT, Route
+from lodger.engine.service.operations.route import ROOT, Instant, Route
 from lodger.engine.service.operations.table import ROUTES
+from lodger.engine.store.records import AuditEntry
+from lodger.engine.store.tenants import tenants
+from lodger.engine.sync import Engine
+
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+#: Lines that an export reads at once.
+EXPORTED = 200
 
 
-def add(made: APIRouter, engine: Engine, calls: Calls, bodies: Bodies, uploads: Bodies) -> None:
-    """Make every verb of the table an endpoint."""
+class Me(BaseModel):
+    """The caller of a request."""
+
+    token_id: str
+    name: str
+    prefix: str
+    role: Role
+    tenant_id: str | None
+    may: str
+
+
+class ExportQuery(QueryModel):
+    """The part of the audit log: [since, until)."""
+
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+def add(
+    router: APIRouter, engine: Engine, calls: Calls, bodies: Bodies, description: Callable[[], dict[str, Any]]
+) -> None:
+    """Add an endpoint for each operation of the table, and the routes that are no operation."""
     for route in ROUTES:
-        made.add_api_route(
+        router.add_api_route(
             ROOT + route.path,
-            _endpoint(engine, calls, uploads if route.raw else bodies, route),
+            _endpoint(engine, calls, bodies, route),
             methods=[route.method],
             operation_id=route.identity,
             summary=route.summary,
@@ -35,6 +64,7 @@ def add(made: APIRouter, engine: Engine, calls: Calls, bodies: Bodies, uploads: 
             dependencies=[permission(route.role, of_tenant=route.of_tenant)],
             **described(route),
         )
+    _add_others(router, engine, calls, description)
 
 
 def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Callable[..., Any]:
@@ -44,37 +74,38 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
         name for name, each in inspect.signature(route.function).parameters.items() if each.kind is each.VAR_POSITIONAL
     }
 
-    async def endpoint(request: Request, **given: Any) -> Response:
-        query = given.pop("query", None)
+    async def endpoint(request: Request, **path: Any) -> Response:
+        query = path.pop("query", None)
         _each_once(request, query_model)
-        arguments = {"tenant_id": None, **given} if route.everywhere else dict(given)
-        if isinstance(query, Queried):
-            arguments |= said(query)
+        arguments = {"tenant_id": None, **path} if route.everywhere else dict(path)
+        if isinstance(query, QueryModel):
+            arguments |= given(query)
             if route.kind == "page":
                 arguments["limit"] = query.limit  # type: ignore[attr-defined]  # made at run time
         if route.raw:
-            async with bodies.read(request) as raw, calls.lane(route):
-                return await carried(request, given, arguments | {route.raw: raw}, lambda: raw)
+            async with bodies.read(request, authenticated(request).key, upload=True) as raw, calls.lane(request, route):
+                return await carried(request, path, arguments | {route.raw: raw}, lambda: raw)
         if body_model is not None:
-            async with (
-                bodies.read(request) as sent,
-                calls.lane(route),
-                bodies.json(request, body_model, sent, long=route.long) as body,
-            ):
-                return await carried(request, given, arguments | said(body), lambda: body.model_dump_json().encode())
+            key = authenticated(request).key
+            async with bodies.read(request, key) as sent:
+                body = await bodies.json(request, body_model, sent, key)
+                async with calls.lane(request, route):
+                    return await carried(
+                        request, path, arguments | given(body), lambda: body.model_dump_json().encode()
+                    )
         if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
-            raise Refused(400, "request_invalid", "this route takes no body", fix="send none")
-        async with calls.lane(route):
-            return await carried(request, given, arguments, bytes)
+            raise Refused(400, "request_invalid", "this route takes no body", fix="send no body")
+        async with calls.lane(request, route):
+            return await carried(request, path, arguments, bytes)
 
     async def carried(
-        request: Request, given: dict[str, Any], arguments: dict[str, Any], raw: Callable[[], bytes]
+        request: Request, path: dict[str, Any], arguments: dict[str, Any], raw: Callable[[], bytes]
     ) -> Response:
         many = [one for name in takes_many for one in arguments.pop(name)]
         verb = partial(route.function, noun, **arguments)
         if many:
-            # Only a noun's own argument stands before those.
-            first = next(iter(given))
+            # Only the tenant stands before those.
+            first = next(iter(path))
             verb = partial(route.function, noun, arguments.pop(first), *many, **arguments)
         return await calls.carry_out(request, route, verb, raw)
 
@@ -83,20 +114,110 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
     return endpoint
 
 
-def _signature(route: Route, query_model: type[Queried] | None) -> inspect.Signature:
+def _signature(route: Route, query_model: type[QueryModel] | None) -> inspect.Signature:
     keyword = inspect.Parameter.KEYWORD_ONLY
     found = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
-    text = Annotated[str, Path(min_length=1, max_length=LONGEST)]
+    text = Annotated[str, Path(min_length=1, max_length=MAX_TEXT)]
     found += [inspect.Parameter(each.name, keyword, annotation=text) for each in route.at("path")]
     if query_model is not None:
         found.append(inspect.Parameter("query", keyword, annotation=Annotated[query_model, Query()]))
     return inspect.Signature(found)
 
 
-def _each_once(request: Request, model: type[Queried] | None) -> None:
+def _each_once(request: Request, model: type[QueryModel] | None) -> None:
     if model is None and request.scope["query_string"]:
         raise Refused(400, "request_invalid", "this route takes no query", fix="leave out what comes after ?")
     lists = {name for name, field in model.model_fields.items() if "list" in str(field.annotation)} if model else set()
     names = [name for name, _value in request.query_params.multi_items() if name not in lists]
     if len(names) != len(set(names)):
-        raise Refused(400, "request_invalid", "something is said twice in the query", fix="say it once")
+        raise Refused(400, "request_invalid", "a name stands twice in the query", fix="give each name once")
+
+
+def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Callable[[], dict[str, Any]]) -> None:
+    @router.get("/healthz", operation_id="healthz", tags=["service"], include_in_schema=False)
+    async def healthz() -> Response:
+        """Answer that the process lives."""
+        return JSONResponse({"ok": True})
+
+    @router.get(ROOT + "/me", operation_id="me", tags=["service"], response_model=Me, responses=errors_of(401, 429))
+    async def me(request: Request) -> Response:
+        """Return the caller, and what its role may do."""
+        caller = authenticated(request).caller
+        answer = Me(
+            token_id=caller.token_id, name=caller.name, prefix=caller.prefix, role=caller.role,
+            tenant_id=caller.tenant_id, may=MEANING[caller.role],
+        )  # fmt: skip
+        return JSONResponse(answer.model_dump(mode="json"))
+
+    @router.get(ROOT + "/openapi.json", operation_id="openapi", tags=["service"], include_in_schema=False)
+    async def openapi() -> Response:
+        """Return this description."""
+        return JSONResponse(description())
+
+    async def lines(request: Request, tenant_id: str | None, query: ExportQuery) -> Response:
+        share = authenticated(request).key
+        if tenant_id is not None:
+            await calls.run(share, lambda: _demand_tenant(engine, tenant_id))
+        entries = engine.audit.export(tenant_id, since=query.since, until=query.until)
+        return StreamingResponse(_lines(calls, share, entries), media_type="application/x-ndjson")
+
+    streams: dict[int | str, dict[str, Any]] = {
+        200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}, "description": "one entry a line"}
+    }
+    more: dict[str, Any] = {"tags": ["audit"], "response_class": StreamingResponse}
+
+    @router.get(
+        ROOT + "/metrics/text",
+        operation_id="metrics_text",
+        tags=["metrics"],
+        dependencies=[permission(Role.OPERATOR, of_tenant=False)],
+        response_class=PlainTextResponse,
+        responses=errors_of(401, 403, 429),
+    )
+    async def metrics_text(request: Request) -> Response:
+        """Return every metric in Prometheus' text format: the ledger's, this process's, and those of all nodes."""
+        return PlainTextResponse(
+            await calls.run(authenticated(request).key, engine.metrics.text), media_type=PROMETHEUS
+        )
+
+    @router.get(
+        ROOT + "/audit/export",
+        operation_id="audit_export_everywhere",
+        dependencies=[permission(Role.OPERATOR, of_tenant=False)],
+        responses=streams | errors_of(400, 401, 403, 422, 429),
+        **more,
+    )
+    async def export_all(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
+        """Return the whole audit log, oldest first, one JSON object a line."""
+        return await lines(request, None, query)
+
+    @router.get(
+        ROOT + "/tenants/{tenant_id}/audit/export", operation_id="audit_export", dependencies=[permission(Role.VIEWER, of_tenant=True)],
+        responses=streams | errors_of(400, 401, 403, 404, 422, 429), **more,
+    )  # fmt: skip
+    async def export_one(
+        request: Request, tenant_id: Annotated[str, Path(max_length=200)], query: Annotated[ExportQuery, Query()]
+    ) -> Response:
+        """Return a tenant's audit log, oldest first, one JSON object a line."""
+        return await lines(request, tenant_id, query)
+
+
+def _demand_tenant(engine: Engine, tenant_id: str) -> None:
+    with engine.books.database.read() as connection:
+        tenants.get(connection, tenant_id)
+
+
+async def _lines(calls: Calls, share: str, entries: Generator[AuditEntry]) -> Any:  # noqa: ANN401 - an async generator of text
+    def some() -> str:
+        texts = []
+        for entry in entries:
+            texts.append(json.dumps(shaped(entry)) + "\n")
+            if len(texts) == EXPORTED:
+                break
+        return "".join(texts)
+
+    try:
+        while text := await calls.run(share, some):
+            yield text
+    finally:
+        entries.close()

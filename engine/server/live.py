@@ -1,13 +1,13 @@
-"""Live streams (server-sent events): what becomes of a tenant's actions, and one action with its log, while it happens.
+"""Live streams (server-sent events): the changes of a tenant's actions, and one action with its log.
 
-One look at the ledger serves every stream of a tenant, and one question every stream of a single action. A stream ends with its token
-or session, with its tenant, and with a reader that falls behind.
+One query serves every stream of a tenant, and one every stream of a single action. A stream ends with its token or session, with its
+tenant, and when its reader falls behind.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -20,43 +20,45 @@ from starlette.types import Receive, Scope, Send
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.serialization import shaped
-from lodger.engine.server.calls import Calls, asker, permission
-from lodger.engine.server.gate import session_of
-from lodger.engine.server.lookout import Lookout
+from lodger.engine.server.auth import session_of
+from lodger.engine.server.calls import Calls, authenticated, permission
+from lodger.engine.server.limits import Threads
+from lodger.engine.server.openapi import errors_of
 from lodger.engine.server.problems import Refused
-from lodger.engine.server.schema import errors_of
-from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store.actions import actions
-from lodger.engine.store.actions.action_stream import Following, Pulse, pulses
+from lodger.engine.store.actions.action_stream import Following, Key, Pulse, pulses
 from lodger.engine.store.lifecycle.running_lines import Hearing
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import OPEN
 from lodger.engine.store.tenants import sessions, tenants, tokens
+from lodger.engine.sync import Engine
 from lodger.sandbox.job import LogLine
 
-#: Seconds between two looks at the ledger; what this process itself changes is looked at at once.
-LOOK_S = 0.5
-#: Seconds after which a stream says that it lives, and its token is looked at again.
-STILL_S = 15.0
-#: Seconds between two looks at least.
-GAP_S = 0.05
-#: Events that a reader may fall behind.
-BEHIND = 1000
-#: Streams of one token.
-OF_ONE = 20
+#: Seconds between two looks at the ledger; changes of this process are looked at at once.
+POLL_S = 0.5
+#: Seconds between two comments of an idle stream, at which its token is checked again.
+COMMENT_S = 15.0
+#: Least seconds between two looks.
+MIN_GAP_S = 0.05
+#: Events that wait for a reader; one that falls further behind is cut.
+MAX_WAITING = 1000
+#: Most streams of one token.
+MAX_STREAMS_OF_TOKEN = 20
 MEDIA = "text/event-stream"
+#: Threads in which all streams read the ledger.
+THREADS = 2
 
 
-Stands = Callable[[Connection], bool]
+Valid = Callable[[Connection], bool]
 
 
-class _Still:
-    """The time until a stream says that it lives, and its token is looked at again."""
+class _Timer:
+    """The time until the next comment of a stream."""
 
     def __init__(self) -> None:
         self._time = asyncio.get_running_loop().time
-        self._end_s = self._time() + STILL_S
+        self._end_s = self._time() + COMMENT_S
 
     def left_s(self) -> float:
         return self._end_s - self._time()
@@ -64,23 +66,84 @@ class _Still:
 
 @dataclass(slots=True)
 class _Channel:
-    """One tenant's looks, and who hears of them."""
+    """The streams of one tenant, and the task that looks for all of them."""
 
-    hearers: set[asyncio.Queue[Action | None]] = field(default_factory=set)
+    queues: set[asyncio.Queue[Action | None]] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
 
 
-class Live:
-    """Every stream of one process. ``most``: at once."""
+@dataclass(eq=False, slots=True)
+class Watcher:
+    """One stream's interest in one action. ``seen`` is the pulse of its own last look; ``moved`` is set when there is another."""
 
-    def __init__(self, engine: Engine, calls: Calls) -> None:
+    key: Key
+    seen: Pulse | None = None
+    over: bool = False
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Poller:
+    """One query for all actions that single streams of this process show.
+
+    Args:
+        read: calls a function with a connection, in a thread.
+        wait: returns when it is time to look again.
+    """
+
+    def __init__(
+        self, read: Callable[[Callable[[Connection], Any]], Awaitable[Any]], wait: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._read = read
+        self._wait = wait
+        self._watchers: set[Watcher] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def watching(self, tenant_id: str, action_id: str) -> Iterator[Watcher]:
+        """Watch an action for the block."""
+        watcher = Watcher((tenant_id, action_id))
+        self._watchers.add(watcher)
+        if self._task is None:
+            self._task = asyncio.create_task(self._poll(), name="lodger-live-poller")
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+            if not self._watchers and self._task is not None:
+                self._task.cancel()
+                self._task = None
+
+    async def _poll(self) -> None:
+        try:
+            while True:
+                await self._wait()
+                keys = {watcher.key for watcher in self._watchers}
+                with suppress(Unavailable):  # the database is unavailable: at the next time
+                    found: dict[Key, Pulse] = await self._read(lambda connection, keys=keys: pulses(connection, keys))  # type: ignore[misc]  # a default binds this round's
+                    for watcher in self._watchers:
+                        # A watcher that came meanwhile was not asked for; one before its own first look will see it all.
+                        new = watcher.seen is None or watcher.key not in keys
+                        if not new and found.get(watcher.key) != watcher.seen:
+                            watcher.moved.set()
+        finally:
+            if self._task is asyncio.current_task():  # ended by a fault, not because no stream is left
+                self._task = None
+                for watcher in self._watchers:
+                    watcher.over = True
+                    watcher.moved.set()
+
+
+class Live:
+    """Every stream of one process."""
+
+    def __init__(self, engine: Engine) -> None:
         self._books = engine.books
         self._engine = engine
-        self._calls = calls
-        self._most = engine.books.settings.api_streams
+        self._threads = Threads(THREADS, THREADS, max_waiting=None)
+        self._max_streams = engine.books.settings.api_streams
         self._channels: dict[str, _Channel] = {}
         self._open: dict[str, int] = {}
-        self._lookout = Lookout(self._read, self._wait)
+        self._poller = Poller(self._read, self._wait)
 
     def enter(self, token_id: str) -> None:
         """Count a stream in.
@@ -88,12 +151,12 @@ class Live:
         Raises:
             Refused: too_many_streams.
         """
-        if sum(self._open.values()) >= self._most or self._open.get(token_id, 0) >= OF_ONE:
+        if sum(self._open.values()) >= self._max_streams or self._open.get(token_id, 0) >= MAX_STREAMS_OF_TOKEN:
             raise Refused(
                 429,
                 "too_many_streams",
-                f"{OF_ONE} streams of a token and {self._most} of all are held at once",
-                fix="end one, or ask for pages",
+                f"{MAX_STREAMS_OF_TOKEN} streams of a token and {self._max_streams} of all tokens may be open at once",
+                fix="close one, or read pages",
                 headers={"Retry-After": "10"},
             )
         self._open[token_id] = self._open.get(token_id, 0) + 1
@@ -104,27 +167,27 @@ class Live:
         if not self._open[token_id]:
             del self._open[token_id]
 
-    async def actions(self, stands: Stands, tenant_id: str) -> AsyncGenerator[str]:
-        """Give what becomes of a tenant's actions from now on."""
-        queue: asyncio.Queue[Action | None] = asyncio.Queue(BEHIND)
+    async def actions(self, valid: Valid, tenant_id: str) -> AsyncGenerator[str]:
+        """Yield the changes of a tenant's actions from now on."""
+        queue: asyncio.Queue[Action | None] = asyncio.Queue(MAX_WAITING)
         channel = self._channels.setdefault(tenant_id, _Channel())
-        channel.hearers.add(queue)
+        channel.queues.add(queue)
         if channel.task is None:
             begun = asyncio.get_running_loop().create_future()
             channel.task = asyncio.create_task(self._look(tenant_id, channel, begun), name=f"lodger-live-{tenant_id}")
             await begun
         try:
             yield ": now\n\n"
-            still = _Still()
+            timer = _Timer()
             while True:
-                # However much there is to tell: whose token is revoked hears no more of it.
-                if still.left_s() <= 0:
-                    if not await self._read(stands):
+                # Checked however many events there are: a revoked token ends the stream.
+                if timer.left_s() <= 0:
+                    if not await self._read(valid):
                         return
-                    still = _Still()
+                    timer = _Timer()
                     yield ": still here\n\n"
                 try:
-                    async with asyncio.timeout(still.left_s()):
+                    async with asyncio.timeout(timer.left_s()):
                         action = await queue.get()
                 except TimeoutError:
                     continue
@@ -132,36 +195,36 @@ class Live:
                     return
                 yield _event("action", action.id, shaped(action))
         finally:
-            channel.hearers.discard(queue)
-            if not channel.hearers and channel.task is not None:
+            channel.queues.discard(queue)
+            if not channel.queues and channel.task is not None:
                 channel.task.cancel()
                 self._channels.pop(tenant_id, None)
 
-    async def action(self, stands: Stands, tenant_id: str, action_id: str) -> AsyncGenerator[str]:
-        """Give an action with its log lines, as they are written while an attempt runs, until it is over.
+    async def action(self, valid: Valid, tenant_id: str, action_id: str) -> AsyncGenerator[str]:
+        """Yield an action with its log lines, as they are written while an attempt runs, until it is over.
 
-        What was not read yet stands in the ledger: nothing is kept for a reader who takes his time, and nothing is lost to him.
+        Nothing is queued for a slow reader: unread lines are read from the ledger when it goes on.
         """
-        told, mark, hearing = 0, None, Hearing(tenant_id, action_id)
+        lines_sent, mark, hearing = 0, None, Hearing(tenant_id, action_id)
 
         def look(connection: Connection) -> tuple[Pulse | None, Action, list[LogLine]]:
-            # First what tells that there is more: what comes in between is looked at twice, and told once.
+            # The pulse first: a change in between is looked at twice and sent once.
             pulse = pulses(connection, [(tenant_id, action_id)]).get((tenant_id, action_id))
             return pulse, actions.get(connection, action_id, tenant_id), hearing.look(connection)
 
-        with self._lookout.watching(tenant_id, action_id) as watcher:
-            still = _Still()
+        with self._poller.watching(tenant_id, action_id) as watcher:
+            timer = _Timer()
             while not watcher.over:
-                if still.left_s() <= 0:
-                    if not await self._read(stands):
+                if timer.left_s() <= 0:
+                    if not await self._read(valid):
                         return
-                    still = _Still()
+                    timer = _Timer()
                     yield ": still here\n\n"
                 watcher.moved.clear()
                 watcher.seen, found, lines = await self._read(look)
                 for line in lines:
-                    told += 1
-                    yield _event("log", f"{action_id}.{told}", shaped(line))
+                    lines_sent += 1
+                    yield _event("log", f"{action_id}.{lines_sent}", shaped(line))
                 now = (found.state, found.attempt, found.step)
                 if now != mark:
                     mark = now
@@ -169,7 +232,7 @@ class Live:
                 if found.state not in OPEN:
                     return
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(still.left_s()):
+                    async with asyncio.timeout(timer.left_s()):
                         await watcher.moved.wait()
 
     async def _look(self, tenant_id: str, channel: _Channel, begun: "asyncio.Future[None]") -> None:
@@ -187,14 +250,14 @@ class Live:
             begun.set_result(None)
             while True:
                 await self._wait()
-                with suppress(Unavailable):  # a server that is down: at the next look
+                with suppress(Unavailable):  # the database is unavailable: at the next time
                     for action in await self._read(again) or ():
-                        for queue in tuple(channel.hearers):
+                        for queue in tuple(channel.queues):
                             self._tell(channel, queue, action)
         finally:
             if not begun.done():
                 begun.set_result(None)
-            for queue in tuple(channel.hearers):
+            for queue in tuple(channel.queues):
                 self._end(channel, queue)
 
     def _tell(self, channel: _Channel, queue: "asyncio.Queue[Action | None]", action: Action) -> None:
@@ -204,7 +267,7 @@ class Live:
             self._end(channel, queue)
 
     def _end(self, channel: _Channel, queue: "asyncio.Queue[Action | None]") -> None:
-        channel.hearers.discard(queue)
+        channel.queues.discard(queue)
         while queue.full():
             queue.get_nowait()
         queue.put_nowait(None)
@@ -214,12 +277,12 @@ class Live:
             with self._books.database.read() as connection:
                 return look(connection)
 
-        return await self._calls.run(work)
+        return await self._threads.run("", work)
 
     async def _wait(self) -> None:
-        # Of a hundred writes in a moment one look tells.
+        # One look serves many writes of a moment.
         with suppress(TimeoutError):
-            async with asyncio.timeout(GAP_S):
+            async with asyncio.timeout(MIN_GAP_S):
                 await asyncio.Event().wait()
         woken, loop = asyncio.Event(), asyncio.get_running_loop()
 
@@ -229,16 +292,16 @@ class Live:
 
         forget = self._engine.watch(wake)
         try:
-            async with asyncio.timeout(LOOK_S):
+            async with asyncio.timeout(POLL_S):
                 await woken.wait()
         except TimeoutError:
             pass
         finally:
             forget()
 
-    def stands(self, request: Request) -> Stands:
-        """Give what tells whether a request's token, or its session, still opens anything."""
-        found, clock = asker(request), self._books.clock
+    def valid(self, request: Request) -> Valid:
+        """Return the check that a request's token or session is still valid."""
+        found, clock = authenticated(request), self._books.clock
         token_id, session = found.caller.token_id, session_of(request) if found.by == "session" else None
 
         def look(connection: Connection) -> bool:
@@ -251,7 +314,7 @@ class Live:
 
 
 class Stream(StreamingResponse):
-    """One stream, counted from here until it is over, however it ends."""
+    """One stream, counted until it is over, however it ends."""
 
     def __init__(self, live: Live, token_id: str, events: AsyncGenerator[str]) -> None:
         live.enter(token_id)
@@ -271,9 +334,9 @@ def _event(kind: str, identity: str, body: object) -> str:
     return f"event: {kind}\nid: {identity}\ndata: {json.dumps(body)}\n\n"
 
 
-def add(made: APIRouter, engine: Engine, calls: Calls) -> None:
+def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
     """Add the routes."""
-    live = Live(engine, calls)
+    live = Live(engine)
     streams: dict[int | str, dict[str, Any]] = {
         200: {"content": {MEDIA: {"schema": {"type": "string"}}}, "description": "events, until either side ends"}
     }
@@ -284,24 +347,24 @@ def add(made: APIRouter, engine: Engine, calls: Calls) -> None:
         "responses": streams | errors_of(400, 401, 403, 404, 422, 429),
     }
 
-    @made.get(ROOT + "/tenants/{tenant_id}/live", operation_id="actions_live", **more)
+    @router.get(ROOT + "/tenants/{tenant_id}/live", operation_id="actions_live", **more)
     async def of_tenant(request: Request, tenant_id: Annotated[str, Path(max_length=200)]) -> StreamingResponse:
-        """Tell, as server-sent events, of each action that is made or moves on from now on."""
+        """Send, as server-sent events, each action that is created or changes from now on."""
         _no_query(request)
-        await calls.run(lambda: engine.tenants.get(tenant_id))
-        return Stream(live, asker(request).caller.token_id, live.actions(live.stands(request), tenant_id))
+        await calls.run(authenticated(request).key, lambda: engine.tenants.get(tenant_id))
+        return Stream(live, authenticated(request).caller.token_id, live.actions(live.valid(request), tenant_id))
 
-    @made.get(ROOT + "/tenants/{tenant_id}/actions/{action_id}/live", operation_id="action_live", **more)
+    @router.get(ROOT + "/tenants/{tenant_id}/actions/{action_id}/live", operation_id="action_live", **more)
     async def of_action(
         request: Request,
         tenant_id: Annotated[str, Path(max_length=200)],
         action_id: Annotated[str, Path(max_length=200)],
     ) -> StreamingResponse:
-        """Tell, as server-sent events, of one action and its log lines, until it is over; lines come while their attempt runs."""
+        """Send, as server-sent events, one action and its log lines until it is over; lines come while their attempt runs."""
         _no_query(request)
-        await calls.run(lambda: engine.actions.get(tenant_id, action_id))
-        events = live.action(live.stands(request), tenant_id, action_id)
-        return Stream(live, asker(request).caller.token_id, events)
+        await calls.run(authenticated(request).key, lambda: engine.actions.get(tenant_id, action_id))
+        events = live.action(live.valid(request), tenant_id, action_id)
+        return Stream(live, authenticated(request).caller.token_id, events)
 
 
 def _no_query(request: Request) -> None:

@@ -1,26 +1,33 @@
-"""Errors as problem documents (RFC 9457) with the engine's own stable codes: what happened, why, how to fix it."""
+"""Errors as problem documents (RFC 9457) with the engine's stable codes: what happened, why, how to fix it."""
 
+import difflib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.sandbox.errors import SandboxError
 
 MEDIA = "application/problem+json"
+#: Longest text of a request that an answer repeats, characters.
+MAX_REPEATED = 500
+#: Field errors in one answer.
+MAX_FIELDS = 10
 _log = logging.getLogger("lodger.api")
-#: Longest text of what somebody gave that is said back.
-_MOST_LETTERS = 500
 
 
 class Refused(Exception):
-    """A request that is not let through; carries its whole problem document."""
+    """A refused request; carries its whole problem document."""
 
     def __init__(
         self,
@@ -40,11 +47,11 @@ class Refused(Exception):
 
 
 class Stale(Conflict):
-    """What is stored is not what the caller had seen (If-Match)."""
+    """The stored state is not the one that the caller named with If-Match."""
 
 
 def status_of(error: Exception) -> int:
-    """Give the HTTP status of an error of the engine."""
+    """Return the HTTP status of an error of the engine."""
     if isinstance(error, Refused):
         return error.status
     if isinstance(error, NotFound):
@@ -63,7 +70,7 @@ def status_of(error: Exception) -> int:
 
 
 def problem(error: Exception) -> Response:
-    """Give the answer for an error. What nobody foresaw is logged whole and told without a word of it."""
+    """Return the answer for an error. An unexpected one is logged whole and answered without its text."""
     status = status_of(error)
     if isinstance(error, Refused):
         return document(status, error.body, error.headers)
@@ -82,43 +89,182 @@ def problem(error: Exception) -> Response:
 
 
 def document(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
-    """Give a problem document; ``body`` has code and message, and where known why, fix and more."""
+    """Return a problem document; ``body`` has code and message, and optionally why, fix and more."""
     code = str(body["code"])
-    told = {
+    fields = {
         "type": f"urn:lodger:error:{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": _short(str(body["message"])),
+        "detail": _shortened(str(body["message"])),
         "code": code,
     }
-    told |= {
-        name: _short(value)
+    fields |= {
+        name: _shortened(value)
         for name, value in body.items()
         if name not in {"code", "message"} and value not in ("", None)
     }
-    text = json.dumps(told)
-    return Response(text, status, headers=dict(headers or {}), media_type=MEDIA)
+    return Response(json.dumps(fields), status, headers=dict(headers or {}), media_type=MEDIA)
 
 
-def _short(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    if isinstance(value, str) and len(value) > _MOST_LETTERS:
-        return f"{value[:_MOST_LETTERS]}… ({len(value)} letters)"
+def _shortened(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, str) and len(value) > MAX_REPEATED:
+        return f"{value[:MAX_REPEATED]}… ({len(value)} characters)"
     return value
 
 
-def not_valid(found: ValidationError | list[ErrorDetails], place: str) -> Refused:
-    """Tell what of a body or query is none of the kind that was declared: each place and what is wrong there, ten at most."""
-    errors = found.errors(include_url=False, include_input=False) if isinstance(found, ValidationError) else found
-    wrong = [
-        {"at": "/".join(str(part) for part in error["loc"])[:200], "what": str(error["msg"])[:300]}
-        for error in errors[:10]
-    ]
-    first = wrong[0] if wrong else {"at": "", "what": ""}
+class ProblemRoute(APIRoute):
+    """The route class of every endpoint: each error becomes a problem document, and none reaches the server."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the framework's handler with its errors caught."""
+        inner = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            try:
+                return await inner(request)
+            except RequestValidationError as wrong:
+                return problem(not_valid(wrong.errors(), "request", None))
+            except HTTPException:
+                raise
+            except Exception as error:  # noqa: BLE001 - the boundary: every error is answered
+                return problem(error)
+
+        return handler
+
+
+_ROUTING = {
+    404: ("route_unknown", "there is no such route", "GET /api/v1/openapi.json lists them"),
+    405: ("method_not_allowed", "this route has no such method", "the Allow header lists its methods"),
+}
+
+
+async def routing_error(request: Request, error: Exception) -> Response:
+    """Answer what the framework refuses itself: an unknown path or method."""
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(sorted(_methods(request)))
+    code, what, fix = _ROUTING.get(error.status_code, ("request_refused", str(error.detail), ""))
+    return document(error.status_code, {"code": code, "message": what, "fix": fix}, headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """Return every method of this path; the framework knows only those of the first route that has it."""
+    found: set[str] = set()
+    for route in request.app.routes:
+        if isinstance(route, APIRoute) and route.path_regex.match(request.scope["path"]):
+            found |= route.methods or set()
+    return found
+
+
+#: By the library's kind of error: the value that the field takes.
+_EXPECTED = {
+    "string_type": "text",
+    "string_unicode": "text of valid Unicode characters",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number of at most 32 bits",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "dataclass_type": "an object",
+    "none_required": "null",
+    "bytes_type": "text",
+    "timezone_aware": "an instant with a time zone, such as 2027-01-01T09:00:00Z",
+    "datetime_type": "an instant such as 2027-01-01T09:00:00Z",
+    "datetime_parsing": "an instant such as 2027-01-01T09:00:00Z",
+    "datetime_from_date_parsing": "an instant such as 2027-01-01T09:00:00Z",
+    "datetime_object_invalid": "an instant such as 2027-01-01T09:00:00Z",
+}
+#: The same for kinds with a bound: the template is filled with the bound.
+_BOUNDED = {
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "string_too_short": "at least {min_length} characters long",
+    "string_too_long": "at most {max_length} characters long",
+    "too_short": "a list of at least {min_length} entries",
+    "too_long": "a list of at most {max_length} entries",
+    "literal_error": "one of {expected}",
+    "enum": "one of {expected}",
+    "string_pattern_mismatch": "text that matches {pattern}",
+}
+
+
+def not_valid(errors: Iterable[ErrorDetails], place: str, root: Any, known: Iterable[str] = ()) -> Refused:  # noqa: ANN401 - JSON
+    """Return the refusal of a body or query that does not match its model, with at most ten fields.
+
+    Args:
+        errors: the library's; several of one field are alternatives of its type.
+        place: ``body`` or ``request``.
+        root: the parsed body, in which the field's path is looked up; None for a query or path.
+        known: the names that the body may have.
+    """
+    fields: dict[str, list[ErrorDetails]] = {}
+    for error in errors:
+        fields.setdefault(_path(error, root), []).append(error)
+    wrong = [_field(at, found, tuple(known)) for at, found in fields.items()][:MAX_FIELDS]
+    first = wrong[0] if wrong else {"at": "", "what": "cannot be read", "fix": "send what the API's description says"}
     return Refused(
         400,
         "request_invalid",
-        f"{place} {first['at']}: {first['what']}",
-        why=f"the {place} must be as the API's description says",
-        fix="GET /api/v1/openapi.json describes every field",
+        f"{place}{' ' if first['at'] else ''}{first['at']}: {first['what']}",
+        why=f"the {place} does not match the API's description",
+        fix=f"{first['fix']}; GET /api/v1/openapi.json describes every field",
         errors=wrong,
     )
+
+
+def field_errors(found: ValidationError) -> list[ErrorDetails]:
+    """Return the errors of a model without the values that were sent."""
+    return found.errors(include_url=False, include_input=False)
+
+
+def _path(error: ErrorDetails, root: Any) -> str:  # noqa: ANN401 - JSON
+    """Return the field's path, without the library's names for the alternatives of a type, which are no keys of the value."""
+    if root is None:
+        return "/".join(str(part) for part in error["loc"][:2])[:200]
+    value, parts = root, []
+    for part in error["loc"]:
+        if isinstance(value, dict) and (part in value or error["type"] == "missing"):
+            value = value.get(part)
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            continue
+        parts.append(str(part))
+    return "/".join(parts)[:200]
+
+
+def _field(at: str, errors: list[ErrorDetails], known: tuple[str, ...]) -> dict[str, str]:
+    kinds = {error["type"] for error in errors}
+    name = at.rpartition("/")[2]
+    if "missing" in kinds:
+        return {"at": at, "what": "is missing", "fix": f"add {name}"}
+    if "extra_forbidden" in kinds:
+        near = difflib.get_close_matches(name, known, 1)
+        fix = f"did you mean {near[0]}?" if near else f"leave {name} out"
+        return {"at": at, "what": "is not a known field", "fix": fix}
+    own = [str(error["ctx"]["error"]) for error in errors if error["type"] == "value_error" and "ctx" in error]
+    expected = list(dict.fromkeys(filter(None, (_expected(error) for error in errors))))
+    if expected:
+        what = f"must be {' or '.join(expected)}"
+        return {"at": at, "what": what[:300], "fix": f"send {' or '.join(expected)}"[:300]}
+    what = own[0] if own else "has a value that cannot be used here"
+    return {"at": at, "what": what[:300], "fix": f"correct {name or 'it'}"}
+
+
+def _expected(error: ErrorDetails) -> str:
+    template = _BOUNDED.get(error["type"])
+    if template is not None:
+        return template.format_map(error.get("ctx", {}))
+    return _EXPECTED.get(error["type"], "")

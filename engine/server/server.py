@@ -1,123 +1,87 @@
-"""Serves the API on a socket: uvicorn as a library, started and stopped like every other service of the engine."""
+"""Serves the API on a socket with uvicorn, started and stopped like a node.
+
+No code of Lodger's stands between the socket and the application; ``docs/decisions/0002-http-server.md`` says what that server bounds
+itself and what needs a reverse proxy.
+"""
 
 import asyncio
+import logging
 import socket
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import ip_network
 from pathlib import Path
 
 import uvicorn
-from starlette.types import ASGIApp
+from anyio import to_thread
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
-from lodger.engine.server.door import Door, Guest
-from lodger.engine.server.known import Known
-from lodger.engine.server.porter import Porter
-from lodger.engine.server.wire import Wire
+from lodger.engine.server.app import Api
+from lodger.engine.store.platform import idempotency
+from lodger.engine.sync import Engine
 
 #: Connections that wait in the kernel.
 BACKLOG = 1024
+#: Longest request line and headers, bytes.
+MAX_HEADERS = 32 * 1024
+#: Seconds that a connection may idle between two requests.
+KEEP_ALIVE_S = 15
 #: Seconds that requests under way have to end when the server stops; live streams are cut then.
 GRACE_S = 3
-
-
-class _Quiet(uvicorn.Server):
-    """uvicorn's server without its own sockets: the door accepts, and connections are made of those it lets in."""
-
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        listening: socket.socket,
-        known: Known,
-        full: Callable[[], bool],
-        most: int,
-        proxies: tuple[IPv4Network | IPv6Network, ...],
-    ) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-        self._known = known
-        self._porter = Porter(full)
-        self.door = Door(listening, self.let_in, self._porter, known, most=most, proxies=proxies, tls=config.ssl)
-
-    def let_in(self, guest: Guest) -> Wire:
-        """Make a connection of one that was let in."""
-        return Wire(self.config, self.server_state, self.lifespan.state, guest, self._porter, self._known)
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say so."""
-        await super().startup(sockets)
-        self.door.open()
-        self.listening.set()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let nobody in any more, then end what is under way."""
-        await self.door.close()
-        await super().shutdown(sockets)
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Leave signals to whoever runs the process."""
-        yield
+#: Seconds between two deletions of idempotency keys that have expired.
+CLEAR_S = 600.0
+#: Headers by which proxies name the client.
+FORWARDED = frozenset({b"x-forwarded-for", b"x-forwarded-proto", b"forwarded"})
+#: Addresses of untrusted proxies that are logged.
+MAX_WARNINGS = 10
+_log = logging.getLogger("lodger.api")
 
 
 class Server:
-    """One listening socket. ``start`` and ``stop`` are safe to call twice.
+    """The API of one engine on one socket. ``start`` and ``stop`` are safe to call twice; ``url`` is its address."""
 
-    Args:
-        app: the ASGI application.
-        settings: address, port, TLS, trusted proxies, connections.
-        known: whose tokens opened something: they are let in before strangers. Without it all are strangers.
-        full: tells whether enough is under way: who asks much waits at the door then.
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        settings: Settings,
-        known: Known | None = None,
-        full: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self._app = app
-        self._settings = settings
-        self._known = Known() if known is None else known
-        self._full = full
-        self._task: asyncio.Task[None] | None = None
-        self._server: _Quiet | None = None
-        self.port = settings.api_port
+    def __init__(self, engine: Engine) -> None:
+        self._books = engine.books
+        self._settings = settings = engine.books.settings
+        self.api = Api(engine)
+        self._app = ForwardedHeaders(self.api.app, trusted_proxies(settings))
+        self._port = settings.api_port
+        self._serving: tuple[_Uvicorn, asyncio.Task[None], asyncio.Task[None]] | None = None
 
     @property
     def url(self) -> str:
-        """Give the address to ask at."""
+        """The address of the server; its port is known once it has started."""
         host = self._settings.api_host
         host = f"[{host}]" if ":" in host else host
-        return f"{'https' if self._settings.tls_cert else 'http'}://{host}:{self.port}"
+        return f"{'https' if self._settings.tls_cert else 'http'}://{host}:{self._port}"
 
     async def start(self) -> None:
         """Listen.
 
         Raises:
-            InputError: tls_incomplete. Unavailable: tls_unreadable, address_taken.
+            InputError: tls_incomplete. Unavailable: tls_unreadable, address_unknown, address_taken.
         """
-        if self._task is not None:
+        if self._serving is not None:
             return
         settings = self._settings
         _check_tls(settings)
-        proxies = settings.trusted_proxies.strip()
-        trusted = [each.strip() for each in proxies.split(",")] if proxies else None
         config = uvicorn.Config(
             self._app,
-            http=Wire,
+            http="h11",
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=bool(proxies),
-            forwarded_allow_ips=trusted,
-            timeout_keep_alive=15,
+            proxy_headers=False,
+            backlog=BACKLOG,
+            limit_concurrency=settings.api_connections,
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=GRACE_S,
+            h11_max_incomplete_event_size=MAX_HEADERS,
             ssl_certfile=settings.tls_cert,
             ssl_keyfile=settings.tls_key,
         )
@@ -128,38 +92,116 @@ class Server:
                 "tls_unreadable",
                 "the certificate or its key cannot be used",
                 why=str(error),
-                fix="give a PEM chain with LODGER_TLS_CERT and its own key with LODGER_TLS_KEY",
+                fix="set LODGER_TLS_CERT to a PEM chain and LODGER_TLS_KEY to its own key",
             ) from error
         listening = _bound(settings.api_host, settings.api_port)
-        self.port = listening.getsockname()[1]
-        networks = tuple(_networks(trusted or []))
-        self._server = _Quiet(config, listening, self._known, self._full, settings.api_connections, networks)
-        self._task = asyncio.create_task(self._server.serve([]), name="lodger-api")
-        ready = asyncio.ensure_future(self._server.listening.wait())
-        await asyncio.wait({self._task, ready}, return_when=asyncio.FIRST_COMPLETED)
+        self._port = listening.getsockname()[1]
+        server = _Uvicorn(config)
+        task = asyncio.create_task(server.serve([listening]), name="lodger-api")
+        ready = asyncio.ensure_future(server.listening.wait())
+        await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
         if not ready.done():
             ready.cancel()
             listening.close()
-            ended, self._task, self._server = self._task, None, None
-            await ended  # raises what kept it from listening: no descriptor was left
+            await task  # raises what kept it from listening
+        clearing = asyncio.create_task(self._clear(), name="lodger-api-clearing")
+        self._serving = server, task, clearing
 
     async def stop(self) -> None:
-        """Stop listening; what is under way has :data:`GRACE_S` seconds."""
-        task, server = self._task, self._server
-        self._task = self._server = None
-        if task is None or server is None:
+        """Stop listening; requests under way have :data:`GRACE_S` seconds."""
+        serving, self._serving = self._serving, None
+        if serving is None:
             return
+        server, task, clearing = serving
         server.should_exit = True
-        with suppress(asyncio.CancelledError):
-            await task
+        clearing.cancel()
+        for each in (task, clearing):
+            with suppress(asyncio.CancelledError):
+                await each
+
+    async def _clear(self) -> None:
+        """Delete expired idempotency keys now and then."""
+        books = self._books
+
+        def forget() -> int:
+            with books.database.write() as connection:
+                return idempotency.forget(connection, books.clock.now_us())
+
+        while True:
+            with suppress(Unavailable):  # a full disk or an absent database: at the next time
+                while await to_thread.run_sync(forget):
+                    pass
+            await asyncio.sleep(CLEAR_S)
 
 
-def _networks(trusted: list[str]) -> Iterator[IPv4Network | IPv6Network]:
-    for each in trusted:
-        if each == "*":
-            yield from (ip_network("0.0.0.0/0"), ip_network("::/0"))
-        with suppress(ValueError):  # a path of a socket, or a name, is no address
-            yield ip_network(each, strict=False)
+class _Uvicorn(uvicorn.Server):
+    """uvicorn's server, which leaves signals to the process that embeds it and tells when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and tell."""
+        await super().startup(sockets)
+        self.listening.set()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Capture none."""
+        yield
+
+
+class ForwardedHeaders:
+    """Takes the client's address and scheme from the headers of trusted proxies; warns once of each other address that sends them."""
+
+    def __init__(self, app: ASGIApp, trusted: list[str]) -> None:
+        self._app = app
+        self._trusting = ProxyHeadersMiddleware(app, trusted)  # type: ignore[arg-type]  # uvicorn's own words for the same types
+        self._warned: set[str] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on."""
+        peer = scope["client"][0] if scope.get("client") else ""
+        if scope["type"] == "http" and peer not in self._trusting.trusted_hosts:
+            self._warn(scope, peer)
+            await self._app(scope, receive, send)
+        else:
+            await self._trusting(scope, receive, send)  # type: ignore[arg-type]  # as above
+
+    def _warn(self, scope: Scope, peer: str) -> None:
+        if peer in self._warned or len(self._warned) >= MAX_WARNINGS:
+            return
+        if any(name in FORWARDED for name, _value in scope["headers"]):
+            self._warned.add(peer)
+            _log.warning(
+                "ignored the X-Forwarded-… headers of %s, which is not in LODGER_TRUSTED_PROXIES: all its clients count as one "
+                "address, and as plain HTTP; set LODGER_TRUSTED_PROXIES=%s if that is your reverse proxy",
+                peer,
+                peer,
+            )
+
+
+def trusted_proxies(settings: Settings) -> list[str]:
+    """Return the trusted networks.
+
+    Raises:
+        InputError: trusted_proxies_invalid.
+    """
+    found = []
+    for each in settings.trusted_proxies.split(","):
+        text = each.strip()
+        if not text:
+            continue
+        try:
+            found += [str(ip_network(one, strict=False)) for one in (("0.0.0.0/0", "::/0") if text == "*" else (text,))]
+        except ValueError:
+            raise InputError(
+                "trusted_proxies_invalid",
+                f"{text!r} is not an IP address or network",
+                fix="set LODGER_TRUSTED_PROXIES to addresses such as 10.0.0.5 or 10.0.0.0/8, with commas between",
+            ) from None
+    return found
 
 
 def _check_tls(settings: Settings) -> None:
@@ -188,13 +230,12 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
-        listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
         raise Unavailable(
             "address_taken",
-            f"nobody can listen on {host} port {port}",
+            f"cannot listen on {host} port {port}",
             why=error.strerror or str(error),
-            fix="set LODGER_API_PORT to a free port, or stop what listens there",
+            fix="set LODGER_API_PORT to a free port, or stop the process that listens there",
         ) from error
     return listening

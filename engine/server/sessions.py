@@ -1,4 +1,4 @@
-"""Sessions for browsers: begun with a token, kept by a cookie that no script reads and no other site sends."""
+"""Sessions for browsers: begun with a token, held in a cookie that scripts cannot read and other sites cannot send."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -11,13 +11,11 @@ from starlette.responses import JSONResponse, Response
 from lodger.engine.core.access.audit_context import Act
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.clock import from_us
+from lodger.engine.server.auth import MAX_HEADER, Authentication, client, cookie_name, own_site, session_of
 from lodger.engine.server.bodies import Bodies, media
-from lodger.engine.server.calls import Calls, asker
-from lodger.engine.server.envelope import request_id
-from lodger.engine.server.gate import LONGEST, Gate, client, cookie_name, own_site, session_of
-from lodger.engine.server.models import Taken
+from lodger.engine.server.calls import Calls, authenticated, request_id
+from lodger.engine.server.openapi import RequestModel, errors_of
 from lodger.engine.server.problems import Refused
-from lodger.engine.server.schema import errors_of
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store import audit
 from lodger.engine.store.context import Books
@@ -25,13 +23,13 @@ from lodger.engine.store.tenants import sessions
 from lodger.engine.store.tenants.sessions import Begun
 
 
-class Login(Taken):
-    """A token, once: what stays is the session."""
+class Login(RequestModel):
+    """The token that begins a session; it is not kept."""
 
-    token: str = Field(max_length=LONGEST)
+    token: str = Field(max_length=MAX_HEADER)
 
 
-class Session(Taken):
+class BrowserSession(RequestModel):
     """A session. ``csrf`` goes into X-CSRF-Token of every request that changes something."""
 
     name: str
@@ -41,11 +39,11 @@ class Session(Taken):
     expires_at: datetime | None = None
 
 
-def add(made: APIRouter, books: Books, calls: Calls, bodies: Bodies, gate: Gate) -> None:
+def add(router: APIRouter, books: Books, calls: Calls, bodies: Bodies, authentication: Authentication) -> None:
     """Add the routes of sessions."""
 
-    @made.post(
-        ROOT + "/session", status_code=201, operation_id="session_begin", tags=["session"], response_model=Session,
+    @router.post(
+        ROOT + "/session", status_code=201, operation_id="session_begin", tags=["session"], response_model=BrowserSession,
         responses=errors_of(400, 401, 403, 413, 415, 422, 429),
         openapi_extra={
             "security": [],
@@ -59,13 +57,13 @@ def add(made: APIRouter, books: Books, calls: Calls, bodies: Bodies, gate: Gate)
         """Begin a session with a token; the answer sets a cookie."""
         own_site(request)
         if media(request) != "application/json":
-            # A form of another site can send nothing of this kind.
-            raise Refused(415, "media_type", "a login is JSON", fix="send Content-Type: application/json")
-        async with bodies.read(request) as sent, bodies.json(request, Login, sent) as login:
-            token = login.token
-        caller = await gate.by_token(f"Bearer {token}", client(request))
+            # The form of another site cannot send this media type.
+            raise Refused(415, "media_type", "a login is a JSON body", fix="send Content-Type: application/json")
+        async with bodies.read(request, client(request)) as sent:
+            token = (await bodies.json(request, Login, sent, client(request))).token
+        caller = await authentication.by_token(f"Bearer {token}", client(request))
         before, now_us = session_of(request), books.clock.now_us()
-        act = Act(caller.called, "http", None, request_id(request.scope))  # type: ignore[arg-type]  # a scope is a mapping
+        act = Act(caller.called, "http", None, request_id(request))
 
         def work() -> Begun:
             with books.database.write() as connection:
@@ -75,8 +73,8 @@ def add(made: APIRouter, books: Books, calls: Calls, bodies: Bodies, gate: Gate)
                 audit.write(books, connection, act, doing, None, {"address": client(request)}, now_us)
                 return sessions.begin(connection, caller, now_us)
 
-        begun = await calls.run(work)
-        answer = JSONResponse(_told(caller, begun.csrf, from_us(begun.expires_us)), 201)
+        begun = await calls.run(caller.tenant_id or caller.token_id, work)
+        answer = JSONResponse(_body(caller, begun.csrf, from_us(begun.expires_us)), 201)
         secure = request.url.scheme == "https"
         answer.set_cookie(
             cookie_name(secure), begun.text, max_age=sessions.LIFE_US // 1_000_000, path="/", secure=secure,
@@ -84,21 +82,21 @@ def add(made: APIRouter, books: Books, calls: Calls, bodies: Bodies, gate: Gate)
         )  # fmt: skip
         return answer
 
-    @made.get(
-        ROOT + "/session", operation_id="session_get", tags=["session"], response_model=Session,
+    @router.get(
+        ROOT + "/session", operation_id="session_get", tags=["session"], response_model=BrowserSession,
         responses=errors_of(401, 404, 429),
     )  # fmt: skip
     async def get(request: Request) -> Response:
-        """Say whose session this is, and what a change has to send along."""
-        text = _demanded(request)
+        """Return the caller of this session, and the value that X-CSRF-Token of a change has to have."""
+        text, found = _demand_session(request), authenticated(request)
 
         def work() -> str:
             with books.database.read() as connection:
                 return sessions.csrf(connection, text)
 
-        return JSONResponse(_told(asker(request).caller, await calls.run(work), None))
+        return JSONResponse(_body(found.caller, await calls.run(found.key, work), None))
 
-    @made.delete(
+    @router.delete(
         ROOT + "/session",
         status_code=204,
         operation_id="session_end",
@@ -107,29 +105,31 @@ def add(made: APIRouter, books: Books, calls: Calls, bodies: Bodies, gate: Gate)
     )
     async def end(request: Request) -> Response:
         """End this session."""
-        text = _demanded(request)
+        text, found = _demand_session(request), authenticated(request)
 
         def work() -> None:
             with books.database.write() as connection:
                 sessions.end(connection, text)
 
-        await calls.run(work)
+        await calls.run(found.key, work)
         answer = Response(status_code=204)
         secure = request.url.scheme == "https"
         answer.delete_cookie(cookie_name(secure), path="/", secure=secure, httponly=True, samesite="strict")
         return answer
 
 
-def _demanded(request: Request) -> str:
+def _demand_session(request: Request) -> str:
     text = session_of(request)
-    if text is None or asker(request).by != "session":
-        raise Refused(404, "session_none", "this request carries no session", fix="POST /api/v1/session begins one")
+    if text is None or authenticated(request).by != "session":
+        raise Refused(404, "session_none", "this request has no session", fix="POST /api/v1/session begins one")
     return text
 
 
-def _told(caller: Caller, csrf: str, expires: datetime | None) -> dict[str, Any]:
-    said = Session(name=caller.name, role=caller.role, tenant_id=caller.tenant_id, csrf=csrf, expires_at=expires)
-    body = said.model_dump(mode="json")
+def _body(caller: Caller, csrf: str, expires: datetime | None) -> dict[str, Any]:
+    session = BrowserSession(
+        name=caller.name, role=caller.role, tenant_id=caller.tenant_id, csrf=csrf, expires_at=expires
+    )
+    body = session.model_dump(mode="json")
     if expires is not None:
         body["expires_at"] = expires.astimezone(UTC).isoformat().replace("+00:00", "Z")
     return body

@@ -29,7 +29,7 @@ Reads = Callable[[Look], Awaitable[Seen]]
 
 
 def live(engine: "Engine", tenant_id: str, action_id: str | None) -> Iterator[Action | LogLine]:
-    """Give what happens; see :meth:`lodger.engine.sync.Engine.live`."""
+    """Yield what happens; see :meth:`lodger.engine.sync.Engine.live`."""
     woken, look, over = threading.Event(), _look(engine, tenant_id, action_id), False
     forget = engine.watch(woken.set)
     try:
@@ -48,7 +48,7 @@ def live(engine: "Engine", tenant_id: str, action_id: str | None) -> Iterator[Ac
 async def alive(
     engine: "Engine", tenant_id: str, action_id: str | None, read: Reads
 ) -> AsyncGenerator[Action | LogLine]:
-    """Give what happens, without a thread that waits for it."""
+    """Yield what happens, without a thread that waits for it."""
     woken, look, loop = asyncio.Event(), _look(engine, tenant_id, action_id), asyncio.get_running_loop()
 
     def wake() -> None:

@@ -19,29 +19,14 @@ from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.service import engine as sync
 from lodger.engine.service import lock_context
-from lodger.engine.service.async_nouns import (
-    Actions,
-    Audit,
-    Collections,
-    Grants,
-    Locks,
-    Metrics,
-    Nodes,
-    Schedules,
-    Scripts,
-    Secrets,
-    Shell,
-    Tenants,
-    Tokens,
-    Verb,
-    Webhooks,
-)
+from lodger.engine.service.operations import proxy
+from lodger.engine.service.operations.declaration import Async
+from lodger.engine.service.operations.table import Nouns, Operation
 from lodger.engine.store.migrations.revision import Progress, silent
 from lodger.engine.store.revision_cache import Compile
 
 if TYPE_CHECKING:
     from lodger.engine.core.execution import Executor
-    from lodger.engine.effects.outcome_commit import ApplyEffects
     from lodger.engine.node.node import Node
     from lodger.engine.service.hooks import Hook
     from lodger.engine.store.platform.locks import Lock
@@ -56,26 +41,24 @@ STREAMED = 500
 
 
 class Threads:
-    """Carries out the verbs of an engine in a few threads. Satisfies :class:`lodger.engine.service.async_nouns.Carrier`."""
+    """Carries out the verbs of an engine in a few threads."""
 
     def __init__(self, inner: sync.Engine) -> None:
         self._inner = inner
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb")
 
-    def carry(
-        self, noun: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Awaitable[Any]:
-        """Carry out one verb."""
-        inner = getattr(self._inner, noun) if noun else self._inner
-        # Who acts is known by the context, which a thread of the pool does not have of itself.
-        bound = partial(contextvars.copy_context().run, function, inner, *args, **kwargs)
+    def carry(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - what the verb returns
+        """Carry out one verb; satisfies :class:`lodger.engine.service.operations.proxy.Carry`."""
+        call = partial(operation.function, getattr(self._inner, operation.noun), *args, **kwargs)
+        return self._stream(call) if operation.declared.streams else self.run(call)
+
+    def run(self, work: Callable[[], T]) -> Awaitable[T]:
+        """Run blocking work in a thread, in a copy of the present context, which knows the actor."""
+        bound = partial(contextvars.copy_context().run, work)
         return asyncio.get_running_loop().run_in_executor(self.pool, bound)
 
-    async def stream(
-        self, noun: str, function: Callable[..., Generator[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> AsyncIterator[Any]:
-        """Carry out a verb that gives many, some at a time."""
-        given = function(getattr(self._inner, noun), *args, **kwargs)
+    async def _stream(self, call: Callable[[], Generator[T]]) -> AsyncIterator[T]:
+        given = call()
         loop = asyncio.get_running_loop()
         try:
             while some := await loop.run_in_executor(self.pool, lambda: [*islice(given, STREAMED)]):
@@ -98,7 +81,7 @@ AsyncHook = Callable[[Event], Coroutine[Any, Any, object]]
 
 
 def _carried(hook: "Hook | AsyncHook") -> "Hook":
-    """Give what the thread of the hooks calls: a coroutine function goes to the loop that it was set on, one after the other."""
+    """Return the function that the hooks' thread calls: a coroutine function runs on the loop that it was set on."""
     if not inspect.iscoroutinefunction(hook):
         return hook
     loop = asyncio.get_running_loop()
@@ -109,27 +92,14 @@ def _carried(hook: "Hook | AsyncHook") -> "Hook":
     return call
 
 
-class Engine(Shell[sync.Engine]):
+class Engine(Nouns[Async]):
     """An open ledger, for asyncio. ``async with Engine.open(path) as engine``, or :meth:`open` and :meth:`close`."""
 
     def __init__(self, inner: sync.Engine) -> None:
         self.inner = inner
         self.threads = Threads(inner)
-        super().__init__("", self.threads)
+        proxy.furnish(self, self.threads.carry)
         self.books = inner.books
-        self.tenants = Tenants("tenants", self.threads)
-        self.grants = Grants("grants", self.threads)
-        self.collections = Collections("collections", self.threads)
-        self.secrets = Secrets("secrets", self.threads)
-        self.webhooks = Webhooks("webhooks", self.threads)
-        self.scripts = Scripts("scripts", self.threads)
-        self.schedules = Schedules("schedules", self.threads)
-        self.actions = Actions("actions", self.threads)
-        self.tokens = Tokens("tokens", self.threads)
-        self.audit = Audit("audit", self.threads)
-        self.nodes = Nodes("nodes", self.threads)
-        self.locks = Locks("locks", self.threads)
-        self.metrics = Metrics("metrics", self.threads)
         self.meters = inner.meters
         self.datasets = inner.datasets
         self.expose = inner.expose
@@ -138,10 +108,6 @@ class Engine(Shell[sync.Engine]):
         self.record_sessions = inner.record_sessions
         self.handler = inner.handler
         self.handlers = inner.handlers
-
-    prepare = Verb(sync.Engine.prepare)
-    run_at = Verb(sync.Engine.run_at)
-    run_in = Verb(sync.Engine.run_in)
 
     @classmethod
     def open(
@@ -180,8 +146,12 @@ class Engine(Shell[sync.Engine]):
     ) -> None:
         await self.close()
 
+    async def prepare(self) -> None:
+        """Make what Lodger wants in the databases of what is exposed; see :meth:`lodger.engine.sync.Engine.prepare`."""
+        await self.threads.run(self.inner.prepare)
+
     def own_people(self, is_own: Callable[[str, str], bool]) -> None:
-        """Let the platform say who a tenant's people are; see :meth:`lodger.engine.sync.Engine.own_people`."""
+        """Let the platform decide which addresses are a tenant's own people; see :meth:`lodger.engine.sync.Engine.own_people`."""
         self.inner.own_people(is_own)
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
@@ -199,7 +169,7 @@ class Engine(Shell[sync.Engine]):
         return hook
 
     async def events(self, *, kept: int = 10_000) -> AsyncIterator[Event]:
-        """Give events as they happen; a reader that falls ``kept`` behind loses the oldest."""
+        """Yield events as they happen; a reader that falls ``kept`` behind loses the oldest."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Event] = asyncio.Queue()
 
@@ -219,7 +189,7 @@ class Engine(Shell[sync.Engine]):
             forget()
 
     def live(self, tenant_id: str, action_id: str | None = None) -> "AsyncGenerator[Action | LogLine]":
-        """Give what happens to a tenant's actions, or one action with its log; see :meth:`lodger.engine.sync.Engine.live`."""
+        """Yield what happens to a tenant's actions, or one action with its log; see :meth:`lodger.engine.sync.Engine.live`."""
         from lodger.engine.service.action_stream import alive
 
         return alive(self.inner, tenant_id, action_id, self.threads.read)
@@ -241,13 +211,12 @@ class Engine(Shell[sync.Engine]):
         executor: "Executor | None" = None,
         name: str | None = None,
         *,
-        apply_effects: "ApplyEffects | None" = None,
-        couriers: bool = True,
+        deliver: bool = True,
     ) -> AsyncIterator["Node"]:
         """Run a node for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
         from lodger.engine.node.node import Node
 
-        made = Node(self.inner, executor, name, apply_effects=apply_effects, couriers=couriers)
+        made = Node(self.inner.host, executor, name, deliver=deliver)
         try:
             await made.start()
             yield made

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lodger.engine.core.clock import Clock, SystemClock
-from lodger.engine.core.events import Event, Events
+from lodger.engine.core.events import Event, EventBus, LedgerWritten
 from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.metrics import Meters
@@ -19,28 +19,28 @@ from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.service import lock_context
+from lodger.engine.service.checks.dry_runs import DryRuns
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
+from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.hooks import Hook, Hooks
 from lodger.engine.service.nouns.actions import Actions
 from lodger.engine.service.nouns.audit import Audit
 from lodger.engine.service.nouns.collections import Collections
 from lodger.engine.service.nouns.grants import Grants
-from lodger.engine.service.nouns.locks import Locks
-from lodger.engine.service.nouns.metrics import Metrics
-from lodger.engine.service.nouns.nodes import Nodes
-from lodger.engine.service.nouns.rehearsals import Rehearsals
+from lodger.engine.service.nouns.platform import Locks, Metrics, Nodes
 from lodger.engine.service.nouns.schedules import Schedules
 from lodger.engine.service.nouns.scripts import Scripts
 from lodger.engine.service.nouns.secrets import Secrets
 from lodger.engine.service.nouns.tenants import Tenants
 from lodger.engine.service.nouns.tokens import Tokens
 from lodger.engine.service.nouns.webhooks import Webhooks
+from lodger.engine.service.operations.declaration import Sync
+from lodger.engine.service.operations.table import Nouns
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import Sources
 from lodger.engine.store.context import Books
 from lodger.engine.store.migrations.revision import Progress, silent
-from lodger.engine.store.records import Action, Json
 from lodger.engine.store.revision_cache import Compile, Rulebook
 from lodger.engine.store.schedules import adoption
 from lodger.engine.vault.keyring import Keyring
@@ -52,19 +52,19 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from lodger.engine.core.execution import Executor
-    from lodger.engine.effects.outcome_commit import ApplyEffects
+    from lodger.engine.node.host import Host
     from lodger.engine.node.node import Node
     from lodger.engine.store.platform.locks import Lock
+    from lodger.engine.store.records import Action
     from lodger.sandbox.job import LogLine
 
 
-class Engine:
+class Engine(Nouns[Sync]):
     """An open ledger and its verbs. Make one with :meth:`open`; it may be used from several threads."""
 
     def __init__(self, books: Books) -> None:
         self.books = books
-        self.events = Events()
-        self._watchers: list[Callable[[], None]] = []
+        self.events = EventBus()
         self.tenants = Tenants(books, self.changed)
         self.grants = Grants(books, self.changed)
         self.collections = Collections(books, self.changed)
@@ -72,7 +72,11 @@ class Engine:
         self.secrets = Secrets(books, self.changed, self.vault)
         self.webhooks = Webhooks(books, self.changed, self.vault)
         self.scripts = Scripts(
-            books, self.changed, ModuleCheck(books.settings), SourceCheck(books.settings), Rehearsals(self)
+            books,
+            self.changed,
+            ModuleCheck(books.settings),
+            SourceCheck(books.settings, TrialBudget(books)),
+            DryRuns(self),
         )
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
@@ -119,7 +123,7 @@ class Engine:
             str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress, patience_s=settings.database_patience_s
         )  # fmt: skip
         ids = ids or Identities(clock.now_us)
-        of_server = database.dialect == "postgresql" and not injected
+        of_server = database.driver.has_clock and not injected
         return cls(
             Books(database, clock, ids, Rulebook(settings, compile_schedule), Sources(settings), settings, of_server)
         )
@@ -139,28 +143,6 @@ class Engine:
     ) -> None:
         self.close()
 
-    def run_at(
-        self,
-        tenant_id: str,
-        script: str,
-        at: datetime,
-        params: Json = None,
-        request_key: str | None = None,
-    ) -> Action:
-        """Run a script once at an instant; see :meth:`lodger.engine.service.nouns.actions.Actions.run_at`."""
-        return self.actions.run_at(tenant_id, script, at, params, request_key)
-
-    def run_in(
-        self,
-        tenant_id: str,
-        script: str,
-        delay: float | str | timedelta,
-        params: Json = None,
-        request_key: str | None = None,
-    ) -> Action:
-        """Run a script once after a delay; see :meth:`lodger.engine.service.nouns.actions.Actions.run_in`."""
-        return self.actions.run_in(tenant_id, script, delay, params, request_key)
-
     def lock(
         self,
         name: str,
@@ -176,7 +158,7 @@ class Engine:
         return lock_context.held(self.locks, name, lease, slot, holder)
 
     def attach(self, source: "str | URL | sqlalchemy.Engine") -> ForeignDatabase:
-        """Give a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.
+        """Return a database of the platform's other than the ledger's, for :meth:`expose`; its tables may be read.
 
         After :meth:`prepare` they may be written too.
 
@@ -295,7 +277,7 @@ class Engine:
         return register
 
     def live(self, tenant_id: str, action_id: str | None = None) -> "Iterator[Action | LogLine]":
-        """Give each of a tenant's actions as it is made or moves on; or one action with its log lines, until it is over.
+        """Yield each of a tenant's actions as it is created or changes; or one action with its log lines, until it has ended.
 
         Lines of an attempt that runs are written twice a second, by whichever node runs it. What any process changes is seen within
         half a second.
@@ -309,7 +291,7 @@ class Engine:
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
-        return self.events.listen(listener)
+        return self.events.subscribe(Event, listener)
 
     def on(self, name: str, hook: Hook | None = None, *, tenant_id: str | None = None) -> Any:  # noqa: ANN401 - a decorator, or what takes the hook off
         """Set a hook: a function that is called with an :class:`lodger.engine.core.events.Event`, in a thread of its own.
@@ -335,13 +317,18 @@ class Engine:
 
     def changed(self) -> None:
         """Let the nodes of this process look for work now."""
-        for watcher in tuple(self._watchers):
-            watcher()
+        self.events.publish(LedgerWritten())
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
         """Have a callable called after every write of this process, from any thread; call the answer to stop."""
-        self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher)
+        return self.events.subscribe(LedgerWritten, lambda _event: watcher())
+
+    @property
+    def host(self) -> "Host":
+        """What nodes and dry runs of this engine are given."""
+        from lodger.engine.node.host import Host
+
+        return Host(self.books, self.datasets, self.vault, self.handlers, self.events, self.meters, self.is_own)
 
     @contextmanager
     def node(
@@ -349,15 +336,14 @@ class Engine:
         executor: "Executor | None" = None,
         name: str | None = None,
         *,
-        apply_effects: "ApplyEffects | None" = None,
-        couriers: bool = True,
+        deliver: bool = True,
     ) -> Iterator["Node"]:
         """Run a node in a thread of its own for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
         import asyncio
 
         from lodger.engine.node.node import Node
 
-        made = Node(self, executor, name, apply_effects=apply_effects, couriers=couriers)
+        made = Node(self.host, executor, name, deliver=deliver)
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="lodger-node", daemon=True)
         thread.start()

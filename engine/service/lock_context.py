@@ -14,14 +14,14 @@ from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.store.platform.locks import Lock
 
 if TYPE_CHECKING:
-    from lodger.engine.service import async_nouns
-    from lodger.engine.service.nouns.locks import Locks
+    from lodger.engine.service.nouns.platform import Locks
+    from lodger.engine.service.operations.declaration import Async, Sync
 
 _log = logging.getLogger("lodger.locks")
 
 
 def who(holder: str | None) -> str:
-    """Give who holds it: this thread of this process of this host, unless told."""
+    """Return who holds it: this thread of this process of this host, unless told."""
     return holder or f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
 
 
@@ -33,7 +33,7 @@ def _third_s(lease: float | str | timedelta) -> float:
 
 @contextmanager
 def held(
-    locks: "Locks", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
+    locks: "Locks[Sync]", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
 ) -> Iterator[Lock | None]:
     """Hold a lock; see :meth:`lodger.engine.sync.Engine.lock`."""
     mine = who(holder)
@@ -64,7 +64,7 @@ def held(
 
 @asynccontextmanager
 async def aheld(
-    locks: "async_nouns.Locks", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
+    locks: "Locks[Async]", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
 ) -> AsyncIterator[Lock | None]:
     """Hold a lock; see :meth:`lodger.engine.service.async_engine.Engine.lock`."""
     mine = holder or f"{who(None)}-{id(asyncio.current_task())}"

@@ -115,9 +115,11 @@ def every(connection: Connection, sought: Sought) -> Iterator[AuditEntry]:
 
 def _which(sought: Sought) -> Select[Any]:
     statement = select(audit)
-    for column, value in ((_t.tenant_id, sought.tenant_id), (_t.target, sought.target), (_t.actor, sought.actor)):
+    for column, value in ((_t.tenant_id, sought.tenant_id), (_t.actor, sought.actor)):
         if value is not None:
             statement = statement.where(column == value)
+    if sought.target is not None:
+        statement = statement.where((_t.target == sought.target) | (_t.named == sought.target))
     if sought.verb is not None:
         noun = sought.verb.endswith(".")
         statement = statement.where(

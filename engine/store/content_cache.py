@@ -4,9 +4,8 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, literal_column, select, true
+from sqlalchemy import Connection, select
 
 from lodger.engine.core.access import grants
 from lodger.engine.core.access.grants import Grants
@@ -14,8 +13,8 @@ from lodger.engine.core.ids import OWNED, PLATFORM
 from lodger.engine.core.params import Field, read_fields
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy import budgets
-from lodger.engine.policy.allowance import Allowance
-from lodger.engine.store.bulk import Over, columns, unnested
+from lodger.engine.policy.budgets import Allowance
+from lodger.engine.store.bulk import AskMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.sandbox.limits import LIMITS, Limits
@@ -58,34 +57,18 @@ _columns = (
 _script = (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id == script_versions.c.script_id)
 
 
-def _of(tenant: Any, script: Any, number: Any) -> tuple[ColumnElement[bool], ...]:  # noqa: ANN401 - columns or bound values
-    return (
+_wanted = select(*_columns).join_from(script_versions, scripts, _script)
+_versions = AskMany(
+    {"tenant": scripts.c.tenant_id, "script": scripts.c.id, "number": scripts.c.version},
+    lambda given, driver: driver.look_up(
+        given,
+        _wanted,
         # The platform's scripts have their versions there; that this tenant may run one was decided when it was bound.
-        script_versions.c.tenant_id.in_((tenant, PLATFORM)),
-        script_versions.c.script_id == script,
-        script_versions.c.version == number,
-    )
-
-
-_NAMES = ("tenant", "script", "number")
-_some = Over(
-    _NAMES,
-    lambda given: (
-        select(given.c.tenant, given.c.script, given.c.number, *_columns)
-        .select_from(given.join(script_versions, true()).join(scripts, _script))
-        .where(*_of(given.c.tenant, given.c.script, given.c.number))
+        script_versions.c.tenant_id.in_((given.c.tenant, PLATFORM)),
+        script_versions.c.script_id == given.c.script,
+        script_versions.c.version == given.c.number,
     ),
 )
-_given = unnested(_NAMES, (scripts.c.tenant_id, scripts.c.id, scripts.c.version))
-_found = (
-    select(*_columns)
-    .join_from(script_versions, scripts, _script)
-    .where(*_of(_given.c.tenant, _given.c.script, _given.c.number))
-    .correlate(_given)
-    .offset(literal_column("0"))
-    .lateral("found")
-)
-_all = select(_given.c.tenant, _given.c.script, _given.c.number, *_found.c).select_from(_given.join(_found, true()))
 
 
 class Sources:
@@ -196,16 +179,9 @@ class Sources:
 
 
 def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, Source]:
-    if not keys:
-        return {}
-    given = [_named(key) for key in keys]
-    sqlite = connection.dialect.name == "sqlite"
-    rows = _some.rows(connection, given) if sqlite else connection.execute(_all, columns(_NAMES, given))
-    return {(key := (row[0], row[1], row[2])): _source(key, row) for row in rows}
-
-
-def _named(key: VersionKey) -> dict[str, Any]:
-    return dict(zip(_NAMES, key, strict=True))
+    given = [{"tenant": tenant, "script": script, "number": number} for tenant, script, number in keys]
+    rows = _versions.rows(connection, given)
+    return {(key := (row.tenant, row.script, row.number)): _source(key, row) for row in rows}
 
 
 def _source(key: VersionKey, row: AnyRow) -> Source:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select
 
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import InputError
@@ -13,6 +13,7 @@ from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import Sources
 from lodger.engine.store.records import Json
 from lodger.engine.store.revision_cache import Rulebook
+from lodger.engine.store.stores import PerDriver
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,11 @@ class Books:
 
 
 def database_us(connection: Connection) -> int:
-    """Ask PostgreSQL for its time, microseconds since 1970."""
-    return int(connection.execute(_NOW).scalar_one())
+    """Ask the database for its time, microseconds since 1970."""
+    return int(connection.execute(_now.of(connection)).scalar_one())
 
 
-#: Of the statement, not of the transaction: a transaction that waited for a lock began long ago.
-NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-_NOW = text(f"SELECT {NOW_US}")
+_now = PerDriver(lambda driver: select(driver.now_us()))
 
 
 def dumped(value: Json) -> str | None:

@@ -9,20 +9,18 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, literal_column, select, true
+from sqlalchemy import Connection, select
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
-from lodger.engine.policy.missed import parse_missed
-from lodger.engine.policy.overlap import Overlap
-from lodger.engine.policy.plan import Terms
+from lodger.engine.policy.plan import Overlap, Terms, parse_missed
 from lodger.engine.policy.retry import Retry, parse_retry
 from lodger.engine.recurrence.parse import resolved
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.store.bulk import columns, unnested
+from lodger.engine.store.bulk import AskMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import schedule_revisions
 
@@ -253,28 +251,22 @@ class Rulebook:
 
 
 def _rows(connection: Connection, absent: set[tuple[str, str, int]]) -> Sequence[AnyRow]:
-    """Give these revisions, perhaps with others of the same schedules."""
-    if connection.dialect.name != "sqlite":
-        given = [dict(zip(_KEY, key, strict=True)) for key in sorted(absent)]
-        return connection.execute(_these, columns(_KEY, given)).all()
-    table = schedule_revisions.c
-    ids = sorted({schedule for _tenant, schedule, _number in absent})
-    numbers = sorted({number for _tenant, _schedule, number in absent})
-    wanted = select(schedule_revisions).where(table.schedule_id.in_(ids), table.revision.in_(numbers))
-    return connection.execute(wanted).all()
+    """Return these revisions."""
+    keys = ({"tenant": tenant, "schedule": schedule, "number": number} for tenant, schedule, number in sorted(absent))
+    return _these.rows(connection, list(keys))
 
 
-_KEY = ("tenant_id", "schedule_id", "revision")
-_given = unnested(_KEY, tuple(schedule_revisions.c[name] for name in _KEY))
-# By key, behind a fence: PostgreSQL plans a list of five hundred values one by one.
-_found = (
-    select(schedule_revisions)
-    .where(*(schedule_revisions.c[name] == _given.c[name] for name in _KEY))
-    .correlate(_given)
-    .offset(literal_column("0"))
-    .lateral("found")
+_c = schedule_revisions.c
+_these = AskMany(
+    {"tenant": _c.tenant_id, "schedule": _c.schedule_id, "number": _c.revision},
+    lambda given, driver: driver.look_up(
+        given,
+        select(schedule_revisions),
+        _c.tenant_id == given.c.tenant,
+        _c.schedule_id == given.c.schedule,
+        _c.revision == given.c.number,
+    ),
 )
-_these = select(_found).select_from(_given.join(_found, true()))
 
 
 # A million schedules have a few hundred policies between them: each is read once.

@@ -5,7 +5,7 @@ import threading
 from datetime import UTC, datetime
 
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.service.nouns.noun import aware
+from lodger.engine.service.nouns.base import aware
 
 #: Where the time of a stage begins unless it is told otherwise: a Monday, in winter.
 BEGIN = datetime(2027, 1, 4, 8, 0, tzinfo=UTC)

@@ -19,7 +19,7 @@ from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.engine import Engine
-from lodger.engine.service.nouns.noun import aware
+from lodger.engine.service.nouns.base import aware
 from lodger.engine.store.records import Action, Schedule
 from lodger.engine.store.schema.data import outbox
 from lodger.engine.testing.clock import BEGIN, FakeClock
@@ -97,7 +97,7 @@ class Stage:
             thread = threading.Thread(target=self._loop.run_forever, name="lodger-stage", daemon=True)
             thread.start()
             stack.callback(self._end, thread)
-            self._node = InlineNode(self.engine, self.clock, self._pretend)
+            self._node = InlineNode(self.engine.host, self.clock, self._pretend)
             stack.callback(lambda: self._do(self._node.stop()))
             self._do(self._node.start())
             self._stack = stack.pop_all()

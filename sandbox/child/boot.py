@@ -49,7 +49,6 @@ class Boot:
 
     def __init__(self, settings: "dict[str, str]") -> None:
         self.report: dict[str, str] = {}
-        self._without = set(settings.get("without", "").split())
         self._runtime = settings["runtime"]
         self._uid = int(settings["uid"])
         self._stack_bytes = int(settings["stack_bytes"])
@@ -58,8 +57,8 @@ class Boot:
         self._grace_ms = int(settings["cpu_grace_ms"])
         self._open_files = int(settings["open_files"])
         self._parent = 0
-        self._data_before = 0
-        self._cpu_most = self._data_most = 0
+        self._data_before = self._address_before = 0
+        self._cpu_max = self._data_max = self._address_max = 0
         self._code_bytes = 0
         self._close_range = _CLOSE_RANGE
         # What each worker does, as lists of system calls: when it is born, to lower its limits, behind all that, and when it is armed.
@@ -72,9 +71,6 @@ class Boot:
 
     def _raise(self, wall: str, *steps: "tuple[Any, ...]") -> bool:
         """Carry out the steps of one wall and note how it went."""
-        if wall in self._without:
-            self.report[wall] = "taken away"
-            return False
         try:
             for step, *arguments in steps:
                 step(*arguments)
@@ -94,11 +90,8 @@ class Boot:
 
     def after_loading(self, launcher: int, outer: "tuple[str, ...]") -> None:
         """Everything that a fork inherits, when nothing needs to be read any more."""
-        if (
-            "seccomp" not in self._without
-        ):  # its filter lets nothing become executable; what is already must not be writable
-            process.seal_code()
-        self._data_before = _data_bytes()
+        process.seal_code()  # the filter lets nothing become executable; what already is must not be writable
+        self._address_before, self._data_before = _sizes()
         self._enter_namespaces(launcher, outer)
         self._raise("death_signal", (process.die_with_parent,), (_check_alive, launcher))
         os.close(launcher)
@@ -107,7 +100,7 @@ class Boot:
         self._raise("landlock", (landlock.restrict,))
         data_bytes = self._data_before + self._memory_max + rlimits.DATA_SLACK_BYTES
         self._raise("rlimits", (rlimits.bound_for_all, data_bytes, self._stack_bytes))
-        self._cpu_most, self._data_most = rlimits.ceilings()
+        self._cpu_max, self._data_max, self._address_max = rlimits.ceilings()
         if not seccomp.available():
             self.report["seccomp"] = "the kernel or the architecture has no filter that kills the process"
         else:
@@ -149,26 +142,20 @@ class Boot:
         told |= {"memory_max_bytes": str(self._memory_max), "cpu_ms_max": str(self._cpu_ms_max), "cpu_grace_ms": "0"}
         twin = Boot(told)
         twin._close_range = _HARMLESS[0]
-        twin._cpu_most, twin._data_most = self._cpu_most, self._data_most
+        twin._cpu_max, twin._data_max, twin._address_max = self._cpu_max, self._data_max, self._address_max
         twin._parent = os.getppid()
         twin._birth = twin._lowering = twin._locking = twin._arming = (_HARMLESS, _HARMLESS)
         return twin
 
     def _enter_namespaces(self, launcher: int, outer: "tuple[str, ...]") -> None:
         root = os.geteuid() == 0 and "user" not in outer
-        entered = outer
-        if "namespaces" not in self._without:
-            wanted = ("user", *namespaces.INNER) if root else namespaces.INNER
-            entered += namespaces.enter(wanted)
+        entered = outer + namespaces.enter(("user", *namespaces.INNER) if root else namespaces.INNER)
         mapped = False
         if root and "user" in entered:
             os.write(launcher, b"m")
             mapped = os.read(launcher, 1) == b"y"
         missing = [name for name in namespaces.FLAGS if name not in entered]
-        if "namespaces" in self._without:
-            self.report["namespaces"] = "taken away"
-        else:
-            self.report["namespaces"] = "missing: " + " ".join(missing) if missing else ""
+        self.report["namespaces"] = "missing: " + " ".join(missing) if missing else ""
         if root and mapped:  # capabilities over the new namespaces survive: no uid of theirs is root
             self._raise("uid", (identity.become, self._uid))
         if "mount" in entered:
@@ -179,8 +166,7 @@ class Boot:
             self._raise("uid", (identity.become, self._uid))
         elif not root:
             self.report["uid"] = "the engine is not root: workers share its uid"
-        if "uid" not in self._without:
-            identity.drop_capabilities()
+        identity.drop_capabilities()
 
     # in each worker
 
@@ -199,7 +185,9 @@ class Boot:
         timer = cpu_timer.number()
         if timer:
             self._rename_timer(timer)
-        self._lower(self._cpu_ms_max, self._data_most)  # the same path as for a job: its page faults happen now
+        self._lower(
+            self._cpu_ms_max, self._data_max, self._address_max
+        )  # the same path as for a job: its page faults happen now
         carry_out(self._locking)
 
     def _rename_timer(self, timer: int) -> None:
@@ -214,12 +202,18 @@ class Boot:
             3 * (limits["source_bytes"] + limits["input_bytes"] + limits["result_bytes"]) + 2 * limits["frame_bytes"]
         )
         copies += 2 * self._code_bytes  # of compiled code: its own copy and the tables made of it
-        self._lower(limits["cpu_ms"], self._data_before + limits["memory_bytes"] + copies + rlimits.DATA_SLACK_BYTES)
+        grown = limits["memory_bytes"] + copies
+        address_bytes = self._address_before + grown + rlimits.ADDRESS_SLACK_BYTES
+        address_bytes += self._code_bytes + rlimits.ADDRESS_RESERVED_BYTES.get(self._runtime, 0)
+        self._lower(limits["cpu_ms"], self._data_before + grown + rlimits.DATA_SLACK_BYTES, address_bytes)
         carry_out(self._arming)
 
-    def _lower(self, cpu_ms: int, data_bytes: int) -> None:
+    def _lower(self, cpu_ms: int, data_bytes: int, address_bytes: int) -> None:
         self._numbers.write(
-            min(self._cpu_seconds(cpu_ms), self._cpu_most), min(data_bytes, self._data_most), cpu_ms + self._grace_ms
+            min(self._cpu_seconds(cpu_ms), self._cpu_max),
+            min(data_bytes, self._data_max),
+            min(address_bytes, self._address_max),
+            cpu_ms + self._grace_ms,
         )
         carry_out(self._lowering)
 
@@ -236,7 +230,8 @@ def _check_alive(launcher: int) -> None:
         os._exit(0)
 
 
-def _data_bytes() -> int:
-    """Writable private memory of this process, what RLIMIT_DATA counts."""
+def _sizes() -> "tuple[int, int]":
+    """Return the bytes of this process that RLIMIT_AS and RLIMIT_DATA count: its address space, its writable private memory."""
     with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - pathlib would make every fork dearer
-        return int(statm.read().split()[5]) * resource.getpagesize()
+        pages = statm.read().split()
+    return int(pages[0]) * resource.getpagesize(), int(pages[5]) * resource.getpagesize()

@@ -18,7 +18,7 @@ def descend(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, 
     if os.getppid() != engine:
         os._exit(0)
     root = os.geteuid() == 0
-    outer = _outer_namespaces(root) if "namespaces" not in settings.get("without", "").split() else ()
+    outer = outer_namespaces(root)
     ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     child = os.fork()
     if child == 0:
@@ -38,7 +38,8 @@ def descend(settings: "dict[str, str]", control: int) -> "tuple[int, tuple[str, 
     os._exit(0 if status == 0 else 1)
 
 
-def _outer_namespaces(root: bool) -> "tuple[str, ...]":
+def outer_namespaces(root: bool) -> "tuple[str, ...]":
+    """Enter the namespaces that count for children only, and return their names."""
     uid, gid = os.geteuid(), os.getegid()
     if root:
         entered = namespaces.enter(("pid",))

@@ -41,15 +41,9 @@ _ROOM = _socket.CMSG_SPACE(_RIGHT.size)
 _ = (resource, time)  # os.wait4 and errors import lazily, which nothing can do behind the walls
 
 
-def load_runtime(told: "dict[str, str]") -> "Runtime":
-    """Import ``lodger.sandbox.runtimes.<name>``; tests may name a file instead."""
-    path = told.get("runtime_path")
-    if path:
-        module = type(sys)("runtime_under_test")
-        with open(path, "rb") as source:  # noqa: PTH123 - pathlib would make every fork dearer
-            exec(compile(source.read(), path, "exec"), module.__dict__)  # noqa: S102 - the operator's own file, before any tenant
-    else:
-        module = __import__("lodger.sandbox.runtimes." + told["runtime"].replace("-", "_"), fromlist=["Runtime"])
+def load_runtime(name: str) -> "Runtime":
+    """Import ``lodger.sandbox.runtimes.<name>``."""
+    module = __import__("lodger.sandbox.runtimes." + name.replace("-", "_"), fromlist=["Runtime"])
     runtime: Runtime = module.Runtime()
     return runtime
 
@@ -130,7 +124,7 @@ def main() -> None:
     try:
         boot = Boot(told)
         boot.before_loading((control.fileno(), launcher))
-        runtime = load_runtime(told)
+        runtime = load_runtime(told["runtime"])
         runtime.prepare(told)
         boot.after_loading(launcher, outer)
         worker.rehearse(boot.rehearsing())

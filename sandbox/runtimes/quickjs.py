@@ -1,14 +1,14 @@
 """The runtime for untrusted JavaScript: QuickJS inside WebAssembly inside the worker.
 
-The realm is baked beforehand (:mod:`lodger.sandbox.runtimes.bake`): the module that the zygote maps already holds the booted engine
+The realm is baked beforehand (:mod:`lodger.sandbox.runtimes.js.bake`): the module that the zygote maps already holds the booted engine
 and the standard library in its data segment. ``prepare`` instantiates it before the fork, so that a worker opens no file;
 ``fresh`` gives it its own randomness; ``bound`` its limits; ``run`` loads the author's modules and pumps promise jobs until the
 bootstrap hands over a result or an error. Conversion of either happens inside the guest, under the same limits.
 """
 
-from lodger.sandbox.runtimes.guest import Guest, Host
-from lodger.sandbox.runtimes.machine import Machine
-from lodger.sandbox.runtimes.realm import QuickRealm
+from lodger.sandbox.runtimes.js.guest import Guest, Host
+from lodger.sandbox.runtimes.js.machine import Machine
+from lodger.sandbox.runtimes.js.realm import QuickRealm
 from lodger.sandbox.runtimes.rehearsal import LIMITS, REHEARSALS, SCRIPT, Mute
 from lodger.sandbox.walls.libc import Call, carry_out
 
@@ -27,6 +27,10 @@ class _Still:
 
     def limit(self, memory_bytes: int) -> None:
         """Nothing grows."""
+
+    def jobs(self) -> int:
+        """There are none."""
+        return 0
 
     def apply(self, _function: int, _text: bytes, _undefined: int, _scratch: int) -> None:
         """Load a module, write a line, answer."""

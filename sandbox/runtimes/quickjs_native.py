@@ -15,8 +15,8 @@ from _frozen_importlib_external import ExtensionFileLoader
 
 from lodger.sandbox.runtimes import written
 from lodger.sandbox.runtimes.answer import Over
-from lodger.sandbox.runtimes.native_guest import ENTRIES, NativeGuest, NativeHost
-from lodger.sandbox.runtimes.native_realm import NativeRealm
+from lodger.sandbox.runtimes.native.guest import ENTRIES, NativeGuest, NativeHost
+from lodger.sandbox.runtimes.native.realm import NativeRealm
 from lodger.sandbox.runtimes.rehearsal import LIMITS, REHEARSALS, SCRIPT, Mute
 from lodger.sandbox.walls.libc import Call, carry_out
 
@@ -55,7 +55,7 @@ class _Still:
     def apply(self, _function: object, _text: bytes, _undefined: int, _scratch: int) -> None:
         """Enter the module, write a line, answer, and say that this was all."""
         host = self.host
-        for letter, text in (("i", b"module"), ("l", b"1rehearsed"), ("d", b"0 null")):
+        for letter, text in (("i", b"module"), ("l", b"1rehearsed"), ("d", b"0 null"), ("d", b"0 null")):
             host.call(ord(letter), text)
         raise Over
 
@@ -73,7 +73,7 @@ class Runtime:
     name = "quickjs-native"
 
     def __init__(self) -> None:
-        self._make: tuple[ModuleType, list[str], int] | None = None
+        self._make: tuple[ModuleType, list[str], int, int] | None = None
         self._ready: NativeGuest | None = None
         self._copying: tuple[Call, ...] = ()
 
@@ -87,7 +87,7 @@ class Runtime:
                 sources.append(file.read())
         # The engine measures from where its context was made: a quarter leaves room for Python below it and C code above its checks.
         stack_bytes = min(_STACK_BYTES, *(size for size in resource.getrlimit(resource.RLIMIT_STACK) if size > 0)) // 4
-        self._make = (_binding(settings["binding"]), sources, stack_bytes)
+        self._make = (_binding(settings["binding"]), sources, stack_bytes, written.region("[stack]")[1])
         self._rehearse(NativeGuest(*self._make))
         guest = self._ready = NativeGuest(*self._make)
         _warm(guest)
@@ -96,7 +96,7 @@ class Runtime:
             REHEARSALS
         ):  # the interpreter specialises code that ran eight times, and then again where that failed
             self._woken(guest)
-        self._copying = written.copying(lambda: self._rehearse(guest), *written.heap())
+        self._copying = written.copying(lambda: self._rehearse(guest), *written.region("[heap]"))
 
     def fresh(self) -> NativeRealm:
         """Take the prepared realm (once per process, later ones are made new), give it its own randomness and touch its pages."""

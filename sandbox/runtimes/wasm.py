@@ -4,8 +4,8 @@ There is no warm worker to give it: machine code must become executable once, in
 good. The compiled code comes as a sealed memory file that the engine made before the fork; the zygote passes it on unread.
 """
 
-from lodger.sandbox.runtimes.module_machine import ModuleMachine
-from lodger.sandbox.runtimes.module_realm import ModuleRealm
+from lodger.sandbox.runtimes.command.machine import ModuleMachine
+from lodger.sandbox.runtimes.command.realm import ModuleRealm
 
 
 class Runtime:

@@ -8,9 +8,9 @@ import ctypes
 
 from lodger.sandbox.frames import ARTEFACT, DONE, FAIL
 from lodger.sandbox.runtimes.answer import quoted
+from lodger.sandbox.runtimes.command.engine import MAGIC
+from lodger.sandbox.runtimes.command.machine import ModuleMachine, Unsuitable
 from lodger.sandbox.runtimes.libwasmtime import WasmFault
-from lodger.sandbox.runtimes.module_engine import MAGIC
-from lodger.sandbox.runtimes.module_machine import ModuleMachine, Unsuitable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

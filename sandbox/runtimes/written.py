@@ -38,11 +38,11 @@ def copying(rehearse: "Callable[[], None]", start: int, end: int) -> "tuple[Call
     return calls
 
 
-def heap() -> "tuple[int, int]":
-    """Give start and end of the C library's heap, nought when there is none."""
+def region(name: str) -> "tuple[int, int]":
+    """Start and end of a named region of this process, like ``[heap]``; 0 when there is none."""
     with open("/proc/self/maps", "rb") as maps:  # noqa: PTH123 - pathlib would make every fork dearer
         for line in maps.read().split(b"\n"):
-            if line.endswith(b"[heap]"):
+            if line.endswith(name.encode()):
                 start, end = line.split(b" ")[0].split(b"-")
                 return int(start, 16), int(end, 16)
     return 0, 0

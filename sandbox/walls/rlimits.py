@@ -13,6 +13,11 @@ MIB = 1024 * 1024
 #: What a worker's writable memory may exceed its memory limit by, beside the copies of what crosses the wall: with the default
 #: limits 16 MiB together. The interpreter's own growth and the runtime's tables live in it.
 DATA_SLACK_BYTES = 11 * MIB
+#: What a worker's address space may grow by beside its memory and copies: each 2 MiB of it can cost a page table of 4 KiB, which
+#: no other limit of a process counts.
+ADDRESS_SLACK_BYTES = 32 * MIB
+#: Runtimes that reserve address space for a guest's memory after the limits are set: 4 GiB and guard regions.
+ADDRESS_RESERVED_BYTES = {"wasm": 8192 * MIB, "wasm_compiler": 8192 * MIB}
 
 
 def lower(kind: int, value: int) -> None:
@@ -33,11 +38,11 @@ def bound_for_all(data_bytes: int, stack_bytes: int) -> None:
     lower(resource.RLIMIT_DATA, data_bytes)
 
 
-def ceilings() -> "tuple[int, int]":
-    """Give the hard limits of CPU seconds and data bytes that this process lives under: nothing may be set above them."""
-    found = [resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_CPU, resource.RLIMIT_DATA)]
-    cpu, data = (1 << 40 if hard == resource.RLIM_INFINITY else hard for hard in found)
-    return cpu, data
+def ceilings() -> "tuple[int, int, int]":
+    """Return the hard limits of this process: CPU seconds, data bytes, address space bytes. Nothing may be set above them."""
+    found = [resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_CPU, resource.RLIMIT_DATA, resource.RLIMIT_AS)]
+    cpu, data, address_space = (1 << 46 if hard == resource.RLIM_INFINITY else hard for hard in found)
+    return cpu, data, address_space
 
 
 def setting(kind: int, at: int) -> Call:
@@ -65,26 +70,38 @@ def of_armed_worker() -> "tuple[Call, ...]":
 
 
 class JobNumbers:
-    """The limits that each job lowers, at a fixed address: RLIMIT_CPU, RLIMIT_DATA and what the CPU timer is set to."""
+    """The limits that each job lowers, at a fixed address: RLIMIT_CPU, RLIMIT_DATA, RLIMIT_AS and what the CPU timer is set to."""
 
-    _ALL = struct.Struct("=8Q")
+    _ALL = struct.Struct("=10Q")
 
     def __init__(self) -> None:
         self._memory = buffer(bytes(self._ALL.size))
         self._at = address(self._memory)
 
-    def write(self, cpu_seconds: int, data_bytes: int, timer_ms: int) -> None:
-        """Put numbers in; they count when the calls are carried out."""
+    def write(self, cpu_seconds: int, data_bytes: int, address_bytes: int, timer_ms: int) -> None:
+        """Store the numbers; they count when the calls are carried out."""
         seconds, ms = divmod(timer_ms, 1000)
         self._ALL.pack_into(
-            self._memory, 0, cpu_seconds, cpu_seconds, data_bytes, data_bytes, 0, 0, seconds, ms * 1_000_000
+            self._memory,
+            0,
+            cpu_seconds,
+            cpu_seconds,
+            data_bytes,
+            data_bytes,
+            address_bytes,
+            address_bytes,
+            0,
+            0,
+            seconds,
+            ms * 1_000_000,
         )
 
     def settings(self) -> "tuple[Call, ...]":
-        """Give the calls that set both limits."""
-        return setting(resource.RLIMIT_CPU, self._at), setting(resource.RLIMIT_DATA, self._at + _PAIR.size)
+        """Return the calls that set the three limits."""
+        kinds = (resource.RLIMIT_CPU, resource.RLIMIT_DATA, resource.RLIMIT_AS)
+        return tuple(setting(kind, self._at + place * _PAIR.size) for place, kind in enumerate(kinds))
 
     @property
     def timer_at(self) -> int:
         """Where the timer's numbers lie (struct itimerspec)."""
-        return self._at + 2 * _PAIR.size
+        return self._at + 3 * _PAIR.size

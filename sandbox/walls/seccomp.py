@@ -16,8 +16,8 @@ KILL, ALLOW, EPERM = 0x80000000, 0x7FFF0000, 0x00050001
 _PROT_WRITE, _PROT_EXEC = 2, 4
 _SET_MODE_FILTER = 1
 _WORD = 0xFFFFFFFF
-_FUTEX_COMMAND = 0x7F  # without the flags PRIVATE and CLOCK_REALTIME
-_FUTEX_WAIT_AND_WAKE = (0, 1, 9, 10)  # WAIT, WAKE, WAIT_BITSET, WAKE_BITSET
+_FUTEX_COMMAND = 0xFF  # with the flag PRIVATE, without CLOCK_REALTIME
+_FUTEX_WAIT_AND_WAKE = (0x80, 0x81, 0x89, 0x8A)  # WAIT, WAKE, WAIT_BITSET, WAKE_BITSET, each PRIVATE
 _ADVICE = (4, 8, 23)  # DONTNEED, FREE, POPULATE_WRITE
 _OWN_CLOCKS = 0xF
 #: SHARED and GROWSDOWN: memory that RLIMIT_DATA does not count; HUGETLB: pages that are set apart for others.
@@ -33,7 +33,7 @@ WHY: "dict[str, str]" = {
     "write": "frames to the parent",
     "poll": "waits for an answer or for a timer of the script; aarch64 has ppoll instead",
     "ppoll": "the same on aarch64, and in the C library where it prefers it",
-    "futex": "locks of the interpreter and of libwasmtime, which nobody contends; waits and wakes only",
+    "futex": "uncontended locks of the interpreter and of libwasmtime; waits and wakes within the process only",
     "madvise": "the allocators give pages back, a worker makes the guest's pages its own; nothing else",
     "munmap": "the allocators",
     "brk": "the C library's heap, bounded by RLIMIT_DATA",
@@ -112,6 +112,7 @@ def _halves() -> "dict[str, bytes]":
     kill, allow = bpf.answer(KILL), bpf.answer(ALLOW)
     return {
         # Locks that inherit priority (LOCK_PI and its kin) reach into other processes by their number, and have been the way to root.
+        # A shared futex on a page of a mapped file has one key for all processes that map it: a channel between workers.
         "futex": bpf.when_masked(1, _FUTEX_COMMAND, _FUTEX_WAIT_AND_WAKE, ALLOW) + kill,
         # Pages that are merged with equal ones of strangers (MERGEABLE) tell what strangers hold.
         "madvise": bpf.when(2, _ADVICE, ALLOW) + kill,

@@ -1,6 +1,7 @@
 // The queue of timers behind setTimeout: the host holds one alarm, for whichever is due first.
-const { alarm, crash, primordials: p } = $;
+const { alarm, crash, uncurry, primordials: p } = $;
 const { mapGet, mapSet, mapDelete, mapForEach } = p;
+const mapSize = uncurry(Object.getOwnPropertyDescriptor(Map.prototype, "size").get);
 const { trunc, max, min } = Math;
 const FARTHEST_MS = 2 ** 31 - 1; // longer than any run may last
 const now = Date.now;
@@ -54,6 +55,7 @@ function tick() {
   if (due === null || !$.ended()) announce(); // the host of another clock may ring a moment early
 }
 
+$.timers = () => mapSize(timers);
 $.later = later;
 $.forget = forget;
 $.host.tick = tick;

@@ -1,9 +1,9 @@
 // The glue between a script and the host. Evaluated once when the realm is baked; a job enters by `start`.
 //
 // THE SEAM FOR CAPABILITIES. Every other file of this folder is the body of a function that receives `$`:
-//   $.provide(name, factory)   offer a member of the object that a script's default export is called with, and (for a file
-//                              without default export) a global name. `factory(context, call)` runs at the first use, once per
-//                              job; `context` is the parsed context JSON, `call` is $.call.
+//   $.provide(name, factory)   offer a member of the object that a script's default export is called with, and a global of the same
+//                              name. `factory(context, call)` runs at the first use, once per job; `context` is the parsed context
+//                              JSON, `call` is $.call.
 //   $.call(op, args)           ask the host: a promise of the JSON value it answers (calls.js). What fails is an Error with `code`
 //                              and `name`, and with the stack of the line that called.
 //   $.callSync(op, args)       the same, waiting; for what must look synchronous.
@@ -18,10 +18,13 @@
 (function () {
   "use strict";
   const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r };
-  // Only a host without module loader gives these two: its way into a script, and its reading of a stack's line.
+  // Only a native host gives these four: its way into a script, its reading of a stack's line, whether the stack has ever been full, and
+  // the first promise that was rejected without a handler, as [reason].
   const load = globalThis.$i;
   const where = globalThis.$w;
-  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w"]) delete globalThis["$" + letter];
+  const overflowed = globalThis.$o;
+  let unhandled = globalThis.$u;
+  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w", "o", "u"]) delete globalThis["$" + letter];
   for (const name of ["SharedArrayBuffer", "Atomics", "performance"]) delete globalThis[name];
   // The engine would call this hook with the functions on the stack, ours among them. It keeps its name and loses its effect.
   Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: true, configurable: true });
@@ -57,10 +60,17 @@
   let limits = null;
   // What errors.js must know: the file that is run, the columns that our wrapper adds to a snippet's first line, the files there are.
   const job = { __proto__: null, entry: "main.js", indent: 0, names: "" };
+  if (unhandled === undefined) {
+    // The engine's tracker writes into this array: their number, then promise and reason of each. The baker finds it by these marks
+    // (lodger.sandbox.runtimes.js.rejections), so its length never changes.
+    const rejected = [];
+    for (let mark = 0; mark < 513; mark++) push(rejected, 0x5eed0000 + mark);
+    unhandled = () => (rejected[0] > 0 ? [rejected[2]] : undefined);
+  }
   let over = false;
   let settled = false; // the script's own promise is
   let answer = "null";
-  const calls = { __proto__: null, open: 0, loose: [] }; // how many are unanswered; failed ones that nobody has looked at
+  const calls = { __proto__: null, open: 0 }; // how many are unanswered
   let lines = 0;
   let written = 0;
   let dropped = 0;
@@ -105,14 +115,10 @@
   function members() {
     // What a default export is called with: a member is made when it is first read.
     const object = {};
-    offer(object, true);
-    return object;
-  }
-
-  function offer(object, enumerable) {
     // By index: the iterator of arrays may be the script's own by now.
     const names = keys(factories);
-    for (let index = 0; index < names.length; index++) lazily(object, names[index], enumerable);
+    for (let index = 0; index < names.length; index++) lazily(object, names[index], true);
+    return object;
   }
 
   const made = create(null);
@@ -136,6 +142,7 @@
     let json;
     try {
       json = value === undefined ? "null" : stringify(value);
+      if (json !== undefined && indexOf(json, "{}") >= 0) stringify(value, transparent);
     } catch (error) {
       const why = $.blame(error);
       if (why !== "script_error") return crash(error);
@@ -149,17 +156,36 @@
       return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes may come back", "LimitExceeded"));
     answer = wellFormed(json);
     settled = true;
-    if (calls.open === 0) end();
+    pending();
+    host.done(dropped + " " + answer);
+  }
+
+  function transparent(name, value) {
+    const why = typeof value === "object" && value !== null && keys(value).length === 0 ? $.opaque(value) : null;
+    if (why !== null) throw fault((name === "" ? "" : name + ": ") + why, "TypeError");
+    return value;
+  }
+
+  function pending() {
+    const timers = $.timers();
+    if (timers > 0) log(2, "the script returned while " + counted(timers, "timer was", "timers were") + " still waiting; what has not run when the run ends never runs: await it, or clear it");
+    if (calls.open > 0) log(2, "the script returned while " + counted(calls.open, "call was", "calls were") + " unanswered; the run waits for it: await every call");
+  }
+
+  function counted(number, one, many) {
+    return number + " " + (number === 1 ? one : many);
   }
 
   function end() {
+    // The host has kept the answer until nothing was left to run; it asks here whether some promise was rejected without a handler.
     if (over) return;
-    const { loose } = calls;
-    for (let index = 0; index < loose.length; index++) {
-      if (!loose[index].pending.seen) return fail("script_error", loose[index].error);
+    const lost = unhandled();
+    if (lost === undefined) {
+      over = true;
+      return host.done(dropped + " " + answer);
     }
-    over = true;
-    host.done(dropped + " " + answer);
+    log(3, "a promise was rejected and nothing handled it; await the call that made it, or catch its error");
+    crash(lost[0]);
   }
 
   function full() {
@@ -196,14 +222,9 @@
     return import("lodger:" + way);
   }
 
-  function scope() {
-    offer(globalThis, false);
-  }
-
   async function attempt(way) {
     // way: module (has a default export), body (a snippet as a function's body), plain (a module without default export)
     job.indent = way === "body" ? limits.indent : 0;
-    if (way !== "module") scope();
     let namespace;
     try {
       namespace = await (load === undefined ? imported(way) : load(way, begin));
@@ -234,7 +255,12 @@
     delete globalThis.$begin;
     if (began || !isError(error)) return crash(error);
     const message = member(error, "message");
-    if (way === "module" && message === "Could not find export 'default' in module '" + job.entry + "'") return attempt("plain");
+    if (way === "module" && message === "Could not find export 'default' in module '" + job.entry + "'") {
+      if (limits.exports === 0) return attempt("plain"); // a snippet that imports, or that only speaks of exports
+      const why = fault(job.entry + " exports something, but nothing by default, so nothing would be called: write `export default` before the function to run", "SyntaxError");
+      defineProperty(why, "stack", { value: "    at " + job.entry + ":" + limits.exports + ":1", configurable: true, writable: true });
+      return refuseSource(why);
+    }
     if (member(error, "name") !== "SyntaxError") {
       return !$.isMissing(message) ? crash(error) : fail("compile_error", error);
     }
@@ -262,7 +288,7 @@
   }
 
   function start(message) {
-    // "result frame logLines logLine logBytes way indent rows declares\nentry\nnames\ncontext JSON"
+    // "result frame logLines logLine logBytes way indent rows declares exports\nentry\nnames\ncontext JSON"
     const first = indexOf(message, "\n");
     const second = indexOf(message, "\n", first + 1);
     const third = indexOf(message, "\n", second + 1);
@@ -277,11 +303,11 @@
       indent: numbers[6],
       rows: numbers[7],
       declares: numbers[8] === 1,
+      exports: numbers[9],
     };
     job.entry = slice(message, first + 1, second);
     job.names = slice(message, second + 1, third);
     context = parse(slice(message, third + 1));
-    if (factories.action === undefined) factories.action = (all) => all.action;
     void attempt(numbers[5] === 1 ? "module" : "body");
   }
 
@@ -310,7 +336,9 @@
   // -- what files of this folder get --
   $.provide = (name, factory) => {
     factories[name] = factory;
+    lazily(globalThis, name, false);
   };
+  $.provide("action", (all) => all.action);
   $.uncurry = uncurry;
   $.log = log;
   $.inspect = undefined;
@@ -319,6 +347,7 @@
   $.limits = () => limits;
   $.wire = host;
   $.where = where;
+  $.overflowed = overflowed;
   $.fail = fail;
   $.crash = crash;
   $.alarm = host.timer;

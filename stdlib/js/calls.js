@@ -1,10 +1,11 @@
-// Calls to the host: what goes out, what comes back, and failures that nobody looked at.
-const { parse, stringify, defineProperty, slice, indexOf, mapGet, mapSet, mapDelete, push, exec, wellFormed } = $.primordials;
+// Calls to the host: what goes out, and what comes back.
+const { parse, stringify, defineProperty, slice, indexOf, mapGet, mapSet, mapDelete, exec, wellFormed, keys, isError } = $.primordials;
 const ErrorClass = Error;
 const TypeErrorClass = TypeError;
 const RangeErrorClass = RangeError;
 const PromiseClass = Promise;
 const text = String;
+const isArray = Array.isArray;
 const NAME = /^[!-~]{1,255}$/;
 const host = $.wire;
 const counted = $.calls;
@@ -34,21 +35,41 @@ function refuse(error, ok, json) {
   throw error;
 }
 
+// What JSON would silently make {} of: the name of its class, and what to hand over instead. Null for plain data.
+const prototypeOf = Object.getPrototypeOf;
+const plain = Object.prototype;
+const tagOf = $.uncurry(Object.prototype.toString);
+const isView = ArrayBuffer.isView;
+const INSTEAD = {
+  __proto__: null,
+  Map: "Object.fromEntries(map) or [...map]",
+  Set: "[...set]",
+  Promise: "what it resolves to: await it",
+  RegExp: "its source",
+  ArrayBuffer: "new Uint8Array(buffer)",
+  Number: "the number itself",
+  String: "the text itself",
+  Boolean: "true or false itself",
+};
+
+$.opaque = (value) => {
+  if (isArray(value)) return null;
+  const parent = prototypeOf(value);
+  if (parent === plain || parent === null) return null;
+  const name = slice(tagOf(value), 8, -1);
+  if (isError(value)) return "an Error cannot be stored; hand over its message";
+  if (isView(value)) return "a " + name + " cannot be stored; hand over a Uint8Array";
+  if (name in INSTEAD) return "a " + name + " cannot be stored; hand over " + INSTEAD[name];
+  return keys(value).length > 0 ? null : "an object of a class without properties of its own cannot be stored; hand over plain data";
+};
+
 $.call = (op, args) => {
   const json = encode(op, args);
   const id = ++last;
-  const pending = { error: new ErrorClass(""), resolve: null, reject: null, seen: false };
+  const pending = { error: new ErrorClass(""), resolve: null, reject: null };
   const promise = new PromiseClass((resolve, reject) => {
     pending.resolve = resolve;
     pending.reject = reject;
-  });
-  // Whoever awaits, chains or gathers a promise reads its constructor first: that is how a failure nobody looked at is known.
-  defineProperty(promise, "constructor", {
-    configurable: true,
-    get() {
-      pending.seen = true;
-      return PromiseClass;
-    },
   });
   mapSet(waiting, id, pending);
   counted.open++;
@@ -73,7 +94,6 @@ $.host.settle = (message) => {
   try {
     pending.resolve(refuse(pending.error, slice(message, first + 1, second) === "1", slice(message, second + 1)));
   } catch (error) {
-    if (!pending.seen) push(counted.loose, { pending, error });
     pending.reject(error);
   }
 };

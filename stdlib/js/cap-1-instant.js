@@ -188,5 +188,5 @@ $.instant = {
 };
 $.provide("now", (context) => {
   $.instant.calendar(context);
-  return Instant.ofMicroseconds(context.now_us);
+  return context.now_us === undefined ? undefined : Instant.ofMicroseconds(context.now_us);
 });

@@ -1,5 +1,6 @@
 // Values between script and host: what JSON lacks is an object with one key that begins with $ (lodger.engine.core.strict_json).
-const { exec, frames } = { exec: $.primordials.exec, frames: $.frames };
+const { exec, push, defineProperty } = $.primordials;
+const { frames } = $;
 const isArray = Array.isArray;
 const keys = Object.keys;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -28,7 +29,8 @@ function bytesOf(text) {
   return bytes;
 }
 
-function encode(value, depth) {
+function encode(value, depth, filter) {
+  if (value === undefined && filter) return { $undefined: true };
   if (typeof value === "bigint") return "" + value;
   if (typeof value === "number" && value - value !== 0) throw new TypeError("NaN and Infinity cannot be stored");
   if (typeof value === "function" || typeof value === "symbol") throw new TypeError("a " + typeof value + " cannot be stored");
@@ -36,15 +38,75 @@ function encode(value, depth) {
   if (depth > DEEPEST) throw new TypeError("a value is nested more than " + DEEPEST + " deep, or holds itself");
   if (value instanceof $.Instant || $.instant.isDate(value)) return { $instant: $.instant.wire(value) };
   if (value instanceof Uint8Array) return { $bytes: base64(value) };
-  if (isArray(value)) return value.map((item) => (item === undefined ? null : encode(item, depth + 1)));
+  if (isArray(value)) {
+    const list = [];
+    for (let index = 0; index < value.length; index++) push(list, value[index] === undefined && !filter ? null : encode(value[index], depth + 1, filter));
+    return list;
+  }
+  if (typeof value.toJSON === "function") return encode(value.toJSON(), depth + 1, filter);
+  const why = $.opaque(value);
+  if (why !== null) throw new TypeError(why);
   const made = {};
   let reserved = false;
   for (const name of keys(value)) {
-    if (value[name] === undefined) continue;
+    if (value[name] === undefined && !filter) continue;
     if (name[0] === "$") reserved = true;
-    Object.defineProperty(made, name, { value: encode(value[name], depth + 1), enumerable: true, configurable: true, writable: true });
+    Object.defineProperty(made, name, { value: encode(value[name], depth + 1, filter), enumerable: true, configurable: true, writable: true });
   }
   return reserved ? { $object: made } : made;
+}
+
+// What other libraries call an option of ours.
+const ALSO = {
+  __proto__: null,
+  after: "cursor", offset: "cursor", page: "cursor", skip: "cursor", body: "text", data: "body", json: "body", content: "text", by: "groupBy",
+  group: "groupBy", count: "limit", max: "limit", pageSize: "limit", size: "limit", take: "limit", top: "limit", expand: "include", join: "include",
+  populate: "include", relations: "include", with: "include", expires: "ttlSeconds", expiresIn: "ttlSeconds", ttl: "ttlSeconds", orderBy: "order",
+  sort: "order", sortBy: "order", reply_to: "replyTo", since: "from", start: "from", timeout: "signal", unique: "on", conflict: "on", verb: "method",
+}; // prettier-ignore
+
+function distance(one, two) {
+  // Levenshtein's, of two short names.
+  let row = [];
+  for (let at = 0; at <= two.length; at++) push(row, at);
+  for (let index = 0; index < one.length; index++) {
+    const next = [index + 1];
+    for (let at = 0; at < two.length; at++) {
+      const changed = row[at] + (one[index] === two[at] ? 0 : 1);
+      const added = next[at] + 1;
+      const dropped = row[at + 1] + 1;
+      push(next, changed < added ? (changed < dropped ? changed : dropped) : added < dropped ? added : dropped);
+    }
+    row = next;
+  }
+  return row[two.length];
+}
+
+// The options of a call, refused when one has a name that the call does not know.
+function options(what, given, names) {
+  if (given === undefined || given === null) return {};
+  if (typeof given !== "object") throw new TypeError(what + " takes its options as an object");
+  const asked = keys(given);
+  for (let index = 0; index < asked.length; index++) {
+    const name = asked[index];
+    let nearest = "";
+    let known = "";
+    let least = 3;
+    for (let at = 0; at < names.length; at++) {
+      if (names[at] === name) known = name;
+      const apart = ALSO[name] === names[at] ? 0 : distance(name.length > 40 ? "" : name.toLowerCase(), names[at].toLowerCase());
+      if (apart < least) {
+        least = apart;
+        nearest = names[at];
+      }
+    }
+    if (known !== "") continue;
+    const has = names.length === 0 ? "it has none" : "it has " + names.join(", ");
+    const error = new TypeError(what + " has no option " + name.slice(0, 40) + (nearest === "" ? "" : "; did you mean " + nearest + "?") + " (" + has + ")");
+    defineProperty(error, "code", { value: "option_unknown", configurable: true, writable: true, enumerable: true });
+    throw error;
+  }
+  return given;
 }
 
 function decode(value) {
@@ -70,7 +132,10 @@ function decode(value) {
 
 $.wire = {
   __proto__: null,
-  encode: (value) => encode(value, 0),
+  encode: (value) => encode(value, 0, false),
+  // Where undefined is told from a condition that is not there, so that the host can refuse it.
+  encodeFilter: (value) => (value === undefined ? undefined : encode(value, 0, true)),
+  options,
   decode,
   // Where the script made the call, as file:line, for effects that are refused later.
   line() {

@@ -1,10 +1,11 @@
 // changes(name): what changed of a set since this schedule's last run that succeeded; each change once, in order.
-const { decode, line } = $.wire;
+const { decode, line, options: checked } = $.wire;
 const PAGE = 500;
 
 $.provide("changes", (context, call) => {
   $.instant.calendar(context);
-  return async (name, options = {}) => {
+  return async (name, given) => {
+    const options = checked("changes", given, ["limit", "from"]);
     const limit = options.limit === undefined ? 100 : options.limit;
     const at = line();
     const found = [];

@@ -1,5 +1,6 @@
 // db: the tenant's rows. db.NAME is an exposed table, or a collection of documents, which needs no setting up.
-const { encode, decode, line } = $.wire;
+const { encode, encodeFilter, decode, line, options: checked } = $.wire;
+const MEASURES = ["groupBy", "sum", "avg", "min", "max"];
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 const PAGE = 500;
 
@@ -29,18 +30,20 @@ class Rows {
     this.#read = reader(datasets, name);
   }
 
-  #ask(verb, given) {
-    return this.#call("db." + verb, { set: this.#name, ...encode(given) });
+  #ask(verb, given, filter) {
+    return this.#call("db." + verb, { set: this.#name, ...encode(given), filter });
   }
 
   // Rows that satisfy the filter, in order; `cursor` of the list says where the next page begins, null after the last.
-  async find(filter, options = {}) {
+  async find(filter, given) {
+    const options = checked("find", given, ["order", "limit", "cursor", "include"]);
+    const asking = encodeFilter(filter);
     const limit = options.limit === undefined ? 100 : options.limit;
     const rows = [];
     let cursor = options.cursor;
     do {
       const asked = typeof limit === "number" && limit > PAGE ? Math.min(PAGE, limit - rows.length) : limit;
-      const page = await this.#ask("find", { filter, order: options.order, limit: asked, cursor, include: options.include });
+      const page = await this.#ask("find", { order: options.order, limit: asked, cursor, include: options.include }, asking);
       for (const row of page.rows) rows.push(this.#read(row));
       cursor = page.cursor;
     } while (cursor !== null && rows.length < limit);
@@ -48,32 +51,35 @@ class Rows {
     return rows;
   }
 
-  async first(filter, options = {}) {
-    const rows = await this.find(filter, { ...options, limit: 1 });
+  async first(filter, given) {
+    const rows = await this.find(filter, { ...checked("first", given, ["order", "include"]), limit: 1 });
     return rows.length > 0 ? rows[0] : null;
   }
 
-  async get(id, options = {}) {
+  async get(id, given) {
+    const options = checked("get", given, ["check", "include"]);
     return this.#read(await this.#ask("get", { id, check: options.check, include: options.include }));
   }
 
-  count(filter) {
-    return this.#ask("count", { filter });
+  async count(filter, given) {
+    checked("count", given, []);
+    return this.#ask("count", {}, encodeFilter(filter));
   }
 
-  async aggregate(filter, wanted = {}) {
-    return decode(await this.#ask("aggregate", { filter, ...wanted }));
+  async aggregate(filter, wanted) {
+    return decode(await this.#ask("aggregate", checked("aggregate", wanted, MEASURES), encodeFilter(filter)));
   }
 
-  async #measure(measure, column, filter) {
+  async #measure(measure, column, filter, given) {
+    checked(measure, given, []);
     const [all] = await this.aggregate(filter, { [measure]: [column] });
     return all[measure][column];
   }
 
-  sum(column, filter) { return this.#measure("sum", column, filter); }
-  avg(column, filter) { return this.#measure("avg", column, filter); }
-  min(column, filter) { return this.#measure("min", column, filter); }
-  max(column, filter) { return this.#measure("max", column, filter); }
+  sum(column, filter, given) { return this.#measure("sum", column, filter, given); }
+  avg(column, filter, given) { return this.#measure("avg", column, filter, given); }
+  min(column, filter, given) { return this.#measure("min", column, filter, given); }
+  max(column, filter, given) { return this.#measure("max", column, filter, given); }
 
   insert(values) {
     const at = line();
@@ -84,16 +90,19 @@ class Rows {
     return this.#ask("insertMany", { rows, line: line() }).then((made) => made.map(this.#read));
   }
 
-  updateMany(filter, changes) {
-    return this.#ask("updateMany", { filter, changes, line: line() });
+  updateMany(filter, changes, given) {
+    const { all } = checked("updateMany", given, ["all"]);
+    return this.#ask("updateMany", { changes, all, line: line() }, encodeFilter(filter));
   }
 
-  deleteMany(filter) {
-    return this.#ask("deleteMany", { filter, line: line() });
+  deleteMany(filter, given) {
+    const { all } = checked("deleteMany", given, ["all"]);
+    return this.#ask("deleteMany", { all, line: line() }, encodeFilter(filter));
   }
 
-  upsert(values, options = {}) {
-    return this.#ask("upsert", { values, on: options.on, line: line() }).then(this.#read);
+  upsert(values, given) {
+    const { on } = checked("upsert", given, ["on"]);
+    return this.#ask("upsert", { values, on, line: line() }).then(this.#read);
   }
 
   update(id, changes) {

@@ -11,6 +11,7 @@ const Search = URLSearchParams;
 const Signal = AbortSignal;
 const Place = URL;
 const isView = ArrayBuffer.isView;
+const isArray = Array.isArray;
 const fromBase64 = Uint8Array.fromBase64;
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -23,7 +24,9 @@ function bodyOf(given) {
   if (given instanceof Search) return { __proto__: null, type: "application/x-www-form-urlencoded;charset=UTF-8", text: given.toString() };
   if (given instanceof ArrayBuffer) return { __proto__: null, type: null, bytes: new Bytes(given.slice(0)) };
   if (isView(given)) return { __proto__: null, type: null, bytes: new Bytes(new Bytes(given.buffer, given.byteOffset, given.byteLength)) };
-  return { __proto__: null, type: "text/plain;charset=UTF-8", text: p.wellFormed(`${given}`) };
+  const text = `${given}`;
+  if (typeof given === "object" && (isArray(given) || slice(text, 0, 8) === "[object ")) throw new TypeError("a body is text, URLSearchParams or bytes; send an object as JSON.stringify(object)");
+  return { __proto__: null, type: "text/plain;charset=UTF-8", text: p.wellFormed(text) };
 }
 
 class Message {
@@ -93,7 +96,7 @@ class Request extends Message {
       place.hash = "";
       this.#url = place.href;
     } else this.#url = from.#url;
-    const given = init === null || init === undefined ? {} : init;
+    const given = $.wire.options("fetch", init, ["method", "headers", "body", "redirect", "signal"]);
     this.#method = from === null ? "GET" : from.#method;
     if (given.method !== undefined) this.#method = methodOf(given.method);
     this.#headers = new Headers(given.headers !== undefined ? given.headers : from === null ? undefined : from.#headers);
@@ -151,7 +154,7 @@ class Response extends Message {
 
   constructor(body = null, init = {}) {
     super();
-    const given = init === null || init === undefined ? {} : init;
+    const given = $.wire.options("Response", init, ["status", "statusText", "headers"]);
     if (given.status !== undefined) this.#status = +given.status;
     if (!(this.#status >= 200 && this.#status <= 599) || this.#status % 1 !== 0) throw new RangeError("a status is a whole number from 200 to 599");
     if (given.statusText !== undefined) this.#statusText = `${given.statusText}`;

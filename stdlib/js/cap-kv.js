@@ -1,30 +1,32 @@
 // kv: JSON values under keys of the tenant; { own: true } for keys of this schedule alone.
-const { encode, decode, line } = $.wire;
+const { encode, decode, line, options } = $.wire;
+const KEPT = ["ttlSeconds", "own"];
 
 $.provide("kv", (context, call) => {
   $.instant.calendar(context);
-  const own = (options) => (options !== undefined && options !== null && options.own ? true : undefined);
+  const owned = ({ own }) => (own ? true : undefined);
+  const plain = (given) => encode(given === undefined ? null : given);
   return Object.freeze({
-    async get(key, options) {
-      return decode(await call("kv.get", { key, own: own(options) }));
+    async get(key, given) {
+      return decode(await call("kv.get", { key, own: owned(options("kv.get", given, ["own"])) }));
     },
-    set(key, value, options) {
-      const ttlSeconds = options === undefined || options === null ? undefined : options.ttlSeconds;
-      return call("kv.set", { key, value: encode(value === undefined ? null : value), ttlSeconds, own: own(options), line: line() });
+    set(key, value, given) {
+      const asked = options("kv.set", given, KEPT);
+      return call("kv.set", { key, value: plain(value), ttlSeconds: asked.ttlSeconds, own: owned(asked), line: line() });
     },
-    swap(key, expected, value, options) {
-      const ttlSeconds = options === undefined || options === null ? undefined : options.ttlSeconds;
-      const plain = (given) => encode(given === undefined ? null : given);
-      return call("kv.swap", { key, expected: plain(expected), value: plain(value), ttlSeconds, own: own(options), line: line() });
+    swap(key, expected, value, given) {
+      const asked = options("kv.swap", given, KEPT);
+      return call("kv.swap", { key, expected: plain(expected), value: plain(value), ttlSeconds: asked.ttlSeconds, own: owned(asked), line: line() });
     },
-    delete(key, options) {
-      return call("kv.delete", { key, own: own(options), line: line() });
+    delete(key, given) {
+      return call("kv.delete", { key, own: owned(options("kv.delete", given, ["own"])), line: line() });
     },
-    add(key, amount = 1, options) {
-      return call("kv.add", { key, amount, own: own(options), line: line() });
+    add(key, amount = 1, given) {
+      return call("kv.add", { key, amount, own: owned(options("kv.add", given, ["own"])), line: line() });
     },
-    async list(options = {}) {
-      return decode(await call("kv.list", { prefix: options.prefix, after: options.after, limit: options.limit, own: own(options) }));
+    async list(given) {
+      const asked = options("kv.list", given, ["prefix", "after", "limit", "own"]);
+      return decode(await call("kv.list", { prefix: asked.prefix, after: asked.after, limit: asked.limit, own: owned(asked) }));
     },
   });
 });

@@ -1,11 +1,12 @@
 // What went wrong, in the author's terms: frames of the author's own files, errors of any shape as plain texts, and whose limit it was.
-const { job, where, uncurry, primordials: p } = $;
+const { job, where, overflowed, uncurry, primordials: p } = $;
 const { defineProperty, slice, indexOf, exec, isError, wellFormed } = p;
 const lastIndexOf = uncurry(String.prototype.lastIndexOf);
 const startsWith = uncurry(String.prototype.startsWith);
 const { max } = Math;
 const text = String;
 const ErrorClass = Error;
+const { getPrototypeOf: prototypeOf, getOwnPropertyDescriptor: describeProperty } = Object;
 
 const OURS = "(eval_script"; // the guest's name for every file of this folder
 const MISSING = /^(?:Error loading|could not load) module '(.*)'$/;
@@ -85,16 +86,29 @@ function fault(message, name) {
   return error;
 }
 
+// The engine's class for its own failures: it throws the like only when an allocation was refused. No script can name it, so that none can
+// make one.
+const internal = InternalError.prototype;
+delete internal.constructor;
+delete globalThis.InternalError;
+
+function own(error, name) {
+  const found = describeProperty(error, name);
+  return found === undefined ? "" : found.value;
+}
+
 function blame(error) {
   // Out of memory is thrown as an InternalError, and as a bare null when there was no room for one; the native engine at times throws
-  // what is no value at all, of the type "unknown".
+  // what is no value at all, of the type "unknown". Nothing that a script could write itself decides.
   if (error === null || typeof error === "unknown") return "null";
-  const message = member(error, "message");
-  if (member(error, "name") === "InternalError") {
+  if (!isError(error)) return "script_error";
+  if (prototypeOf(error) === internal) {
+    const message = own(error, "message");
     if (message === "out of memory") return "memory_limit";
     if (message === "") return "null"; // there was room for the error, but none for its message
   }
-  return isError(error) && message === "Maximum call stack size exceeded" ? "stack_limit" : "script_error";
+  // The WebAssembly guest traps when its stack is full; a native engine throws, and its host knows how deep the stack has been.
+  return overflowed !== undefined && own(error, "message") === "Maximum call stack size exceeded" && overflowed() ? "stack_limit" : "script_error";
 }
 
 $.frames = frames;

@@ -25,6 +25,7 @@
   }
 
   for (const letter of ["s", "a", "d", "e", "t", "h", "r"]) globalThis["$" + letter] = (words) => ask(letter, words);
+  globalThis.$o = () => ask("o", "") === "1";
   // A log line is the one text that may hold NUL: it travels as U+0001 and a digit, and U+0001 likewise.
   globalThis.$l = (line) => ask("l", replaceAll(replaceAll(line, "\x01", "\x011"), "\0", "\x010"));
 
@@ -71,6 +72,25 @@
     defineProperty(error, "stack", { value: stack, configurable: true, writable: true });
     waiting.reject(error);
   }
+
+  // -- promises that were rejected without a handler; a host of the engine's own tells of them --
+  const MAX_REJECTED = 256;
+  const rejected = new Map();
+  const mapSet = uncurry(Map.prototype.set);
+  const mapDelete = uncurry(Map.prototype.delete);
+  const mapSize = uncurry(getOwnPropertyDescriptor(Map.prototype, "size").get);
+  const mapForEach = uncurry(Map.prototype.forEach);
+  globalThis.$n = (promise, reason, handled) => {
+    if (handled) mapDelete(rejected, promise);
+    else if (mapSize(rejected) < MAX_REJECTED) mapSet(rejected, promise, reason);
+  };
+  globalThis.$u = () => {
+    let first;
+    mapForEach(rejected, (reason) => {
+      if (first === undefined) first = [reason];
+    });
+    return first;
+  };
 
   // -- the clock: starts where the host says, runs with the monotonic one, in whole milliseconds --
   const ticks = uncurry(performance.now);

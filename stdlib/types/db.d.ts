@@ -20,7 +20,7 @@ interface Condition<T = any> {
  * `include: "customer"` to be given the row there with each row.
  *
  * `{ state: "open", total: { gte: "10.00" }, or: [{ paid: true }, { not: { items: 0 } }] }` */
-type Filter = { and?: Filter[]; or?: Filter[]; not?: Filter } & { [field: string]: Scalar | Condition | Filter | Filter[] | undefined };
+type Filter = { and?: Filter[]; or?: Filter[]; not?: Filter } & { [field: string]: Scalar | Condition | Filter | Filter[] };
 
 /** `"modified"`, `"-modified"`, `{ modified: "desc" }`, or a list of those. Nulls are smallest. */
 type Order = string | { [field: string]: "asc" | "desc" } | (string | { [field: string]: "asc" | "desc" })[];
@@ -65,10 +65,10 @@ interface Rows<R = Row, V = Row> {
   insert(values: V): Promise<R>;
   /** At most 500 rows, all of them or none; with their ids. */
   insertMany(rows: V[]): Promise<R[]>;
-  /** How many rows it was; each must still hold what the filter saw when the run is committed. */
-  updateMany(filter: Filter, changes: Partial<V>): Promise<number>;
-  /** How many rows it was. */
-  deleteMany(filter: Filter): Promise<number>;
+  /** How many rows it was; each must still hold what the filter saw when the run is committed. `all` lets a filter choose every row. */
+  updateMany(filter: Filter, changes: Partial<V>, options?: { all?: boolean }): Promise<number>;
+  /** How many rows it was. `all` lets a filter choose every row. */
+  deleteMany(filter: Filter, options?: { all?: boolean }): Promise<number>;
   /**
    * Changes the row that has the same id, or the same values in the columns of `on`, else adds one. `on` names columns that
    * are unique together; documents go by their id.

@@ -14,12 +14,12 @@ from tests.store.intervals import VirtualClock, compile_intervals
 
 from lodger.engine.core.settings import Settings
 from lodger.engine.server.app import Api
-from lodger.engine.server.known import Known
 from lodger.engine.server.server import Server
 from lodger.engine.sync import Engine
 
 SETTINGS: dict[str, Any] = {
     "sqlite_synchronous": "NORMAL", "min_interval_s": 1, "api_port": 0, "api_requests_per_minute": 1_000_000,
+    "api_tenant_requests_per_minute": 1_000_000,
     "concurrent_runs": 100,
 }  # fmt: skip
 ONE = "export default () => 1"
@@ -98,11 +98,9 @@ def body_of(answer: bytes) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(
-    app: Any, settings: Settings, known: Known | None = None, full: Callable[[], bool] = lambda: False
-) -> Iterator[Server]:
-    """Serve an application in a thread for the block."""
-    server = Server(app, settings, known, full)
+def serving(engine: Engine) -> Iterator[Server]:
+    """Serve an engine's API in a thread for the block."""
+    server = Server(engine)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="test-api")
     thread.start()
@@ -124,10 +122,9 @@ def house(
     """Open a ledger and serve it for the block."""
     clock = VirtualClock()
     wanted = Settings(**(SETTINGS | settings))
-    with Engine.open(url, clock=clock, settings=wanted, compile_schedule=compile_schedule) as engine:
-        api = Api(engine)
-        with (
-            serving(api.app, wanted, api.known, api.full) as server,
-            httpx2.Client(timeout=120, trust_env=False) as http,
-        ):
-            yield House(engine, api, server.url, clock, http)
+    with (
+        Engine.open(url, clock=clock, settings=wanted, compile_schedule=compile_schedule) as engine,
+        serving(engine) as server,
+        httpx2.Client(timeout=120, trust_env=False) as http,
+    ):
+        yield House(engine, server.api, server.url, clock, http)

@@ -29,8 +29,12 @@ def test_the_api_keeps_to_its_description(tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
     phases = ("examples,coverage,fuzzing,stateful", "--max-examples", "60") if WHOLE else ("examples,coverage",)
     Keyring(tmp_path / "keys").add()
-    with house(f"sqlite:///{tmp_path / 'ledger.db'}", compile_schedule=None, secret_keys=tmp_path / "keys") as lodge:
-        lodge.api.gate.failures.size = 10**9
+    with house(
+        f"sqlite:///{tmp_path / 'ledger.db'}",
+        compile_schedule=None,
+        secret_keys=tmp_path / "keys",
+        api_failures_per_minute=10_000,
+    ) as lodge:
         lodge.engine.tenants.create("acme")
         lodge.engine.scripts.put("acme", "job", ONE)
         lodge.engine.schedules.create("acme", "s", script="job", rules="every 60s")

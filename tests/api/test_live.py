@@ -18,7 +18,7 @@ from lodger.engine.client import AsyncClient, Client
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.execution import Finished
 from lodger.engine.effects import outcome_commit
-from lodger.engine.server import live, lookout
+from lodger.engine.server import live
 from lodger.engine.store.actions import action_stream, actions
 from lodger.engine.store.lifecycle import claims, leases, running_lines, tick
 from lodger.engine.store.lifecycle.claims import Lease
@@ -120,7 +120,7 @@ def test_whose_it_is_not_hears_nothing(lodge: House) -> None:
 def test_streams_are_bounded_by_token_and_counted_out_however_they_end(
     lodge: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "OF_ONE", 2)
+    monkeypatch.setattr(live, "MAX_STREAMS_OF_TOKEN", 2)
     with listening(lodge, "/tenants/acme/live") as one, listening(lodge, "/tenants/acme/live") as two:
         next(one), next(two)
         refused = lodge.ask("GET", "/tenants/acme/live", role="viewer", tenant="acme")
@@ -142,7 +142,7 @@ def opened(lodge: House) -> None:
 
 
 def test_a_revoked_token_ends_its_streams(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "STILL_S", 0.2)
+    monkeypatch.setattr(live, "COMMENT_S", 0.2)
     made = lodge.engine.tokens.create("short", "viewer", tenant_id="acme")
     with listening(lodge, "/tenants/acme/live", made.text) as told:
         next(told)
@@ -155,7 +155,7 @@ def test_a_revoked_token_ends_its_streams(lodge: House, monkeypatch: pytest.Monk
 def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
     lodge: House, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    monkeypatch.setattr(live, "STILL_S", 0.2)
+    monkeypatch.setattr(live, "COMMENT_S", 0.2)
     made = lodge.engine.tokens.create("short", "viewer", tenant_id="acme")
     action = lodge.engine.actions.run_now("acme", "s")
     over = threading.Event()
@@ -181,7 +181,7 @@ def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
 
 
 def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "LOOK_S", 0.05)
+    monkeypatch.setattr(live, "POLL_S", 0.05)
     asked, moved, looks = [], threading.Condition(), Counter[str]()
     pulses, look = action_stream.pulses, running_lines.Hearing.look
 
@@ -195,7 +195,7 @@ def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest
         looks[hearing._action_id] += 1
         return look(hearing, connection)
 
-    monkeypatch.setattr(lookout, "pulses", asking)
+    monkeypatch.setattr(live, "pulses", asking)
     monkeypatch.setattr(running_lines.Hearing, "look", looking)
     made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(3)]
     with ExitStack() as streams:
@@ -217,7 +217,7 @@ def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest
 
 
 def test_a_session_that_ends_ends_its_streams(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "STILL_S", 0.2)
+    monkeypatch.setattr(live, "COMMENT_S", 0.2)
     with httpx2.Client(base_url=f"{lodge.url}/api/v1", trust_env=False, timeout=120) as browser:
         begun = browser.post("/session", json={"token": lodge.token("viewer", "acme")}).json()
         with browser.stream("GET", "/tenants/acme/live") as answer:
@@ -229,7 +229,7 @@ def test_a_session_that_ends_ends_its_streams(lodge: House, monkeypatch: pytest.
 
 
 def test_a_reader_that_falls_behind_is_let_go(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "BEHIND", 3)
+    monkeypatch.setattr(live, "MAX_WAITING", 3)
     with listening(lodge, "/tenants/acme/live") as told:
         next(told)
         with lodge.engine.books.database.write() as connection:

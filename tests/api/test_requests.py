@@ -96,6 +96,38 @@ def test_a_body_that_is_not_taken(steady: House, body: bytes, status: int, code:
     assert [script.name for script in steady.engine.scripts.list("acme")] == ["job"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "at", "what", "fix"),
+    [
+        ("PUT", "/tenants/acme/scripts/x", {}, "source", "is missing", "add source"),
+        ("PUT", "/tenants/acme/scripts/x", {"source": "a", "sauce": 1}, "sauce", "is not a known field", "did you mean source?"),
+        ("PUT", "/tenants/acme/scripts/x", {"source": "a", "zzz": 1}, "zzz", "is not a known field", "leave zzz out"),
+        ("PUT", "/tenants/acme/scripts/x", {"source": "a", "after_version": "1"}, "after_version",
+         "must be a whole number", "send a whole number"),
+        ("PUT", "/tenants/acme/scripts/x", {"source": "a", "after_version": 1 << 40}, "after_version",
+         "must be at most 2147483647", "send at most 2147483647"),
+        ("PUT", "/tenants/acme/scripts/x", {"source": 1}, "source", "must be text or an object", "send text or an object"),
+        ("PUT", "/tenants/acme/scripts/x", {"source": {"main.js": 1}}, "source", "must be text", "send text"),
+        ("POST", "/preview", {"rules": "every 60", "n": "x"}, "n", "must be a whole number", "send a whole number"),
+        ("POST", "/preview", {"rules": "every 60", "after": 5}, "after",
+         "an instant is a text such as 2027-01-01T09:00:00Z", "correct after"),
+        ("GET", "/tenants/acme/actions?limit=0", None, "query/limit", "must be at least 1", "send at least 1"),
+        ("GET", "/tenants/acme/actions?limit=x", None, "query/limit", "must be a whole number", "send a whole number"),
+        ("GET", "/tenants/acme/actions?limti=5", None, "query/limti", "is not a known field", "leave limti out"),
+    ],
+)  # fmt: skip
+def test_a_wrong_field_says_where_what_and_how_to_fix_it(
+    steady: House, method: str, path: str, body: object, at: str, what: str, fix: str
+) -> None:
+    answer = steady.ask(method, path, body)
+    said = answer.json()
+    assert (answer.status_code, said["code"]) == (400, "request_invalid")
+    assert said["errors"][0] == {"at": at, "what": what, "fix": fix}
+    assert what in said["detail"]
+    assert "Input should" not in answer.text
+    assert "pydantic" not in answer.text.lower()
+
+
 def test_a_body_of_another_kind(lodge: House) -> None:
     for media in ("text/plain", "application/xml", "application/wasm", ""):
         answer = lodge.ask(

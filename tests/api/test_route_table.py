@@ -1,16 +1,18 @@
 """Every route × {no token, nonsense, expired, revoked, foreign tenant, low role}: 401, 404, 403, and never more than that."""
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
 from fastapi.routing import APIRoute
-from tests.api.house import House
+from tests.api.house import House, house
 from tests.store.test_audit import every_verb
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
-from lodger.engine.server.gate import OPEN
+from lodger.engine.server.auth import OPEN
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.service.operations.table import NOT_HERE, ROUTES
 
@@ -25,6 +27,7 @@ OTHERS = {
     ("GET", "/api/v1/session"): None,
     ("DELETE", "/api/v1/session"): None,
     ("GET", "/api/v1/audit/export"): Role.OPERATOR,
+    ("GET", "/api/v1/metrics/text"): Role.OPERATOR,
     ("GET", "/api/v1/tenants/{tenant_id}/live"): Role.VIEWER,
     ("GET", "/api/v1/tenants/{tenant_id}/actions/{action_id}/live"): Role.VIEWER,
     ("GET", "/api/v1/tenants/{tenant_id}/audit/export"): Role.VIEWER,
@@ -57,10 +60,12 @@ def ask(house: House, method: str, path: str, token: str | None, **headers: str)
 
 
 @pytest.fixture
-def open_house(lodge: House) -> House:
-    lodge.furnish("other")
-    lodge.api.gate.failures.size = 10**9
-    return lodge
+def open_house(tmp_path: Path) -> Iterator[House]:
+    """A house of two tenants in which guessing is hardly limited."""
+    with house(f"sqlite:///{tmp_path / 'ledger.db'}", api_failures_per_minute=10_000) as made:
+        made.furnish()
+        made.furnish("other")
+        yield made
 
 
 def test_every_route_is_in_the_table_and_every_verb_is_a_route(open_house: House) -> None:
@@ -69,15 +74,15 @@ def test_every_route_is_in_the_table_and_every_verb_is_a_route(open_house: House
 
 
 def test_whoever_may_not_gets_no_further(open_house: House, subtests: pytest.Subtests) -> None:
-    house = open_house
-    expired = house.engine.tokens.create("old", "admin", expires_at=from_us(house.clock.us + 1)).text
-    house.clock.advance(2)
-    gone = house.engine.tokens.create("gone", "admin")
-    house.engine.tokens.revoke(gone.token.id)
+    lodge = open_house
+    expired = lodge.engine.tokens.create("old", "admin", expires_at=from_us(lodge.clock.us + 1)).text
+    lodge.clock.advance(2)
+    gone = lodge.engine.tokens.create("gone", "admin")
+    lodge.engine.tokens.revoke(gone.token.id)
     strangers = (
         (None, "token_missing"),
         ("nonsense", "token_invalid"),
-        (house.token("admin")[:-1] + "x", "token_invalid"),
+        (lodge.token("admin")[:-1] + "x", "token_invalid"),
         (expired, "token_expired"),
         (gone.text, "token_invalid"),
     )
@@ -85,21 +90,21 @@ def test_whoever_may_not_gets_no_further(open_house: House, subtests: pytest.Sub
         with subtests.test(method=method, path=path):
             at = filled(path)
             for shown, code in strangers:
-                answer = ask(house, method, at, shown)
+                answer = ask(lodge, method, at, shown)
                 assert (answer.status_code, answer.json()["code"]) == (401, code)
                 assert answer.headers["www-authenticate"].startswith("Bearer")
             if role is None:
                 continue
             if "{tenant_id}" in path:
-                foreign = ask(house, method, at, house.token("editor", "other"))
-                absent = ask(house, method, at.replace("/acme", "/nobody"), house.token("editor", "other"))
+                foreign = ask(lodge, method, at, lodge.token("editor", "other"))
+                absent = ask(lodge, method, at.replace("/acme", "/nobody"), lodge.token("editor", "other"))
                 assert foreign.status_code == absent.status_code == 404
                 assert foreign.content == absent.content.replace(b"nobody", b"acme"), (
                     "foreign is as if it were not there"
                 )
             for low in (Role.VIEWER, Role.EDITOR, Role.OPERATOR):
                 if not low.covers(role):
-                    answer = ask(house, method, at, house.token(low, None if low.of_platform else "acme"))
+                    answer = ask(lodge, method, at, lodge.token(low, None if low.of_platform else "acme"))
                     assert (answer.status_code, answer.json()["code"]) == (403, "role_too_low")
 
 

@@ -3,7 +3,7 @@
 import pytest
 import wasmtime
 
-from lodger.sandbox.runtimes.wasi import SIGNATURES, SPACE
+from lodger.sandbox.runtimes.command.wasi import SIGNATURES, SPACE
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy.util import LRUCache
 
-from lodger.engine.store.connection import postgresql
-from lodger.engine.store.connection.database import Database
+from lodger.engine.store.stores.postgresql import PostgresDriver
+from lodger.engine.store.stores.sqlite import SqliteDriver
 
 #: More than Lodger has statements; what tests make up goes again.
 MOST = 2000
@@ -31,15 +31,19 @@ class _Compiled(LRUCache[Any, Any]):
 def kept_statements() -> Iterator[None]:
     """For the block, ledgers share what they compile."""
     shared = _Compiled(MOST)
-    files, servers = Database._opened, postgresql.opened
+    opening = {kind: kind.open for kind in (SqliteDriver, PostgresDriver)}
 
-    def sharing(engine: Engine) -> Engine:
-        engine._compiled_cache = shared
-        return engine
+    def sharing(kind: type[Any]) -> Any:
+        def opened(driver: Any, *given: Any, **more: Any) -> Engine:
+            engine: Engine = opening[kind](driver, *given, **more)
+            return engine.execution_options(compiled_cache=shared)
 
-    Database._opened = lambda database: sharing(files(database))  # type: ignore[method-assign]  # that is the idea
-    postgresql.opened = lambda *given, **more: sharing(servers(*given, **more))
+        return opened
+
+    for kind in opening:
+        kind.open = sharing(kind)  # type: ignore[method-assign]  # that is the idea
     try:
         yield
     finally:
-        Database._opened, postgresql.opened = files, servers  # type: ignore[method-assign]  # as they were
+        for kind, before in opening.items():
+            kind.open = before  # type: ignore[method-assign]  # as they were

@@ -7,7 +7,7 @@ On a machine with thirty other processes that hit tests in the middle of a quest
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lodger.engine.store.connection import postgresql
+from lodger.engine.store.stores.postgresql import connections as postgresql
 
 _SAID = f"idle_in_transaction_session_timeout = {postgresql.LOCK_TIMEOUT_MS}"
 #: As long as a test may take.
@@ -17,10 +17,10 @@ PATIENCE_MS = 300_000
 @contextmanager
 def patient_server() -> Iterator[None]:
     """For the block, transactions of this process may pause for long."""
-    said = postgresql._SESSION
+    said = postgresql.SESSION
     assert _SAID in said
-    postgresql._SESSION = said.replace(_SAID, f"idle_in_transaction_session_timeout = {PATIENCE_MS}")
+    postgresql.SESSION = said.replace(_SAID, f"idle_in_transaction_session_timeout = {PATIENCE_MS}")
     try:
         yield
     finally:
-        postgresql._SESSION = said
+        postgresql.SESSION = said

@@ -9,10 +9,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine
+from sqlalchemy.engine import URL
 
 from lodger.engine.store.connection.database import Database
+from lodger.engine.store.stores.sqlite import SqliteDriver
 
 #: What it is called in its folder.
 TEMPLATE = "template.db"
@@ -23,10 +26,10 @@ EMPTY: set[str] = set()
 @contextmanager
 def copied_ledgers(folder: Path) -> Iterator[None]:
     """For the block, a ledger on a SQLite file that is not there yet begins as a copy; the template is made when first needed."""
-    opened, template = Database._opened, folder / TEMPLATE
+    opened, template = SqliteDriver.open, folder / TEMPLATE
 
-    def prepared(database: Database) -> Engine:
-        place = Path(str(database.url.database))
+    def prepared(driver: SqliteDriver, url: URL, **options: Any) -> Engine:
+        place = Path(str(url.database))
         if place != template and str(place) not in EMPTY and not os.path.lexists(place) and place.parent.is_dir():
             if not template.exists():
                 Database(f"sqlite:///{template}").close()
@@ -34,13 +37,13 @@ def copied_ledgers(folder: Path) -> Iterator[None]:
                 OSError
             ):  # no room, no right, somebody was first: the real thing says so, or takes what is there
                 _copy(template, place)
-        return opened(database)
+        return opened(driver, url, **options)
 
-    Database._opened = prepared  # type: ignore[method-assign]  # that is the idea
+    SqliteDriver.open = prepared  # type: ignore[method-assign]  # that is the idea
     try:
         yield
     finally:
-        Database._opened = opened  # type: ignore[method-assign]  # as it was
+        SqliteDriver.open = opened  # type: ignore[method-assign]  # as it was
 
 
 def _copy(template: Path, place: Path) -> None:

@@ -35,18 +35,20 @@ from lodger.engine.store.connection.database import Database
 CLI = "lodger.engine.cli"
 #: What ledger commands import one way or another.
 IMPORTED = (
-    "lodger.engine.cli.entry", "lodger.engine.cli.of_verb", "lodger.engine.service.operations.table", "lodger.engine.sync",
+    "lodger.engine.cli.entry", "lodger.engine.cli.operations", "lodger.engine.service.operations.table", "lodger.engine.sync",
     "lodger.engine.store.migrations.upgrade", "sqlalchemy.dialects.sqlite",
 )  # fmt: skip
 
 
-def lodger(*arguments: str | Path, stdin: str | bytes = b"", cwd: Path | None = None, **env: str) -> Said:
-    """Run ``lodger`` as :func:`tests.e2e.command.lodger` does, without the time to import it."""
+def lodger(
+    *arguments: str | Path, stdin: str | bytes = b"", cwd: Path | None = None, module: str = CLI, **env: str
+) -> Said:
+    """Run ``lodger``, or another module, as :func:`tests.e2e.command.lodger` does, without the time to import it."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
     (take, write), (out, said), (err, wrong) = os.pipe(), os.pipe(), os.pipe()
     with os.fdopen(write, "wb") as sink, os.fdopen(out, "rb") as told, os.fdopen(err, "rb") as told_wrong:
         try:
-            begun = Ready(CLI, arguments, (take, said, wrong), bare() | env, cwd)
+            begun = Ready(module, arguments, (take, said, wrong), bare() | env, cwd)
         finally:
             for each in (take, said, wrong):
                 os.close(each)

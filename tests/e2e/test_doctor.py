@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.ready import lodger
 
-from lodger.sandbox.wall import WALLS
+from lodger.sandbox.doctor import WALLS
 
 
 def test_every_wall_is_judged_and_what_is_missing_has_a_remedy() -> None:

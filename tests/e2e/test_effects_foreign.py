@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
 from tests.store.abroad import AFTER, ALL, Player, busy, call, expose, furnish, tenant
-from tests.store.intervals import compile_intervals
 from tests.unit.data.shop import orders
 
 from lodger.engine import Engine
@@ -19,14 +18,13 @@ from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.runtimes import artefact
 
 __all__ = ["kind", "place", "url"]
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.05, drain_s=0.1)
 
 
 def opened(url: str) -> Engine:
-    return Engine.open(url, settings=SETTINGS, compile_schedule=compile_intervals)
+    return Engine.open(url, settings=SETTINGS)
 
 
 def here(engine: Engine) -> dict[str, Any]:
@@ -115,7 +113,7 @@ def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: s
                 asked = await engine.run_in("one", "job", 0)
                 await signals.wait("sealed")
                 faults = await signals.wait("fault")
-                assert faults[0].details["service"] == "finisher"
+                assert faults[0].details["service"] == "sealed-commits"
             assert (await engine.actions.get(None, asked.id)).state == "sealed"
             database.engine = alive
             gone.dispose()
@@ -154,7 +152,7 @@ def test_a_real_script_in_real_walls(url: str, place: str, kind: str) -> None:
             tenant(engine.inner)
             await engine.scripts.put("one", "job", SCRIPT)
             signals = Signals(engine)
-            pool = Pool(settings=artefact.ensure().settings(), size=1, cores=1, profile="trusted")
+            pool = Pool(size=1, cores=1, profile="trusted")
             clock = engine.books.clock
             reads = ThreadReads(engine.books.database, elapsed_s=clock.elapsed_s)
             async with engine.node(SandboxExecutor(pool, reads, engine.datasets, clock)):

@@ -1,6 +1,7 @@
 """``lodger escape`` as a tester uses it: filters, the stable JSON, the two files, an attack of her own, and exit codes."""
 
 import re
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +12,9 @@ from tests.e2e.ready import lodger
 GUIDE = ROOT / "docs" / "escape-suite.md"
 #: What the guide's attack looks like when it gets what it wants.
 WISH = ("return setTimeout(() => {}).constructor.constructor('return typeof $s')();", "return typeof globalThis;")
+
+
+matrix = partial(lodger, module="tests.escape.matrix")
 
 
 def ten_lines() -> str:
@@ -39,7 +43,7 @@ def test_json_and_filters() -> None:
 
 def test_matrix_and_files(tmp_path: Path) -> None:
     page, xml = tmp_path / "r.html", tmp_path / "r.xml"
-    said = lodger("escape", "--case", "A3-array-constructor", "--matrix", "--json", "--html", page, "--junit", xml)
+    said = matrix("--case", "A3-array-constructor", "--json", "--html", page, "--junit", xml)
     assert said.code == 0, said
     assert [case["runtime"] for case in said.json["cases"]] == ["quickjs", "quickjs-native"]
     for case in said.json["cases"]:
@@ -54,7 +58,7 @@ def test_the_ten_lines_of_the_guide(tmp_path: Path) -> None:
     own.write_text(ten_lines())
     body = [line for line in ten_lines().splitlines() if line.strip() and not line.startswith(("#", "from"))]
     assert len(body) == 10
-    said = lodger("escape", "--with", own, "--case", "A3-my-", "--matrix", "--json")
+    said = matrix("--with", own, "--case", "A3-my-", "--json")
     assert said.code == 0, said
     assert {(case["id"], case["only_its_wall"], case["no_wall"]) for case in said.json["cases"]} == {
         ("A3-my-walk", "contained", "escaped")
@@ -68,7 +72,7 @@ def test_an_attack_of_ones_own_that_escapes_is_told(tmp_path: Path) -> None:
     own.write_text(ten_lines().replace(*WISH))
     said = lodger("escape", "--with", own, "--case", "A3-my-", "--runtime", "quickjs")
     assert said.code == 1
-    assert "1 escaped of 1 attacks" in said.out
+    assert "1 escaped of 1 runs: 1 attacks in 1 variants" in said.out
     assert "again: lodger escape --case A3-my-walk --runtime quickjs" in said.out
 
 
@@ -124,3 +128,10 @@ def test_the_list_names_every_wall() -> None:
     assert len(cases) >= 1000
     assert all(case["runtimes"] for case in cases)
     assert {"seccomp", "cpu_timer", "host_names", "store_limit"} <= {case["wall"] for case in cases}
+
+
+def test_the_installed_command_says_where_the_matrix_is() -> None:
+    said = inside("escape", "--case", "A3-array-constructor", "--matrix", "--json")
+    assert (said.code, said.json["error"]["code"]) == (2, "matrix_not_installed"), said
+    assert "python -m tests.escape.matrix" in said.json["error"]["fix"]
+    assert "--matrix" not in inside("escape", "--help").out

@@ -1,5 +1,6 @@
 """``lodger exec``: real walls, collections in memory, effects shown; and every file that is no script."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -125,9 +126,31 @@ def test_text_that_a_terminal_cannot_take_is_made_visible() -> None:
     assert said.json["logs"][0]["text"] == "a\x00\x1b[2J\u202eb"
     said = inside("exec", "-", stdin=script)
     assert said.code == 0
-    assert "a��[2J�b" in said.out
+    assert "a\\u0000\\u001b[2J\\u202eb" in said.out
     assert "é😀" in said.out
     assert not {"\x1b", "\x00", "\u202e"} & set(said.out)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "console.log(`a${hidden}b`);",
+        "throw new Error(`a${hidden}b`);",
+        "return `a${hidden}b`;",
+        "return { [`a${hidden}b`]: 1 };",
+        "a${hidden}b();",
+    ],
+    ids=["log", "error", "result", "key", "source"],
+)
+def test_unseen_characters_of_a_script_never_reach_a_terminal(script: str) -> None:
+    hidden = "\u200b\u2028\u2029\u2066\U000e0061\ufeff"
+    source = f"const hidden = {json.dumps(hidden)};\n" + script.replace(
+        "a${hidden}b();", f"a; /* {hidden} */ null.b();"
+    )
+    for output in ((), ("--json",)):
+        said = inside("exec", "-", *output, stdin=source)
+        assert not set(hidden) & set(said.out + said.err)
+        assert "a" in said.out
 
 
 def test_stdin_is_a_script() -> None:
@@ -150,3 +173,25 @@ def test_wrong_usage_ends_with_two(arguments: tuple[str, ...], code: str) -> Non
     said = inside("exec", *arguments, "--json", stdin="return 1;")
     assert said.code == 2
     assert said.json["error"]["code"] == code
+
+
+def test_a_folder_is_a_script_whose_files_import_each_other(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "main.js").write_text("import { twice } from './lib/twice.js';\nexport default () => twice(21);\n")
+    (tmp_path / "lib" / "twice.js").write_text(
+        "export const twice = (n) => {\n  if (n > 99) throw new Error('large');\n  return 2 * n;\n};\n"
+    )
+    assert inside("exec", tmp_path, "--json").json["result"] == 42
+    (tmp_path / "main.js").write_text("import { twice } from './lib/twice.js';\nexport default () => twice(100);\n")
+    said = inside("exec", tmp_path)
+    assert said.code == 1
+    assert f"{tmp_path / 'lib' / 'twice.js'}:2: Error: large" in said.out
+    assert "if (n > 99)" in said.out
+
+
+def test_a_module_has_the_names_that_the_types_declare(script: Path) -> None:
+    script.write_text(
+        "export default async () => {\n  await kv.set('n', await db.carts.count());\n"
+        "  return [typeof mail.send, now.toISO() !== '', action.attempt];\n};"
+    )
+    assert inside("exec", script, "--json").json["result"] == ["function", True, 1]

@@ -1,6 +1,5 @@
 """The command line here and on a server: the same words, the same answers; profiles, sources, questions, hostile letters."""
 
-import inspect
 import json
 import os
 import pty
@@ -12,27 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import reference_pages
 from tests.api.house import ONE, House, house
 from tests.e2e.command import ROOT, Said, inside
 from tests.e2e.ready import lodger
 
 from lodger.engine.cli import entry
-from lodger.engine.service.operations.table import NOT_HERE, NOUNS, ROUTES
-
-#: Verbs of the engine that are commands by hand, or none, each with where they are instead.
-ELSEWHERE = {
-    "grants.keep": "lodger grant reset",
-    "scripts.put_handler": NOT_HERE["scripts.put_handler"],
-    "scripts.put_ping": "lodger script ping",
-    "actions.get": "lodger action show",
-    "actions.attempts": "lodger action show",
-    "audit.export": "lodger audit export",
-    "metrics.read": "GET /metrics",
-    "metrics.text": "GET /metrics",
-    "metrics.blocked": "lodger doctor",
-    "tenants.get": "lodger tenant show",
-    "webhooks.get": "lodger webhook list",
-}
+from lodger.engine.cli.operations import command_name
+from lodger.engine.service.operations.table import OPERATIONS
 
 
 @pytest.fixture
@@ -131,28 +117,15 @@ def test_a_server_is_asked_with_the_same_words(lodge: House, tmp_path: Path) -> 
     assert {row.via for row in lodge.engine.audit.list("acme", limit=None)} == {"http"}
 
 
-def test_every_verb_is_a_command() -> None:
-    made = set()
-    os.environ["_LODGER_COMPLETE"] = "x"
-    try:
-        entry.furnish([])
-    finally:
-        del os.environ["_LODGER_COMPLETE"]
-    for noun, kind in NOUNS.items():
-        word = noun.removesuffix("s")
-        group = next(
-            (each.typer_instance for each in entry.app.registered_groups if each.typer_instance.info.name == word), None
-        )
-        commands = {each.name or each.callback.__name__ for each in group.registered_commands} if group else set()
-        for verb, _function in inspect.getmembers(kind, inspect.isfunction):
-            if verb.startswith("_"):
-                continue
-            known = {verb, verb.replace("_", "-"), {"get": "show"}.get(verb, verb)}
-            if known & commands:
-                made.add(f"{noun}.{verb}")
-    verbs = {route.name for route in ROUTES} | set(NOT_HERE)
-    assert verbs - made == set(ELSEWHERE) & (verbs - made)
-    assert verbs - made <= set(ELSEWHERE)
+def test_every_operation_is_a_command() -> None:
+    made = {f"{noun} {name}" for noun in entry.NOUNS for name in reference_pages.everything().commands[noun].commands}
+    for operation in OPERATIONS.values():
+        name = command_name(operation)
+        if name is not None:
+            noun = operation.noun if operation.noun in entry.NOUNS else operation.noun.removesuffix("s")
+            assert f"{noun} {name}" in made
+        else:
+            assert operation.declared.local or operation.name == "grants.keep", "lodger grant reset, give and take"
 
 
 def test_profiles(lodge: House, tmp_path: Path) -> None:
@@ -294,3 +267,30 @@ def test_instants_and_lengths_of_time(tmp_path: Path) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
     assert ask("script", "put", "acme", "x", str(folder), "--json").json["error"]["code"] == "folder_unusable"
+
+
+def test_a_folder_is_stored_whole_or_refused(tmp_path: Path) -> None:
+    ask = Asking("--db", str(tmp_path / "l.db"))
+    ask.json("tenant", "create", "acme")
+    folder = tmp_path / "job"
+    for name in (
+        "main.js",
+        "lib/a.js",
+        "node_modules/left/index.js",
+        "lodger-types/db.d.ts",
+        "jsconfig.json",
+        ".git/x.json",
+        "notes.md",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("export default () => 1")
+    said = ask("script", "put", "acme", "x", str(folder), "--json")
+    assert said.code == 0
+    assert "node_modules: left out, with 1 files" in said.err
+    assert set(ask.json("script", "show", "acme", "x")["modules"]) == {"main.js", "lib/a.js"}
+    for name in ("data.json", "lib/b.ts", "c.mjs"):
+        (folder / name).write_text("{}")
+        error = ask("script", "put", "acme", "x", str(folder), "--json").json["error"]
+        assert error["code"] == "file_not_javascript"
+        assert name in error["message"]
+        (folder / name).unlink()

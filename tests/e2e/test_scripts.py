@@ -14,7 +14,6 @@ from lodger.engine.effects import commit
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.runtimes import artefact
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def shop() -> Iterator[Shop]:
 
 @asynccontextmanager
 async def running(shop: Shop) -> AsyncIterator[SandboxExecutor]:
-    pool = Pool(settings=artefact.ensure().settings(), size=1, cores=1, profile="trusted")
+    pool = Pool(size=1, cores=1, profile="trusted")
     executor = SandboxExecutor(pool, shop.read, shop.datasets, Frozen())
     await executor.start()
     try:

@@ -19,8 +19,8 @@ from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.service.async_engine import Engine
 from lodger.engine.vault.keyring import Keyring
-from lodger.sandbox import attempt as sandbox_attempt
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.workers import attempt as sandbox_attempt
 
 VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
 FORMS = (VALUE.encode(), base64.b64encode(VALUE.encode())[:-4], VALUE.encode("utf-16-le"))
@@ -129,7 +129,7 @@ def play(
             done = asyncio.Event()
             loop = asyncio.get_running_loop()
             engine.on_event(lambda event: event.kind == "finished" and loop.call_soon_threadsafe(done.set))
-            async with engine.node(Kept.of(engine.inner, workers=1)):
+            async with engine.node(Kept.of(engine.inner.host, workers=1)):
                 action = await engine.run_in("acme", "s", 0)
                 await asyncio.wait_for(done.wait(), 60)
             stored = (

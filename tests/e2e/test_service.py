@@ -18,12 +18,11 @@ from typing import Any
 import httpx2
 import pytest
 import trustme
+from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.command import ROOT
 from tests.e2e.ready import lodger
 
 from lodger.engine.cli.descriptors import WANTED
-
-JSON = {"content-type": "application/json"}
 
 
 class Up:
@@ -92,11 +91,6 @@ def of_api(folder: Path) -> list[int]:
     return found
 
 
-def children(pid: int) -> list[int]:
-    """Processes that a process has made, whichever of its threads did."""
-    return [int(each) for told in Path(f"/proc/{pid}/task").glob("*/children") for each in told.read_text().split()]
-
-
 def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
     with up(tmp_path, LODGER_MIN_INTERVAL_S="1") as service:
         token = service.kind("token")["text"]
@@ -122,6 +116,38 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
         assert "token" not in {line["kind"] for line in again.seen}, "shown once"
 
 
+def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path: Path) -> None:
+    with up(tmp_path, "--name", "first", LODGER_MIN_INTERVAL_S="1", LODGER_METRICS_PORT="0") as service:
+        service.until(lambda _line: {"token", "listening", "metrics"} <= {line["kind"] for line in service.seen})
+        told = {line["kind"]: line for line in service.seen}
+        token, url, own = told["token"]["text"], told["listening"]["url"], told["metrics"]["url"]
+        shown = {"authorization": f"Bearer {token}"}
+        with httpx2.Client(base_url=f"{url}/api/v1", headers=shown, trust_env=False, timeout=120) as client:
+            client.post("/tenants", json={"tenant_id": "acme"}).raise_for_status()
+            client.put("/tenants/acme/scripts/job", json={"source": "export default () => 1"}).raise_for_status()
+            body = {"name": "s", "script": "job", "rules": "every 1s"}
+            client.post("/tenants/acme/schedules", json=body).raise_for_status()
+            service.kind("finished")
+            assert _value(httpx2.get(own, trust_env=False).text, "lodger_attempts_total", outcome="ok") >= 1
+            # A node writes its figures down every ten seconds; each run is a reason to look again.
+            for _ in range(60):
+                answer = client.get("/metrics/text")
+                if _value(answer.text, "lodger_attempts_total", outcome="ok", node="first") >= 1:
+                    break
+                service.kind("finished")
+            else:
+                raise AssertionError(answer.text)
+            assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+            assert _value(answer.text, "lodger_nodes", state="alive") == 1
+        assert httpx2.get(f"{url}/api/v1/metrics/text", trust_env=False).status_code == 401
+        assert service.end() == 0
+
+
+def _value(text: str, name: str, **labels: str) -> float:
+    samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
+    return sum(each.value for each in samples if (each.name, each.labels) == (name, labels))
+
+
 def test_an_api_that_dies_comes_back_and_one_without_a_parent_ends(tmp_path: Path) -> None:
     with up(tmp_path) as service:
         service.kind("listening")
@@ -137,6 +163,25 @@ def test_an_api_that_dies_comes_back_and_one_without_a_parent_ends(tmp_path: Pat
             assert select.select([gone], [], [], 30)[0], "the API outlived its parent"
         finally:
             os.close(gone)
+
+
+def test_an_untrusted_proxy_setting_is_refused_at_start(tmp_path: Path) -> None:
+    for role in ("all", "api"):
+        ran = lodger(
+            "up",
+            "--role",
+            role,
+            "--port",
+            "0",
+            "--db",
+            "l.db",
+            "--json",
+            cwd=tmp_path,
+            LODGER_TRUSTED_PROXIES="my-proxy",
+        )
+        assert ran.code == 1
+        assert "trusted_proxies_invalid" in ran.out
+    assert of_api(tmp_path) == []
 
 
 def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
@@ -156,21 +201,20 @@ def test_the_api_alone_and_the_node_alone(tmp_path: Path) -> None:
         assert api.end() == 0
 
 
-@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGKILL], ids=["told to stop", "killed"])
-def test_large_bodies_are_looked_at_in_a_process_that_ends_with_the_api(tmp_path: Path, told: signal.Signals) -> None:
-    with up(tmp_path, "--role", "api") as api:
-        shown = {"authorization": f"Bearer {api.kind('token')['text']}"}
-        url = api.kind("listening")["url"]
-        deep = httpx2.post(f"{url}/api/v1/tenants", content=b"[" * 100_000, headers=shown | JSON, trust_env=False)
-        assert (deep.status_code, deep.json()["code"]) == (400, "json_too_deep")
-        (sieve,) = children(api.process.pid)
-        gone = os.pidfd_open(sieve)
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+def test_both_processes_end_when_told(tmp_path: Path, told: signal.Signals) -> None:
+    with up(tmp_path) as service:
+        url = service.kind("listening")["url"]
+        (child,) = of_api(tmp_path)
+        gone = os.pidfd_open(child)
         try:
-            api.process.send_signal(told)
-            api.process.wait(120)
-            assert select.select([gone], [], [], 60)[0], "it outlived the API"
+            service.process.send_signal(told)
+            assert service.process.wait(120) == 0
+            assert select.select([gone], [], [], 60)[0], "the API outlived the node"
         finally:
             os.close(gone)
+        with pytest.raises(httpx2.ConnectError):
+            httpx2.get(f"{url}/healthz", trust_env=False)
 
 
 def test_a_port_that_is_taken_is_said_and_nothing_is_left(tmp_path: Path) -> None:

@@ -3,11 +3,12 @@
 import asyncio
 from typing import Any
 
+from tests.escape.matrix.pools import WeakWasmPool
 from tests.escape.probing import Echo
 
+from lodger.escape.modules import command, data, functions, leb, wat
 from lodger.sandbox import Bundle, Job, Limits, Report
-from lodger.sandbox.escape.modules import command, data, functions, leb, wat
-from lodger.sandbox.wasm_pool import WasmPool
+from lodger.sandbox.wasm.pool import WasmPool
 
 MIB = 1 << 20
 HELLO = command(
@@ -21,9 +22,9 @@ LOOP = command("(loop $l (br $l))")
 class Commands:
     """A pool on a loop of its own."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, weak: dict[str, str] | None = None, **settings: Any) -> None:
         self.runner = asyncio.Runner()
-        self.pool: WasmPool = WasmPool(**settings)
+        self.pool = WasmPool(**settings) if weak is None else WeakWasmPool(weak, profile="trusted", **settings)
         self.runner.run(self.pool.start())
 
     def __call__(

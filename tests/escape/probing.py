@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from lodger.sandbox import Bundle, Job, Limits, Pool, Report
+from tests.escape.matrix.pools import WeakPool
+
+from lodger.sandbox import Bundle, Job, Limits, Report
 from lodger.sandbox.job import LogLine, Reply
 
 PROBE = str(Path(__file__).with_name("probe_runtime.py"))
@@ -26,9 +28,9 @@ class Echo:
         self.lines.append(line)
 
 
-def probe_pool(without: Iterable[str] = (), **other: Any) -> Pool:
-    settings = {"runtime_path": PROBE, "without": " ".join(without), **other.pop("settings", {})}
-    return Pool(settings=settings, size=other.pop("size", 1), profile=other.pop("profile", "trusted"), **other)
+def probe_pool(without: Iterable[str] = (), **other: Any) -> WeakPool:
+    weak = {"runtime_path": PROBE, "without": " ".join(without), **other.pop("settings", {})}
+    return WeakPool(weak, size=other.pop("size", 1), profile=other.pop("profile", "trusted"), **other)
 
 
 def probe_job(code: str, context: str = "{}", **limits: int) -> Job:

@@ -8,9 +8,11 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], str(Path(__file__).resolve().parents[2])]
 
-from lodger.sandbox import Bundle, Job, Limits, Pool
+from tests.escape.matrix.pools import WeakPool
+
+from lodger.sandbox import Bundle, Job, Limits
 from lodger.sandbox.job import LogLine, Reply
 
 
@@ -28,7 +30,7 @@ class Holding:
 
 
 async def main() -> None:
-    pool = Pool(settings=json.loads(sys.argv[2]), size=2, profile="trusted")
+    pool = WeakPool(json.loads(sys.argv[2]), size=2, profile="trusted")
     await pool.start()
     host = Holding()
     oldest = pool.ready[0]

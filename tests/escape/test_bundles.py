@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from lodger.sandbox import Bundle, Job, Outcome, Pool, Report
-from lodger.sandbox.escape import realms
-from lodger.sandbox.escape.switchboard import Switchboard
+from lodger.escape.arena import SuitePool, settings_for
+from lodger.escape.switchboard import Switchboard
+from lodger.sandbox import Bundle, Job, Outcome, Report
 
 ACTION = "export default ({ action }) => action.id"
 CONTEXT = '{"action":{"id":"real"}}'
@@ -14,7 +14,7 @@ CONTEXT = '{"action":{"id":"real"}}'
 
 def run(bundle: Bundle) -> Report:
     async def go() -> Report:
-        pool = Pool(settings=realms.realm().settings(), size=1, profile="trusted")
+        pool = SuitePool("quickjs", settings_for("quickjs"))
         await pool.start()
         try:
             job = Job(bundle)

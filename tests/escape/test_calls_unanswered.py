@@ -9,8 +9,8 @@ import pytest
 from tests.escape.probing import Echo, probe
 
 from lodger.sandbox import Outcome
-from lodger.sandbox.attempt import _CALLS_IN_FLIGHT as MOST
 from lodger.sandbox.job import Reply
+from lodger.sandbox.workers.attempt import _CALLS_IN_FLIGHT as MOST
 
 #: Nobody waits for these on purpose: an attempt that is not watched would end by them.
 LONG = {"wall_ms": 60_000, "cpu_ms": 10_000}

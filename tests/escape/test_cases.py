@@ -1,6 +1,6 @@
 """The attacks of ``lodger escape`` under pytest: of every class and wall on every runtime some, in one run of the suite.
 
-``LODGER_ESCAPE=whole`` takes all of them; ``lodger escape --matrix`` is the whole with its proof that it can see.
+``LODGER_ESCAPE=whole`` takes all of them; ``python -m tests.escape.matrix`` is the whole with its proof that it can see.
 """
 
 import asyncio
@@ -11,16 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from lodger.engine.escape import all_cases as of_the_engine
-from lodger.sandbox.escape.bench import Finding
-from lodger.sandbox.escape.case import Case
-from lodger.sandbox.escape.cases import all_cases
-from lodger.sandbox.escape.runner import Suite
+from lodger.escape.case import Case
+from lodger.escape.cases import all_cases
+from lodger.escape.judge import Finding
+from lodger.escape.runner import Suite
 
 #: Of the cases of one class and wall on one runtime every so manieth; of classes whose cases run into a clock fewer.
 EVERY, EVERY_SLOW = 5, 16
 SLOW = {15, 16, 17, 18, 20, 23, 25}
-CASES = {case.id: case for case in all_cases() + of_the_engine()}
+CASES = {case.id: case for case in all_cases()}
 WHOLE = os.environ.get("LODGER_ESCAPE") == "whole"
 
 

@@ -12,11 +12,23 @@ from tests.escape.probing import Echo, probe_job, probe_pool
 
 from lodger.sandbox import Outcome
 from lodger.sandbox.doctor import Doctor
-from lodger.sandbox.enclosure import Enclosure
 from lodger.sandbox.errors import WallUnavailable
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.walls import cgroup
-from lodger.sandbox.wasm_pool import WasmPool
+from lodger.sandbox.wasm.pool import WasmPool
+from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
+
+
+class Plain(WorkerCgroup):
+    """Groups without controllers, which any user may make in a folder of its own."""
+
+    controllers = ()
+
+
+class Lacking(WorkerCgroup):
+    """Groups that need a controller which no kernel has."""
+
+    controllers = ("memory", "nothing")
 
 
 @pytest.fixture
@@ -57,7 +69,7 @@ def members(folder: Path) -> set[int]:
 
 def test_all_of_a_zygote_is_in_its_group_and_nothing_stays(folder: Path) -> None:
     async def go() -> None:
-        pool = probe_pool(size=2, enclosure=Enclosure(folder, memory_bytes=0, controllers=()))
+        pool = probe_pool(size=2, cgroup=Plain(folder, memory_bytes=0))
         await pool.start()
         try:
             report = await pool.run(probe_job("done('1')"), Echo())
@@ -78,8 +90,8 @@ def test_all_of_a_zygote_is_in_its_group_and_nothing_stays(folder: Path) -> None
 
 def test_each_zygote_has_its_own_and_the_last_takes_the_outer_one_away(folder: Path) -> None:
     async def go() -> None:
-        enclosure = Enclosure(folder, memory_bytes=0, controllers=())
-        pools = [probe_pool(enclosure=enclosure), WasmPool(enclosure=enclosure, profile="trusted")]
+        group = Plain(folder, memory_bytes=0)
+        pools = [probe_pool(cgroup=group), WasmPool(cgroup=group, profile="trusted")]
         for pool in pools:
             await pool.start()
         (outer,) = groups(folder)
@@ -109,7 +121,7 @@ def test_a_place_that_offers_nothing_is_told_and_the_others_stand(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def go() -> None:
-        pool = probe_pool(enclosure=Enclosure(folder, memory_bytes=64 * MIB, controllers=("memory", "nothing")))
+        pool = probe_pool(cgroup=Lacking(folder, memory_bytes=64 * MIB))
         await pool.start()
         try:
             report = await pool.run(probe_job("done('1')"), Echo())
@@ -130,11 +142,11 @@ def test_a_place_that_offers_nothing_is_told_and_the_others_stand(
 @pytest.mark.parametrize("place", ["/nowhere", "/tmp"])
 def test_no_group_at_all(place: str, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(cgroup.NoGroup, match=place):
-        Enclosure(Path(place), memory_bytes=0).leaf()
-    enclosure = Enclosure(memory_bytes=0)
+        WorkerCgroup(Path(place), memory_bytes=0).leaf()
+    group = WorkerCgroup(memory_bytes=0)
     if cgroup.missing():
         with pytest.raises(cgroup.NoGroup):
-            enclosure.leaf()
+            group.leaf()
 
 
 def test_it_is_one_of_the_layers_that_count() -> None:
@@ -148,11 +160,11 @@ def test_it_is_one_of_the_layers_that_count() -> None:
 
 def test_memory_of_all_together_is_bounded(bounding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each attempt may have 512 MiB; the group ends one when all together pass its bound, and nobody else."""
-    monkeypatch.setattr("lodger.sandbox.enclosure._BESIDE_BYTES", 64 * MIB)
+    monkeypatch.setattr("lodger.sandbox.workers.worker_cgroup._BESIDE_BYTES", 64 * MIB)
     hog = "hold = bytearray(400 << 20)\nfor at in range(0, len(hold), 4096): hold[at] = 1\ndone('1')"
 
     async def go() -> None:
-        pool = probe_pool(size=1, enclosure=Enclosure(bounding, memory_bytes=64 * MIB))
+        pool = probe_pool(size=1, cgroup=WorkerCgroup(bounding, memory_bytes=64 * MIB))
         await pool.start()
         try:
             report = await pool.run(probe_job(hog, memory_bytes=512 * MIB, cpu_ms=20_000, wall_ms=60_000), Echo())
@@ -166,7 +178,7 @@ def test_memory_of_all_together_is_bounded(bounding: Path, monkeypatch: pytest.M
 
 def test_processes_of_all_together_are_bounded(bounding: Path) -> None:
     async def go() -> None:
-        pool = probe_pool(size=8, enclosure=Enclosure(bounding, memory_bytes=512 * MIB, processes=4))
+        pool = probe_pool(size=8, cgroup=WorkerCgroup(bounding, memory_bytes=512 * MIB, processes=4))
         await pool.start()
         try:
             for _ in range(20):

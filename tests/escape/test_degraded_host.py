@@ -1,5 +1,6 @@
 """Hosts that lack walls: what is missing is said, what can stand does, and the profile for strangers' code knows its minimum."""
 
+import errno
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from tests.escape.probing import PROBE
 from tests.escape.standing import ROOT, limits, namespace, ordinary_python, standing, status
 
 from lodger.sandbox.doctor import Doctor
+from lodger.sandbox.errors import WallUnavailable
 
 # A user namespace in which no further namespace may be made: what a container without rights looks like.
 NO_NAMESPACES = (
@@ -23,6 +25,7 @@ NO_NAMESPACES = (
     'for kind in user pid net mnt ipc uts; do echo 0 > "/proc/sys/user/max_${kind}_namespaces"; done; exec "$@"',
     "sh",
 )
+OLDER_KERNEL = Path(__file__).with_name("older_kernel.py")
 CONTAINED = Path(__file__).with_name("contained.py")
 
 
@@ -78,14 +81,14 @@ def test_in_a_container_of_default_rights(user: str, lacks: set[str]) -> None:
 def test_missing_walls_are_said_and_enough_of_them_refuse() -> None:
     code = f"""
 import asyncio, json, sys
-sys.path.insert(0, {str(ROOT / ".dev")!r})
-from lodger.sandbox import Pool
+sys.path[:0] = [{str(ROOT / ".dev")!r}, {str(ROOT)!r}]
+from tests.escape.matrix.pools import WeakPool
 from lodger.sandbox.errors import WallUnavailable
 from lodger.sandbox import doctor
 
 async def main():
     doctor.MINIMUM = int(sys.argv[1])
-    pool = Pool(settings={{"runtime_path": {PROBE!r}}}, size=1)
+    pool = WeakPool({{"runtime_path": {PROBE!r}}}, size=1)
     try:
         await pool.start()
         print(json.dumps("started"))
@@ -138,3 +141,34 @@ def test_the_suite_attacks_what_stands_and_says_what_it_skips() -> None:
     assert statuses["namespaces"] == statuses["root"] == "skipped"
     assert statuses["seccomp"] == statuses["fresh_process"] == "contained"
     assert all("lodger doctor" in case["evidence"] for case in found["cases"] if case["wall"] == "namespaces")
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to put a filter on what it starts")
+@pytest.mark.parametrize("call", ["close_range", "pidfd_open"])
+@pytest.mark.parametrize("answer", [errno.ENOSYS, errno.EPERM], ids=errno.errorcode.get)
+def test_a_kernel_without_a_call_is_named_as_the_cause(call: str, answer: int) -> None:
+    """An old kernel answers ENOSYS, an old container engine's filter EPERM."""
+    older = [sys.executable, str(OLDER_KERNEL), str(ROOT / ".dev"), call, str(answer)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
+    for command in (("exec", "-", "--json"), ("doctor", "--json"), ("doctor", "--probe", "--json")):
+        done = subprocess.run(
+            [*older, sys.executable, "-m", "lodger.engine.cli", *command],
+            input="return 1;", capture_output=True, text=True, timeout=100, env=env,
+        )  # fmt: skip
+        assert done.returncode == 1, done.stderr
+        body = json.loads(done.stdout)
+        problem = body["error"] if command[0] == "exec" else body["problem"]
+        assert problem["code"] == "kernel_too_old"
+        assert call in problem["message"]
+        assert "Linux 5." in problem["fix"]
+
+
+def test_workers_of_the_engines_user_need_namespaces_or_landlock() -> None:
+    standing = dict.fromkeys(("no_new_privs", "seccomp", "rlimits", "cpu_timer", "cgroup", "undumpable"), "")
+    with pytest.raises(WallUnavailable) as refused:
+        Doctor.demand("untrusted", standing)
+    assert refused.value.code == "wall_missing"
+    assert "landlock" in str(refused.value)
+    for enough in ("landlock", "namespaces", "uid"):
+        Doctor.demand("untrusted", {**standing, enough: ""})

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from lodger.sandbox import Bundle, Job, Outcome, Pool
-from lodger.sandbox.error_place import mended
 from lodger.sandbox.job import LogLine, Reply, ScriptError
-from lodger.sandbox.verdict import Verdict
+from lodger.sandbox.workers.error_location import mended
+from lodger.sandbox.workers.verdict import Verdict
 
 #: A reading that fails stands on the line that holds HERE.
 SHAPES = [

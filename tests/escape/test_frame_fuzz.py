@@ -3,8 +3,8 @@
 import pytest
 from tests.e2e.command import lodger
 
-from lodger.sandbox import attempt
-from lodger.sandbox.escape.frame_fuzz import MOST_GROWN_BYTES, SLOWEST_S, fuzz
+from lodger.bench.frames import MOST_GROWN_BYTES, SLOWEST_S, fuzz
+from lodger.sandbox.workers import attempt
 
 
 def test_short_run() -> None:

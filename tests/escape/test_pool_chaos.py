@@ -14,9 +14,9 @@ import pytest
 from tests.escape.commands import HELLO, LOOP, command
 from tests.escape.probing import Echo
 
+from lodger.escape.invariants import children
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool
 from lodger.sandbox.errors import ZygoteFailed
-from lodger.sandbox.escape.invariants import children
 
 SECONDS = float(os.environ.get("LODGER_CHAOS_S", "3"))
 PATIENCE_S = 60

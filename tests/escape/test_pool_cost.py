@@ -12,7 +12,7 @@ import pytest
 from tests.escape.probing import Echo, probe_pool
 
 from lodger.sandbox import Bundle, Job, Outcome, Pool
-from lodger.sandbox import launcher as launching
+from lodger.sandbox.workers import launcher as launching
 
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
 MOST_FAULTS = {"quickjs": 490, "quickjs-native": 560, "probe": 330}

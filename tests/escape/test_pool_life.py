@@ -378,7 +378,7 @@ def test_a_waiting_worker_that_dies_is_replaced_before_anybody_needs_it() -> Non
 
 
 def test_a_pid_is_told_by_the_kernel_in_either_way() -> None:
-    from lodger.sandbox import launcher
+    from lodger.sandbox.workers import launcher
 
     pidfd = os.pidfd_open(os.getpid())
     try:

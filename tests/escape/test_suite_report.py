@@ -9,18 +9,18 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tests.escape.matrix import realm_edits
 
-from lodger.engine.escape import all_cases as of_the_engine
+from lodger.escape import invariants
+from lodger.escape.case import Case
+from lodger.escape.cases import all_cases
+from lodger.escape.layers import LAYERS
+from lodger.escape.page import as_html
+from lodger.escape.report import as_json, as_junit, passed
+from lodger.escape.runner import Suite
 from lodger.sandbox import Outcome
-from lodger.sandbox.escape import invariants, realms
-from lodger.sandbox.escape.case import Case
-from lodger.sandbox.escape.cases import all_cases
-from lodger.sandbox.escape.layers import LAYERS
-from lodger.sandbox.escape.page import as_html
-from lodger.sandbox.escape.report import as_json, as_junit, passed
-from lodger.sandbox.escape.runner import Suite
-from lodger.sandbox.runtimes import artefact
-from lodger.sandbox.runtimes.native_settings import native_settings
+from lodger.sandbox.runtimes.js import artefact
+from lodger.sandbox.runtimes.settings import native_settings
 
 NASTY = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\x00\x1b[2J\ud800]]>"
 
@@ -52,7 +52,15 @@ def test_json_has_the_stable_shape(suite: Suite) -> None:
         "no_wall",
     }
     assert body["cases"][0]["class"] == 3
-    assert body["summary"] == {"contained": 2, "escaped": 0, "failed": 2, "skipped": 0, "triples": 4}
+    assert body["summary"] == {
+        "contained": 2,
+        "escaped": 0,
+        "failed": 2,
+        "slow": 0,
+        "skipped": 0,
+        "triples": 4,
+        "attacks": 2,
+    }
     assert body["ok"] is passed(suite.findings) is False
     assert body["walls"]["rlimits"] is True
 
@@ -101,15 +109,15 @@ def test_page_says_for_each_class_and_runtime_what_came_and_narrows_without_a_sc
 def test_every_edit_of_the_realm_still_fits() -> None:
     guest = artefact.read_sources()
     native = [(Path(path).name, Path(path).read_text()) for path in native_settings()["library"].split("\n")]
-    for edit in realms.EDITS:
-        assert realms.edited(native, [edit]) != native, edit
-        assert realms.edited(guest, [edit]) != guest or edit == "fine_clock", edit
-    with pytest.raises(realms.EditFailed):
-        realms.edited([("bootstrap.js", "// empty")], ["host_names"])
+    for edit in realm_edits.EDITS:
+        assert realm_edits.edited(native, [edit]) != native, edit
+        assert realm_edits.edited(guest, [edit]) != guest or edit == "fine_clock", edit
+    with pytest.raises(realm_edits.EditFailed):
+        realm_edits.edited([("bootstrap.js", "// empty")], ["host_names"])
 
 
 def test_cases_are_distinct_and_name_walls_that_exist() -> None:
-    cases = all_cases() + of_the_engine()
+    cases = all_cases()
     assert len({case.triple for case in cases}) == len(cases) >= 400
     assert len({case.id for case in cases}) == len(cases)
     for case in cases:
@@ -134,7 +142,7 @@ def test_canaries_notice() -> None:
 
 
 def test_two_equal_attacks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lodger.sandbox.escape.cases import standing_walls
+    from lodger.escape.cases.scripts import standing_walls
 
     monkeypatch.setattr(standing_walls, "CASES", [*standing_walls.CASES, standing_walls.CASES[0]])
     with pytest.raises(ValueError, match="one attack"):

@@ -4,17 +4,18 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from tests.escape.matrix.runner import Matrix
+from tests.escape.matrix.weakening import BY_CASE, WEAKENINGS
 
-from lodger.engine.escape import all_cases as of_the_engine
-from lodger.sandbox.escape.arena import RUNTIMES
-from lodger.sandbox.escape.bench import Finding
-from lodger.sandbox.escape.case import Case
-from lodger.sandbox.escape.cases import all_cases
-from lodger.sandbox.escape.layers import LAYERS
-from lodger.sandbox.escape.runner import Suite
+from lodger.escape.arena import RUNTIMES
+from lodger.escape.case import Case
+from lodger.escape.cases import all_cases
+from lodger.escape.judge import Finding
+from lodger.escape.layers import LAYERS
+from lodger.escape.runner import Suite
 from lodger.sandbox.outcome import Outcome
 
-CASES = all_cases() + of_the_engine()
+CASES = all_cases()
 #: Layers that no attack of the suite names: what they stop needs native code, which only the tests have.
 ELSEWHERE = {
     "landlock": "tests/escape/test_walls.py",
@@ -43,11 +44,11 @@ def findings(request: pytest.FixtureRequest) -> dict[tuple[str, str], Finding]:
         for item in request.session.items
         if getattr(item, "originalname", "") == "test_layer_alone_and_missed"
     }
-    suite = Suite(tuple(SAMPLE[key] for key in sorted(wanted)), matrix=True)
+    suite = Matrix(tuple(SAMPLE[key] for key in sorted(wanted)))
     return {(found.runtime, found.case.wall): found for found in asyncio.run(suite.run())}
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # one run of all of them, on a host that may be busy
 @pytest.mark.parametrize(("runtime", "layer"), sorted(SAMPLE))
 def test_layer_alone_and_missed(runtime: str, layer: str, findings: dict[tuple[str, str], Finding]) -> None:
     found = findings[runtime, layer]
@@ -55,6 +56,12 @@ def test_layer_alone_and_missed(runtime: str, layer: str, findings: dict[tuple[s
         pytest.skip(found.evidence)
     assert found.status == "contained", found.evidence
     assert (found.only_its_wall, found.no_wall) == ("contained", "escaped"), found.notes
+
+
+def test_every_layer_can_be_taken_away() -> None:
+    assert set(WEAKENINGS) == set(LAYERS)
+    for begin in BY_CASE:
+        assert any(case.id.startswith(begin) for case in CASES), begin
 
 
 def test_every_layer_has_an_attack() -> None:
@@ -72,7 +79,7 @@ def test_a_harmless_case_is_not_called_an_escape_and_a_wrong_verdict_is_seen() -
 
 def test_a_case_that_cannot_escape_is_seen() -> None:
     idle = Case("A3-idle", "host_names", "nothing at all", "return 1;", (Outcome.OK,), runtimes=("quickjs",))
-    (found,) = asyncio.run(Suite((idle,), matrix=True).run())
+    (found,) = asyncio.run(Matrix((idle,)).run())
     assert (found.status, found.only_its_wall, found.no_wall) == ("contained", "contained", "contained")
 
 

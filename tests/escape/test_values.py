@@ -9,10 +9,9 @@ from tests.escape.commands import HELLO, Commands
 
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused
+from lodger.escape.arena import arena, settings_for
+from lodger.escape.case import SCRIPTS
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
-from lodger.sandbox.attempt import Attempt
-from lodger.sandbox.escape.arena import ScriptArena, settings_for
-from lodger.sandbox.escape.case import SCRIPTS
 from lodger.sandbox.job import LogLine, Reply
 
 #: What JavaScript says, and the JSON text that must arrive; None where it must be refused.
@@ -195,15 +194,15 @@ def tried(request: pytest.FixtureRequest) -> dict[tuple[str, str], Tried]:
     """All of them on one runtime, in one pool."""
 
     async def go() -> dict[tuple[str, str], Tried]:
-        arena = ScriptArena(request.param, settings_for(request.param), Attempt)
-        await arena.start()
+        made = arena(request.param, settings_for(request.param))
+        await made.start()
         found = {}
         try:
             for key, script in SCRIPT_OF.items():
                 host = Echo(script.answer)
-                found[key] = Tried(await arena.run(script.job(), host), host.seen)
+                found[key] = Tried(await made.run(script.job(), host), host.seen)
         finally:
-            await arena.stop()
+            await made.stop()
         return found
 
     return asyncio.run(go())

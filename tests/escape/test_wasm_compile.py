@@ -13,8 +13,8 @@ from wasmtime import _bindings as ffi
 from wasmtime import wat2wasm
 
 from lodger.sandbox import Bundle, Job, Limits, Outcome
-from lodger.sandbox.runtimes.module_engine import COMMANDS
-from lodger.sandbox.shelf import Shelf
+from lodger.sandbox.runtimes.command.engine import COMMANDS
+from lodger.sandbox.wasm.code_cache import CodeCache
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_metered_code_is_other_code(wasm: Commands) -> None:
 
 
 def on_disk(folder: Path, key: bytes = b"k" * 32) -> Commands:
-    return Commands(shelf=Shelf(key, folder=folder))
+    return Commands(code_cache=CodeCache(key, folder=folder))
 
 
 def files(folder: Path) -> list[Path]:
@@ -271,7 +271,7 @@ def test_the_seal_is_what_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     content = bytearray(file.read_bytes())
     content[0] ^= 1
     file.write_bytes(content)
-    monkeypatch.setattr("lodger.sandbox.code_folder.hmac.compare_digest", lambda *_: True)
+    monkeypatch.setattr("lodger.sandbox.wasm.disk_cache.hmac.compare_digest", lambda *_: True)
     assert run_once(tmp_path) == ("[1]", 0)
 
 

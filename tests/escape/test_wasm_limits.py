@@ -128,7 +128,7 @@ def test_cpu_time(wasm: Commands, module: bytes) -> None:
 @pytest.mark.parametrize("without", ["cpu_timer", "cpu_timer rlimits"])
 def test_cpu_time_when_the_kernels_timer_is_taken_away(without: str) -> None:
     """The parent's own look at the worker's clock is the second wall."""
-    wasm = Commands(settings={"without": without}, profile="trusted")
+    wasm = Commands(weak={"without": without})
     try:
         report = wasm(LOOP, cpu_ms=100)
     finally:

@@ -11,9 +11,9 @@ import pytest
 from tests.escape.commands import HELLO
 from tests.escape.probing import Echo
 
+from lodger.escape.cases import all_cases
+from lodger.escape.evidence import LEAKS
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
-from lodger.sandbox.escape.cases import all_cases
-from lodger.sandbox.escape.evidence import LEAKS
 from lodger.sandbox.limits import MIB
 
 MANY = 20_000 if os.environ.get("LODGER_FUZZ") == "whole" else 200
@@ -26,7 +26,7 @@ TELLING = (0x00, 0x0B, 0x10, 0x11, 0x40, 0x41, 0x7F, 0x80, 0xFE, 0xFF)
 
 def grown() -> list[bytes]:
     """The suite's own attacks are what is mutated: small, and at the edges already."""
-    modules = [case.module() for case in all_cases() if case.wasm is not None]
+    modules = [case.module() for case in all_cases("scripts", "commands") if case.wasm is not None]
     return [HELLO, *(module for module in modules if module and len(module) < 4000)]
 
 

@@ -10,30 +10,33 @@ import os
 import pytest
 from tests.escape.code_probe_runtime import FORTY_TWO
 from tests.escape.commands import HELLO, MIB, Commands
+from tests.escape.matrix.pools import WeakPool
 from tests.escape.probing import PROBE, Echo
 
-from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report, compiler, said
-from lodger.sandbox.attempt import Attempt
-from lodger.sandbox.compiler import Compiler
-from lodger.sandbox.sealed import Sealed
-from lodger.sandbox.shelf import Shelf
+from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
+from lodger.sandbox.wasm import compiler
+from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.sandbox.wasm.compiler import Compiler
+from lodger.sandbox.wasm.sealed_code import SealedCode
+from lodger.sandbox.workers import codec as said
+from lodger.sandbox.workers.attempt import Attempt
 
 SEND = "send = lambda n: channel.send(23, b'x' * n)\n"
 
 
-def compile_by(code: str, **limits: int) -> Sealed | Report:
+def compile_by(code: str, **limits: int) -> SealedCode | Report:
     """What the parent makes of a compiler that runs ``code`` instead."""
 
-    async def go() -> Sealed | Report:
-        pool = Pool(runtime="wasm_compiler", settings={"runtime_path": PROBE}, size=1, profile="trusted")
-        shelf = Shelf()
+    async def go() -> SealedCode | Report:
+        pool = WeakPool({"runtime_path": PROBE}, runtime="wasm_compiler", size=1, profile="trusted")
+        code_cache = CodeCache()
         await pool.start()
         try:
             wasm = said.bundle(Bundle({"main.js": SEND + code}))
-            return await Compiler(pool, shelf, Limits(**limits)).code(Job(Bundle({}, wasm=wasm)))
+            return await Compiler(pool, code_cache, Limits(**limits)).code(Job(Bundle({}, wasm=wasm)))
         finally:
             await pool.stop()
-            shelf.close()
+            code_cache.close()
 
     return asyncio.run(go())
 
@@ -64,7 +67,7 @@ def test_what_is_no_answer_is_a_protocol_error(code: str) -> None:
 
 def test_whole_code_is_taken() -> None:
     found = compile_by("send(10); send(5); done('15')")
-    assert isinstance(found, Sealed)
+    assert isinstance(found, SealedCode)
     assert found.content() == b"x" * 15
     found.close()
 
@@ -86,7 +89,7 @@ def test_a_frame_that_is_too_large_is_not_waited_for() -> None:
 
 def test_nothing_but_a_compiler_may_send_code() -> None:
     async def go() -> Report:
-        pool = Pool(settings={"runtime_path": PROBE}, size=1, profile="trusted")
+        pool = WeakPool({"runtime_path": PROBE}, size=1, profile="trusted")
         await pool.start()
         try:
             job = Job(Bundle({"main.js": SEND + "send(10); done('10')"}))
@@ -101,11 +104,11 @@ def test_nothing_but_a_compiler_may_send_code() -> None:
 def test_forged_code_does_not_load_and_is_thrown_away(code: bytes) -> None:
     wasm = Commands()
     try:
-        shelf = wasm.pool._shelf
-        binding = Shelf.binding("acme", HELLO, fuel=False)
-        sealing = shelf.begin(binding)
+        code_cache = wasm.pool._code_cache
+        binding = CodeCache.binding("acme", HELLO, fuel=False)
+        sealing = code_cache.begin(binding)
         sealing.write(code or b"\0")
-        shelf.keep(binding, sealing.finish()).close()
+        code_cache.keep(binding, sealing.finish()).close()
         assert wasm(HELLO).outcome is Outcome.WORKER_LOST
         assert wasm(HELLO).outcome is Outcome.OK
         assert wasm.pool.compiler.compiled == 1

@@ -12,7 +12,7 @@ from tests.escape.test_pool_life import Signals, children_of, gone, wait_gone
 
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
 from lodger.sandbox.errors import ZygoteFailed
-from lodger.sandbox.wasm_pool import WasmPool
+from lodger.sandbox.wasm.pool import WasmPool
 
 SAYS_AND_LOOPS = command(
     "(call $out (i32.const 2) (i32.const 1024) (i32.const 3)) (loop $l (br $l))", extra=data(1024, "hi\\n")

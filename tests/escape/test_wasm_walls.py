@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from tests.escape.commands import HELLO, MIB, Commands, command, data
+from tests.escape.matrix.pools import WeakPool
 from tests.escape.probing import PROBE, Echo, probe_job
 from tests.escape.standing import status
 
-from lodger.sandbox import Outcome, Pool, Report
+from lodger.sandbox import Outcome, Report
+from lodger.sandbox.doctor import WALLS
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import LogLine
-from lodger.sandbox.wall import WALLS
 
 CODE_PROBE = str(Path(__file__).with_name("code_probe_runtime.py"))
 EARLY = "at = plant(); marks['early'] = [protect(at, READ | EXECUTE), call(at)]"
@@ -25,7 +26,7 @@ MAKE = "at = marks['plant'](); done(str([marks['protect'](at, 5), marks['call'](
 def probe(code: str, runtime: str, early: str = "", without: str = "") -> Report:
     async def go() -> Report:
         settings = {"runtime_path": CODE_PROBE, "probe": PROBE, "early": early, "without": without}
-        pool = Pool(runtime=runtime, settings=settings, size=1, profile="trusted")
+        pool = WeakPool(settings, runtime=runtime, size=1, profile="trusted")
         await pool.start()
         try:
             return await pool.run(probe_job(code), Echo())
@@ -130,7 +131,7 @@ def test_trampolines_are_not_writable(without: str, found: int) -> None:
     """ctypes maps the trampolines of callbacks writable and executable; whoever can write there needs no mprotect."""
     if os.geteuid() != 0:
         pytest.skip("an undumpable process shows itself to root only")
-    wasm = Commands(settings={"without": without}, profile="trusted")
+    wasm = Commands(weak={"without": without})
     try:
         assert wasm.pool.zygote is not None
         (zygote,) = _children(wasm.pool.zygote.launcher_pid)
@@ -153,9 +154,9 @@ def test_the_same_walls_as_for_scripts() -> None:
 
 
 def test_sealed_code_cannot_be_changed() -> None:
-    from lodger.sandbox.sealed import Sealing
+    from lodger.sandbox.wasm.sealed_code import SealedCodeWriter
 
-    sealing = Sealing(b"k" * 32, b"binding")
+    sealing = SealedCodeWriter(b"k" * 32, b"binding")
     sealing.write(b"machine code")
     code = sealing.finish()
     try:

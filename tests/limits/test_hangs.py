@@ -6,10 +6,11 @@ One line each; measured to run for more than four seconds under the engine's own
 import asyncio
 
 import pytest
+from tests.escape.matrix.pools import WeakPool
 from tests.escape.probing import Echo
 from tests.limits.machine import RUNTIMES, Machine
 
-from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
+from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
 
 HUGE = "{ length: 2 ** 53 - 2 }"
 ENDLESS = {
@@ -90,7 +91,7 @@ def test_without_the_kernels_timer_the_parent_looks(without: str) -> None:
     """The timer is the wall; taken away, the parent's own look at the worker's clock ends what never asks."""
 
     async def go(runtime: str) -> Report:
-        pool = Pool(runtime=runtime, size=1, profile="trusted", settings={"without": without})
+        pool = WeakPool({"without": without}, runtime=runtime, size=1, profile="trusted")
         await pool.start()
         try:
             job = Job(Bundle({"main.js": ENDLESS["Array.prototype.reverse"]}), Limits(cpu_ms=60))

@@ -21,7 +21,7 @@ from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.proofreader import Proofreader
+from lodger.sandbox.syntax_check import SyntaxChecker
 
 #: Ends what it would stand in, and loops for ever where modules are evaluated.
 BREAKOUT = "}} for (;;) {} {{"
@@ -243,13 +243,13 @@ def pool() -> Pool:
     return Pool(size=1, cores=1)
 
 
-def read(reader: Proofreader, text: str, tenant: str = "acme", ms: int = 100) -> Outcome:
+def read(reader: SyntaxChecker, text: str, tenant: str = "acme", ms: int = 100) -> Outcome:
     limits = Limits(cpu_ms=ms, wall_ms=30_000)
     return reader.read(Job(Bundle({"main.js": text}), limits=limits, tenant=tenant)).outcome
 
 
 def test_the_workers_go_when_nobody_comes_and_come_back() -> None:
-    reader = Proofreader(pool, idle_s=0.0)
+    reader = SyntaxChecker(pool, idle_s=0.0)
     try:
         for _ in range(2):
             assert read(reader, "return 1") is Outcome.OK
@@ -263,7 +263,7 @@ def test_the_workers_go_when_nobody_comes_and_come_back() -> None:
 
 
 def test_none_is_lost_between_going_and_coming_back() -> None:
-    reader = Proofreader(pool, idle_s=0.0005)
+    reader = SyntaxChecker(pool, idle_s=0.0005)
     ended: list[Outcome] = []
 
     def ask(tenant: str) -> None:
@@ -282,7 +282,7 @@ def test_none_is_lost_between_going_and_coming_back() -> None:
 
 
 def test_one_tenants_bombs_hold_up_nobody_else_and_end_with_the_reader() -> None:
-    reader = Proofreader(pool)
+    reader = SyntaxChecker(pool)
     with ThreadPoolExecutor(3) as crowd:
         bombs = [crowd.submit(read, reader, "for (;;) {}", "acme", 30_000) for _ in range(3)]
         assert read(reader, "return 1", "other") is Outcome.OK
@@ -290,3 +290,39 @@ def test_one_tenants_bombs_hold_up_nobody_else_and_end_with_the_reader() -> None
         reader.close()
         told = [bomb.exception() for bomb in bombs]
     assert [getattr(each, "code", None) for each in told] == ["pool_stopped"] * 3
+
+
+def test_a_module_with_nothing_to_call_is_refused_and_never_begun(engine: Engine) -> None:
+    lib = "export const f = () => 1; for (;;) {}"
+    for source, line in (
+        ("export const run = () => 1; for (;;) {}", 1),
+        ({"main.js": "import { f } from './lib.js';\n\nexport { f };", "lib.js": lib}, 3),
+        ({"main.js": "export * from './lib.js'", "lib.js": lib}, 1),
+    ):
+        with pytest.raises(InputError) as refused:
+            engine.scripts.put("acme", "job", source)
+        assert (refused.value.code, refused.value.details["line"]) == ("source_refused", line)
+        assert "export default" in refused.value.what
+    for source in (
+        {"main.js": "import { f } from './lib.js';\nf()", "lib.js": lib},
+        {"main.js": "export { f as default } from './lib.js'", "lib.js": lib},
+    ):
+        assert engine.scripts.put("acme", "job", source).unchecked is None
+
+
+def test_what_the_runtime_would_misexecute_is_refused(engine: Engine) -> None:
+    files = {
+        "main.js": "import { f } from './lib.js';\nexport default f",
+        "lib.js": "\nexport const f = () => /\\p{L}/v.test('a')",
+    }
+    with pytest.raises(InputError) as refused:
+        engine.scripts.put("acme", "job", files)
+    assert (refused.value.code, refused.value.details["file"], refused.value.details["line"]) == (
+        "source_refused",
+        "lib.js",
+        2,
+    )
+    for text in ("return /(?i:a)b/.test('Ab')", "return /(?<y>a)|(?<y>b)/.exec('b').groups.y"):
+        with pytest.raises(InputError):
+            engine.scripts.put("acme", "job", text)
+    assert engine.scripts.put("acme", "job", "return /\\p{L}/u.test('a') / 1 /1").unchecked is None

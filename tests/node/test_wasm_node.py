@@ -21,8 +21,8 @@ from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.node.node import Node
 from lodger.engine.store.records import Action
 from lodger.sandbox.outcome import Outcome
-from lodger.sandbox.runtimes import artefact
-from lodger.sandbox.wasm_pool import WasmPool
+from lodger.sandbox.runtimes.js import artefact
+from lodger.sandbox.wasm.pool import WasmPool
 
 __all__ = ["kind", "url"]
 
@@ -56,7 +56,7 @@ async def at_work(url: str, folder: Path, **told: object) -> AsyncIterator[World
     if not (folder / baked.name).exists():
         shutil.copytree(baked, folder / baked.name)
     async with Engine.open(url, settings=settings, compile_schedule=compile_intervals) as engine:
-        executor = SandboxExecutor.of(engine.inner, workers=1)
+        executor = SandboxExecutor.of(engine.inner.host, workers=1)
         if not await engine.tenants.list():
             await engine.tenants.create("acme")
         async with engine.node(executor, "n1") as node:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, event
+from tests.sim.simulator.plan import Shape
 
-from lodger.engine.sim.plan import Shape
 from lodger.engine.store.connection.database import Database
 
 #: A statement as the database gets it, and its parameters; what comes back is executed in its place.

@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-
-from lodger.engine.sim.loop import Deadlock, Process, VirtualLoop
+from tests.sim.simulator.loop import Deadlock, Process, VirtualLoop
 
 
 def loop_of(carry: Any = None) -> VirtualLoop:

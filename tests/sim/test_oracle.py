@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
+from tests.sim.simulator import rules
+from tests.sim.simulator.oracle import Regular, Several, Wall, count, names
+from tests.sim.simulator.plan import BEGINNINGS
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.compile import compile_schedule
-from lodger.engine.sim import rules
-from lodger.engine.sim.oracle import Regular, Several, Wall, count, names
-from lodger.engine.sim.plan import BEGINNINGS
 
 S = 1_000_000
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.sim.plants import PLANTS, Plant
-
-from lodger.engine.sim.plan import Shape, drawn
-from lodger.engine.sim.proof import Played, play, shortened
+from tests.sim.simulator.plan import Shape, drawn
+from tests.sim.simulator.proof import Played, play, shortened
 
 # Seconds of work: the bound is for machines that are busy with other things.
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]

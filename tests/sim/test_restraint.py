@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import pytest
-
-from lodger.engine.sim.plan import Happening, Plan, Shape, drawn
-from lodger.engine.sim.world import World
+from tests.sim.simulator.plan import Happening, Plan, Shape, drawn
+from tests.sim.simulator.world import World
 
 pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 SLOTS = 16

@@ -2,9 +2,8 @@
 
 import pytest
 from tests.databases.fixtures import kind, url
-
-from lodger.engine.sim.plan import Shape, drawn
-from lodger.engine.sim.proof import play
+from tests.sim.simulator.plan import Shape, drawn
+from tests.sim.simulator.proof import play
 
 __all__ = ["kind", "url"]
 # Seconds of work: the bound is for machines that are busy with other things.

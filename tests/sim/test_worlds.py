@@ -1,6 +1,6 @@
 """Seeded worlds of real nodes on the real ledger: whatever is killed, frozen or refused, every law holds.
 
-``LODGER_SIM=500 pytest tests/sim/test_worlds.py`` plays so many worlds; ``lodger sim --minutes 10`` does without pytest.
+``LODGER_SIM=500 pytest tests/sim/test_worlds.py`` plays so many worlds; ``python -m tests.sim --minutes 10`` does without pytest.
 """
 
 import os
@@ -10,10 +10,9 @@ from multiprocessing import resource_tracker
 
 import pytest
 from tests.sim.plants import Plant
-
-from lodger.engine.sim.plan import Plan, Shape, drawn, read
-from lodger.engine.sim.proof import Played, play, prove
-from lodger.engine.sim.world import World
+from tests.sim.simulator.plan import Plan, Shape, drawn, read
+from tests.sim.simulator.proof import Played, play, prove
+from tests.sim.simulator.world import World
 
 SEEDS = range(1, int(os.environ.get("LODGER_SIM", "6")) + 1)
 SHAPE = Shape(seconds=20)

@@ -15,6 +15,7 @@ from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.store.connection import database as module
 from lodger.engine.store.connection.database import Database, shown
 from lodger.engine.store.connection.inspection import inspected
+from lodger.engine.store.stores.sqlite import connections
 
 
 def refused(path: str) -> Unavailable:
@@ -85,7 +86,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_another_process_that_keeps_the_write_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr(connections, "BUSY_TIMEOUT_MS", 50)
     path = tmp_path / "ledger.db"
     Database(str(path)).close()
     other = sqlite3.connect(path, isolation_level=None)

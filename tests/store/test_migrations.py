@@ -61,7 +61,7 @@ def test_up_down_up(empty_url: str) -> None:
 def test_checks_and_partial_indexes_are_those_of_the_tables(url: str) -> None:
     """Alembic compares neither, so they are compared here by name and text."""
     database = Database(url)
-    if database.dialect == "postgresql":
+    if database.driver.name == "postgresql":
         database.close()
         pytest.skip("PostgreSQL rewrites conditions: the next test compares them in its own words")
     with database.read() as connection:
@@ -92,7 +92,7 @@ def test_checks_and_partial_indexes_are_those_of_the_tables(url: str) -> None:
 def test_what_the_tree_builds_is_what_the_tables_say_in_the_databases_own_words(url: str) -> None:
     """The declared tables are made beside the migrated ones, and both are read back."""
     database = Database(url)
-    if database.dialect != "postgresql":
+    if database.driver.name != "postgresql":
         database.close()
         pytest.skip("SQLite has no schemas")
     with database.write() as connection:

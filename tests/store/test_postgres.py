@@ -10,11 +10,11 @@ from tests.databases.server import Server
 from tests.store.bench import node_id
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.connection import postgresql as module
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.inspection import inspected
 from lodger.engine.store.lifecycle import clock_rollback, leases
 from lodger.engine.store.migrations.revision import current, head, known
+from lodger.engine.store.stores.postgresql import connections as module
 from lodger.engine.sync import Engine
 
 __all__ = ["url"]

@@ -13,8 +13,8 @@ from tests.databases.relay import Relay
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.settings import Settings
-from lodger.engine.store.connection import postgresql as of_postgres
-from lodger.engine.store.connection import timeouts
+from lodger.engine.store.stores import patience
+from lodger.engine.store.stores.postgresql import connections as of_postgres
 from lodger.engine.sync import Engine
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ def test_whoever_waits_in_a_silent_network_is_told_and_goes_on_when_it_speaks(
 ) -> None:
     relay.silence(*ways)
     # First a connection of the pool, and then a new one, are tried.
-    with pytest.raises(Unavailable) as told, timeouts.waiting(PATIENCE_S):
+    with pytest.raises(Unavailable) as told, patience.waiting(PATIENCE_S):
         asked(engine)
     assert told.value.code == "database_unreachable"
     relay.heal()
@@ -86,7 +86,7 @@ def test_without_patience_that_ends_a_silent_network_holds_its_thread_for_ever(r
 
 
 def test_a_threads_own_patience_stands_above_the_connections(relay: Relay, name: str) -> None:
-    with of_postgres.alone(relay.url(name), 0.2) as connection, timeouts.waiting(60.0):
+    with of_postgres.alone(relay.url(name), 0.2) as connection, patience.waiting(60.0):
         connection.execute("SELECT pg_sleep(0.5)")
 
 
@@ -128,7 +128,7 @@ def test_the_patience_is_a_setting(relay: Relay, name: str) -> None:
 
 def test_a_statement_that_is_given_up_takes_its_transaction_with_it(relay: Relay, engine: Engine) -> None:
     relay.silence_after(b"UPDATE lodger_tenants SET state = 'x'")
-    with pytest.raises(Unavailable) as told, engine.books.database.write() as connection, timeouts.waiting(PATIENCE_S):
+    with pytest.raises(Unavailable) as told, engine.books.database.write() as connection, patience.waiting(PATIENCE_S):
         connection.execute(sa.text("UPDATE lodger_tenants SET state = 'x'"))
     assert "no answer" in str(told.value.why)
     assert relay.held.is_set()

@@ -175,7 +175,7 @@ def test_what_would_not_fit_is_refused_and_what_removes_is_not(
 def test_the_oldest_history_goes_before_what_scripts_keep(spender: Spender) -> None:
     bench = spender.bench
     spender.tenant(storage_bytes=1_000_000)
-    bench.engine.schedules.create("acme", "s", script="job", rules="every 60")
+    bench.engine.schedules.create("acme", "s", script="job", rules="every 60s")
     from dataclasses import replace
 
     for number in range(8):
@@ -234,7 +234,7 @@ def test_a_tenant_whose_every_run_has_large_effects_stays_within_its_storage(spe
             forget(bench)
             assert stored(bench).total <= most
             assert stored(bench) == weighed(bench)
-            if bench.engine.books.database.dialect == "sqlite":
+            if bench.engine.books.database.driver.name == "sqlite":
                 pages.append(bench.scalar("SELECT page_count FROM pragma_page_count()"))
     assert 0 < len(bench.actions()) < 10
     assert not pages or pages[-1] <= pages[2] * 1.2, "the file takes what was forgotten"

@@ -9,9 +9,10 @@ import pytest
 from sqlalchemy import Connection, text
 from tests.store.bench import Bench
 
-from lodger.engine.node.db_executor import Pen
-from lodger.engine.store.connection.commit_watcher import ServerWitness, Snapshot, Witness
+from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.connection.database import Database
+from lodger.engine.store.stores.postgresql.commits import ServerWatcher, Snapshot
+from lodger.engine.store.stores.sqlite.connections import FileWatcher
 
 MARK = "UPDATE lodger_tenants SET name = name || '!'"
 
@@ -26,9 +27,9 @@ def once(tried: Callable[[], bool]) -> None:
     assert any(tried() for _ in range(20))
 
 
-def witness_of(database: Database) -> Witness | ServerWitness:
-    witness = database.witness() or database.server_witness()
-    assert witness is not None
+def witness_of(database: Database) -> FileWatcher | ServerWatcher:
+    witness = database.file_watcher() or database.server_watcher()
+    assert isinstance(witness, FileWatcher | ServerWatcher)
     return witness
 
 
@@ -85,13 +86,13 @@ def test_what_is_to_be_overlooked_is_alone(bench: Bench, kind: str) -> None:
     bench.tenant()
     database = bench.engine.books.database
     witness = witness_of(database)
-    assert isinstance(witness, ServerWitness)
+    assert isinstance(witness, ServerWatcher)
 
     def overlooked(others: int) -> bool:
         before = witness.version()
         with database.write() as connection:
             connection.execute(text(MARK))
-            witness.overlook(int(connection.execute(text("SELECT pg_current_xact_id()::text")).scalar_one()))
+            witness.overlook(connection)
             midst = witness.version()
         for _ in range(others):
             marked(database)
@@ -100,7 +101,6 @@ def test_what_is_to_be_overlooked_is_alone(bench: Bench, kind: str) -> None:
     for _ in range(3):
         once(lambda: overlooked(0))
         assert not overlooked(1)
-    assert not witness._own
     witness.close()
 
 
@@ -109,9 +109,12 @@ def test_a_server_that_cannot_be_asked_tells_nothing(bench: Bench, kind: str) ->
         pytest.skip("a file is always there")
     database = bench.engine.books.database
     witness = witness_of(database)
-    assert isinstance(witness, ServerWitness)
+    assert isinstance(witness, ServerWatcher)
     assert witness.version() is not None
-    witness._connection.close()
+    with database.read() as connection:
+        connection.execute(text(
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        ))  # fmt: skip
     assert witness.version() is None
     assert witness.version() is not None, "it comes back by itself"
     witness.close()
@@ -131,7 +134,7 @@ def test_a_replica_that_takes_over_is_another_server_whatever_its_numbers() -> N
         def close(self) -> None:
             pass
 
-    witness = ServerWitness(Connection)
+    witness = ServerWatcher(Connection)
     assert [witness.version() for _ in range(4)] == [1, 1, 2, 2]
 
 
@@ -157,7 +160,7 @@ def test_a_snapshot_sees_what_another_does_not(before: str, after: str, own: tup
 def test_a_file_that_cannot_be_read_looks_changed_every_time(tmp_path: Path) -> None:
     place = tmp_path / "no.db"
     place.write_bytes(b"this is no database" * 100)
-    witness = Witness(str(place))
+    witness = FileWatcher(str(place))
     assert witness.version() != witness.version()
     witness.close()
 
@@ -171,20 +174,20 @@ def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
         return str(connection.scalar(text("SELECT max(name) FROM lodger_tenants WHERE id = 'acme'")))
 
     async def scenario() -> None:
-        pen = Pen(database)
-        assert pen.sees == (database.dialect == "sqlite")
-        assert await pen.standing("name", ask) == await pen.standing("name", ask)
-        assert len(asked) == (1 if pen.sees else 2), "while nobody can tell it is asked each time"
+        db = DbExecutor(database)
+        assert db.sees_commits == (database.driver.name == "sqlite")
+        assert await db.cached_read("name", ask) == await db.cached_read("name", ask)
+        assert len(asked) == (1 if db.sees_commits else 2), "while nobody can tell it is asked each time"
         asked.clear()
-        await pen.look(60)
-        assert pen.sees
-        first = await pen.standing("name", ask)
-        assert await pen.standing("name", ask) == first
+        await db.poll_version(60)
+        assert db.sees_commits
+        first = await db.cached_read("name", ask)
+        assert await db.cached_read("name", ask) == first
         marked(database)
-        assert await pen.standing("name", ask) == first + "!", "what this process writes is known without a look"
-        assert await pen.standing(("name", "other"), ask) == first + "!"
-        assert len(asked) == (3 if pen.asks else 2)
-        pen.close()
+        assert await db.cached_read("name", ask) == first + "!", "what this process writes is known without a look"
+        assert await db.cached_read(("name", "other"), ask) == first + "!"
+        assert len(asked) == (3 if db.polls else 2)
+        db.close()
 
     asyncio.run(scenario())
 
@@ -197,16 +200,16 @@ def test_another_process_is_seen_at_the_next_look_or_when_in_doubt(bench: Bench,
         return str(connection.scalar(text("SELECT max(name) FROM lodger_tenants WHERE id = 'acme'")))
 
     async def scenario() -> None:
-        pen, other = Pen(database), Database(url)
-        await pen.look(60)
-        first = await pen.standing("name", ask)
+        db, other = DbExecutor(database), Database(url)
+        await db.poll_version(60)
+        first = await db.cached_read("name", ask)
         marked(other)
-        await pen.look(60)
-        assert await pen.standing("name", ask) == first + "!"
+        await db.poll_version(60)
+        assert await db.cached_read("name", ask) == first + "!"
         marked(other)
-        pen.doubt()
-        assert await pen.standing("name", ask) == first + "!!"
-        pen.close()
+        db.invalidate()
+        assert await db.cached_read("name", ask) == first + "!!"
+        db.close()
         other.close()
 
     asyncio.run(scenario())
@@ -214,20 +217,20 @@ def test_another_process_is_seen_at_the_next_look_or_when_in_doubt(bench: Bench,
 
 def test_a_server_that_does_not_answer_is_not_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     database, going = bench.engine.books.database, threading.Event()
-    if database.dialect == "sqlite":
+    if database.driver.name == "sqlite":
         pytest.skip("a file always answers")
 
     async def scenario() -> None:
-        pen = Pen(database)
-        await pen.look(60)
-        assert pen.sees
-        monkeypatch.setattr(ServerWitness, "version", lambda _self: int(going.wait()))
-        await pen.look(0.01)
-        assert not pen.sees
-        await pen.look(0.01)
+        db = DbExecutor(database)
+        await db.poll_version(60)
+        assert db.sees_commits
+        monkeypatch.setattr(ServerWatcher, "version", lambda _self: int(going.wait()))
+        await db.poll_version(0.01)
+        assert not db.sees_commits
+        await db.poll_version(0.01)
         going.set()
-        await pen.look(60)
-        assert pen.sees
-        pen.close()
+        await db.poll_version(60)
+        assert db.sees_commits
+        db.close()
 
     asyncio.run(scenario())

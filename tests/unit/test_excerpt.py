@@ -2,7 +2,7 @@
 
 import pytest
 
-from lodger.engine.cli.code_frame import excerpt
+from lodger.engine.cli.output.code_frame import excerpt
 
 SOURCE = "one\n\ttwo three\r\nfour"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lodger.engine.cli.humanize import span
+from lodger.engine.cli.output.humanize import span
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.code_frame import excerpt
 from lodger.engine.cli.demo_story import words
 from lodger.engine.cli.demo_story.story import Missed, Run, Story, Upcoming
+from lodger.engine.cli.output.code_frame import excerpt
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.sandbox.limits import LIMITS

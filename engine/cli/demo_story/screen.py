@@ -15,7 +15,7 @@ from rich.text import Text
 from lodger.engine.cli.demo_story import words
 from lodger.engine.cli.demo_story.mailbox import Mail
 from lodger.engine.cli.demo_story.story import Missed, Run, Story
-from lodger.engine.cli.humanize import span
+from lodger.engine.cli.output.humanize import span
 
 
 class Screen:

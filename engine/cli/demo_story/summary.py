@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.cli.humanize import span
+from lodger.engine.cli.output.humanize import span
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine

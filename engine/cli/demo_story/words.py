@@ -4,7 +4,7 @@ import json
 from datetime import datetime
 
 from lodger.engine.cli.demo_story.story import Missed, Run, Upcoming
-from lodger.engine.cli.humanize import span
+from lodger.engine.cli.output.humanize import span
 
 _REASONS = {
     "missed": "missed while the engine was off",

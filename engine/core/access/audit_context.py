@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 #: Longest name of an actor and longest reason, letters; what is longer is cut.
-MOST_LETTERS = 200
+MAX_LETTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,7 @@ def in_act(act: Act) -> Iterator[None]:
         _present.reset(token)
 
 
-def without_memory(act: Act) -> Act:
-    """Give the act without what belongs to one verb only: a request that carries out two must not remember both."""
-    return replace(act, expect=None, remember=None)
-
-
 def _cut(text: str | None) -> str | None:
     if text is None:
         return None
-    return "".join(char if char.isprintable() else " " for char in text)[:MOST_LETTERS].strip() or None
+    return "".join(char if char.isprintable() else " " for char in text)[:MAX_LETTERS].strip() or None

@@ -7,17 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, insert, literal_column, select, text, true, tuple_
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, not_, select, tuple_
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.values import kinds
 from lodger.engine.data.values.kinds import Kind
-from lodger.engine.data.values.stored import SQLITE
-from lodger.engine.store.insert_ignore import dialect_insert
 from lodger.engine.store.queue.followers import Position
 from lodger.engine.store.schema import feeds
+from lodger.engine.store.stores import driver_of
 
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 KINDS = (INSERT, UPDATE, DELETE)
@@ -99,13 +98,9 @@ def record(
         connection.execute(insert(feeds.changes), rows)
 
 
-_XMIN: ColumnElement[int] = literal_column("(SELECT (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint)")
-_XMAX = text("SELECT (pg_snapshot_xmax(pg_current_snapshot())::text)::bigint")
-
-
 def _final(connection: Connection) -> ColumnElement[bool]:
-    """Give the condition that no transaction that is still under way can add a change before this one."""
-    return true() if connection.dialect.name == SQLITE else _c.xid < _XMIN
+    """Return the condition that no transaction that is still under way can add a change before this one."""
+    return driver_of(connection).is_final(_c.xid)
 
 
 class Batch(NamedTuple):
@@ -170,7 +165,8 @@ def demand_whole(connection: Connection, source: str, owner: str, at: Position) 
             "changes_forgotten",
             'changes that were not read in time are not kept any more; go on with { from: "start" }',
         )
-    if connection.dialect.name != SQLITE and at.xid >= (connection.scalar(_XMAX) or 0):
+    following = driver_of(connection).next_transaction(connection)
+    if following is not None and at.xid >= following:
         raise CallRefused(
             "changes_rewound", 'the database was put back to an earlier state; go on with { from: "start" }'
         )
@@ -217,22 +213,17 @@ class Horizon:
     since_us: int | None = None
 
 
-_HOLDER = text(
-    "SELECT pid, (extract(epoch FROM xact_start) * 1000000)::bigint FROM pg_stat_activity "
-    "WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid() ORDER BY age(backend_xid) DESC LIMIT 1"
-)
-
-
 def horizon(connection: Connection) -> Horizon:
-    """See what is held back; nothing ever is on SQLite."""
-    if connection.dialect.name == SQLITE:
+    """Return what is held back; nothing ever is where one transaction writes at a time."""
+    driver = driver_of(connection)
+    if not driver.has_row_locks:
         return Horizon()
-    waits = select(func.count(), func.min(_c.at_us)).where(_c.xid >= _XMIN)
+    waits = select(func.count(), func.min(_c.at_us)).where(not_(driver.is_final(_c.xid)))
     waiting, oldest = connection.execute(waits).one()
     if not waiting:
         return Horizon()
-    holder = connection.execute(_HOLDER).first()
-    return Horizon(waiting, oldest, None if holder is None else holder[0], None if holder is None else holder[1])
+    holder, since_us = driver.oldest_writer(connection) or (None, None)
+    return Horizon(waiting, oldest, holder, since_us)
 
 
 _first = select(_c.seq, _c.source, _c.owner, _c.xid, _c.at_us).order_by(_c.xid, _c.seq).limit(bindparam("most"))
@@ -256,7 +247,7 @@ def forget(connection: Connection, before_us: int, most: int = 1000) -> int:
 
 
 def _remember(connection: Connection, table: Table, upto: dict[tuple[str, str], Position]) -> None:
-    statement = dialect_insert(connection, table)
+    statement = driver_of(connection).insert(table)
     moved = {"xid": statement.excluded.xid, "seq": statement.excluded.seq}
     statement = statement.on_conflict_do_update(index_elements=["source", "owner"], set_=moved)
     given: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Makes what Lodger wants in the databases of what is exposed: tables for receipts, and on PostgreSQL the second wall.
+"""Makes what Lodger wants in the databases of what is exposed: tables for receipts, and the second wall where there is row security.
 
 Nothing here is needed for reading. It is made by whoever may make tables and roles, once, and again when what is exposed
 changes; a node never makes any of it by itself.
@@ -7,7 +7,7 @@ changes; a node never makes any of it by itself.
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from sqlalchemy import Connection, Dialect
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.ddl import ExecutableDDLElement
@@ -17,33 +17,11 @@ from lodger.engine.data.changes import triggers
 from lodger.engine.data.sets import views
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase, outside
-from lodger.engine.data.values.identifiers import preparer
-from lodger.engine.data.values.stored import SQLITE
-
-#: The feed of changes as the ledger's database has it by its migrations: the role reads one tenant's. Who reports them writes.
-FEED_WALL = (
-    f"GRANT SELECT ON lodger_changes, lodger_changes_forgotten TO {views.ROLE}",
-    *(
-        statement
-        for table in ("lodger_changes", "lodger_changes_forgotten")
-        for statement in (
-            f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
-            f"DROP POLICY IF EXISTS lodger_tenant ON {table}",
-            f"CREATE POLICY lodger_tenant ON {table} FOR SELECT USING (owner = current_setting('lodger.owner', true))",
-            f"DROP POLICY IF EXISTS lodger_engine ON {table}",
-            f"CREATE POLICY lodger_engine ON {table} USING (current_user <> '{views.ROLE}')",
-        )
-    ),
-)
+from lodger.engine.store.stores import Driver, driver_of
 
 
 class Prepared(Protocol):
     """A database that can be written; the ledger's, or one of the platform's."""
-
-    @property
-    def dialect(self) -> str:
-        """``sqlite`` or ``postgresql``."""
-        ...
 
     def write(self) -> AbstractContextManager[Connection]:
         """Give one transaction that may write."""
@@ -51,7 +29,7 @@ class Prepared(Protocol):
 
 
 def statements(
-    datasets: Datasets, database: ForeignDatabase | None, dialect: Dialect, user: str | None = None
+    datasets: Datasets, database: ForeignDatabase | None, driver: Driver, user: str | None = None
 ) -> list[str]:
     """Give what is to be run in a database, in order; running it again changes nothing.
 
@@ -60,22 +38,22 @@ def statements(
         user: who Lodger connects as, when somebody else runs this; None is the same user.
     """
     made: list[str] = []
+    security = driver.row_security
     if database is not None:
         for table in outside.sorted_tables:
             wanted: list[ExecutableDDLElement] = [CreateTable(table, if_not_exists=True)]
             wanted += [CreateIndex(index, if_not_exists=True) for index in sorted(table.indexes, key=str)]
-            made += [" ".join(str(each.compile(dialect=dialect)).split()) for each in wanted]
-            if user is not None and dialect.name != SQLITE:
-                quoted = preparer(dialect.name).quote(user)
-                made.append(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table.name} TO {quoted}")
+            made += [" ".join(str(each.compile(database.engine)).split()) for each in wanted]
+            if user is not None and security is not None:
+                made.append(security.grant_table(table.name, user))
     sets = datasets.tables(database)
-    if dialect.name != SQLITE:
-        made += views.statements(sets, ledger=database is None, user=user)
-        made += FEED_WALL if database is not None else ()
-        made.append(triggers.FUNCTION)
+    if security is not None:
+        made += views.statements(security, sets, ledger=database is None, user=user)
+        made += security.feed_statements() if database is not None else ()
+    made += driver.trigger_function()
     # A table that several sets show has its triggers when one of them asks for them.
     asked = {rows.origin: rows for rows in sorted(sets, key=lambda rows: rows.feed == "trigger")}
-    return made + [each for rows in asked.values() for each in triggers.statements(rows, dialect)]
+    return made + [each for rows in asked.values() for each in triggers.statements(rows, driver)]
 
 
 def prepare(datasets: Datasets, ledger: Prepared) -> None:
@@ -88,10 +66,9 @@ def prepare(datasets: Datasets, ledger: Prepared) -> None:
         place = ledger if database is None else database
         try:
             with place.write() as connection:
-                for statement in statements(datasets, database, connection.dialect):
-                    # Drivers that look for parameters by percent signs look for them here too.
-                    formatted = connection.dialect.paramstyle in ("format", "pyformat")
-                    connection.exec_driver_sql(statement.replace("%", "%%") if formatted else statement)
+                driver = driver_of(connection)
+                for statement in statements(datasets, database, driver):
+                    driver.execute_text(connection, statement)
         except (DBAPIError, Unavailable) as error:
             if isinstance(error, Unavailable) and error.code != "database_refused":
                 raise

@@ -1,7 +1,8 @@
 """Counts, sums, averages and extremes over a set: what is asked, what a part of the rows gives, how parts are put together.
 
 SQL answers for the rows that the journal has not touched, Python for those it has; :func:`merged` adds them up.
-Whole numbers and decimals are exact, floats are what floats are. Nulls are not counted; a sum of nothing is 0.
+Whole numbers and decimals are exact, floats are what floats are. Nulls are not counted; a sum of nothing is 0. What stands at a path of
+documents may be of several classes: what has no answer then is refused, never left out.
 """
 
 import math
@@ -45,11 +46,18 @@ class Wanted:
 
 @dataclass(slots=True)
 class Part:
-    """What some rows of one group give. ``sums`` holds (sum, how many) per measure; ``ends`` an extreme or None."""
+    """What some rows of one group give.
+
+    Attributes:
+        sums: (sum, how many) per measure.
+        ends: extreme per measure; of a path, extremes by the class of the values.
+        others: sums and averages of a path that holds something else than numbers.
+    """
 
     count: int = 0
     sums: dict[int, tuple[Any, int]] = field(default_factory=dict)
     ends: dict[int, Any] = field(default_factory=dict)
+    others: set[int] = field(default_factory=set)
 
 
 Parts = dict[tuple[Any, ...], Part]
@@ -109,7 +117,16 @@ def measured(wanted: Wanted, rows: Iterable[Row]) -> Parts:
         for index, (measure, item) in enumerate(wanted.measures):
             value = value_of(item, row)
             if not isinstance(item, ColumnField):
-                value = float(value[1]) if value[0] == NUMBER else None
+                rank, value = value
+                if rank == NULL:
+                    continue
+                if measure in (Measure.MIN, Measure.MAX):
+                    value = {rank: float(value) if rank == NUMBER else value}
+                elif rank == NUMBER:
+                    value = float(value)
+                else:
+                    part.others.add(index)
+                    continue
             if value is None:
                 continue
             if measure in (Measure.SUM, Measure.AVG):
@@ -128,7 +145,7 @@ def merged(wanted: Wanted, left: Parts, right: Parts) -> Parts:
         if other is None:
             made[key] = part
             continue
-        whole = Part(other.count + part.count, dict(other.sums), dict(other.ends))
+        whole = Part(other.count + part.count, dict(other.sums), dict(other.ends), other.others | part.others)
         for index, (total, count) in part.sums.items():
             held = whole.sums.get(index, (0, 0))
             whole.sums[index] = (kinds.plus(held[0], total), held[1] + count)
@@ -143,6 +160,8 @@ def _end(measure: Measure, held: Any, value: Any) -> Any:
         return value
     if value is None:
         return held
+    if isinstance(held, dict):
+        return {rank: _end(measure, held.get(rank), value.get(rank)) for rank in held | value}
     return min(held, value) if measure is Measure.MIN else max(held, value)
 
 
@@ -178,6 +197,13 @@ def _shown(wanted: Wanted, key: tuple[Any, ...], part: Part) -> dict[str, Any]:
         kind = item.kind if isinstance(item, ColumnField) else Kind.FLOAT
         if measure in (Measure.MIN, Measure.MAX):
             value = part.ends.get(index)
+            if value is not None and not isinstance(item, ColumnField):
+                row.setdefault(measure.value, {})[item.name] = _group_shown(item, _one_class(measure, item, value))
+                continue
+        elif index in part.others:
+            raise CallRefused(
+                "not_numbers", f"{item.name} holds other values than numbers: it has no {measure}; filter them out"
+            )
         else:
             total, count = part.sums.get(index, (Decimal(0) if kind is Kind.DECIMAL else 0, 0))
             value = total if measure is Measure.SUM else _average(kind, item, total, count)
@@ -187,6 +213,14 @@ def _shown(wanted: Wanted, key: tuple[Any, ...], part: Part) -> dict[str, Any]:
                 kind = Kind.FLOAT
         row.setdefault(measure.value, {})[item.name] = kinds.show(kind, value)
     return row
+
+
+def _one_class(measure: Measure, item: OwnField, ends: dict[int, Any]) -> tuple[int, Any]:
+    if len(ends) > 1 or OTHER in ends:
+        held = "lists or objects" if OTHER in ends else "values of several types"
+        raise CallRefused("not_comparable", f"{item.name} holds {held}: it has no {measure}; filter by type")
+    ((rank, value),) = ends.items()
+    return rank, value
 
 
 def _average(kind: Kind, item: OwnField, total: Any, count: int) -> Any:

@@ -7,15 +7,18 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Double, Enum, String, and_, false, func, literal, not_, null, or_, true
+from sqlalchemy import Enum, String, and_, false, func, literal, not_, null, or_, true
 from sqlalchemy.sql.elements import ColumnElement
 
+from lodger.engine.core import strict_json
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Not, Op, Or, Order
-from lodger.engine.data.values.bytewise import same_text
 from lodger.engine.data.values.fields import NULL, OTHER, STRING, TIME, ColumnField, OwnField, PathField, RelatedField
 from lodger.engine.data.values.kinds import Kind
-from lodger.engine.data.values.paths import place
-from lodger.engine.data.values.stored import SQLITE, bound_type, column_of, floor_ceiling, stored
+from lodger.engine.data.values.stored import bound_type, column_of, floor_ceiling, stored
+from lodger.engine.store.schema.data import documents
+from lodger.engine.store.stores import Driver
+from lodger.engine.store.stores.expressions import same_text
+from lodger.engine.store.stores.features import JsonPath
 
 Clause = ColumnElement[bool]
 
@@ -24,12 +27,12 @@ class Compiler:
     """Compiles trees and orders for one database.
 
     Args:
-        dialect: ``sqlite`` or ``postgresql``.
+        driver: the database's.
         related: compiles a condition on what a foreign key leads to.
     """
 
-    def __init__(self, dialect: str, related: Callable[[Compare | In], Clause] | None = None) -> None:
-        self.dialect = dialect
+    def __init__(self, driver: Driver, related: Callable[[Compare | In], Clause] | None = None) -> None:
+        self.driver = driver
         self._related = related
 
     def where(self, tree: Filter) -> Clause:
@@ -54,7 +57,7 @@ class Compiler:
         """Bind a canonical value."""
         if value is None:
             return null()
-        return literal(stored(field, value, self.dialect), bound_type(field, self.dialect))
+        return literal(stored(field, value, self.driver), bound_type(field, self.driver))
 
     def written(self, field: ColumnField, value: Any) -> ColumnElement[Any]:
         """Bind a canonical value that is written into a column: PostgreSQL's enumerations take no plain text."""
@@ -73,7 +76,7 @@ class Compiler:
     def parts(self, field: ColumnField | PathField) -> list[ColumnElement[Any]]:
         """Give what a field is ordered and grouped by: the column, or a path's class and value."""
         if isinstance(field, ColumnField):
-            return [column_of(field, self.dialect)]
+            return [column_of(field, self.driver)]
         return [self.rank(field), *self.values(field)]
 
     def after(self, order: Sequence[Order], values: Sequence[Any]) -> Clause:
@@ -92,7 +95,7 @@ class Compiler:
             return self._same(field, value)
         if op is Op.NE:
             return not_(self._same(field, value))
-        column = column_of(field, self.dialect)
+        column = column_of(field, self.driver)
         return and_(column.is_not(None), self._range(field, column, op, value))
 
     def _range(self, field: ColumnField, column: ColumnElement[Any], op: Op, value: Any) -> Clause:
@@ -113,7 +116,7 @@ class Compiler:
         if isinstance(field, PathField):
             rank, inner = value
             if rank == NULL:
-                return place(field, self.dialect).missing()
+                return self._place(field).missing()
             if rank == OTHER:
                 alike: Clause = self.rank(field) == OTHER
                 return alike
@@ -129,13 +132,13 @@ class Compiler:
         bound = self.bound(field, value)
         if field.kind is Kind.TEXT:
             return same_text(field.column, bound)
-        alike: Clause = column_of(field, self.dialect) == bound
+        alike: Clause = column_of(field, self.driver) == bound
         return alike
 
     def among(self, field: ColumnField, values: Sequence[Any]) -> Clause:
         """Give the condition that a column holds one of these values, none of which is None."""
         bound = [self.bound(field, value) for value in values]
-        found = column_of(field, self.dialect).in_(bound)
+        found = column_of(field, self.driver).in_(bound)
         if field.kind is not Kind.TEXT or isinstance(field.column.type, Enum):
             return found
         return and_(field.column.in_(bound), found)
@@ -153,7 +156,7 @@ class Compiler:
         for rank in sorted({rank for rank, _ in values}):
             bound = [self._inner(rank, inner) for of, inner in values if of == rank]
             ways.append(
-                place(field, self.dialect).missing()
+                self._place(field).missing()
                 if rank == NULL
                 else self._within(field, rank, operator.methodcaller("in_", bound))
             )
@@ -162,7 +165,7 @@ class Compiler:
     def _beyond(self, term: Order, value: Any) -> Clause:
         field = term.field
         if isinstance(field, ColumnField):
-            column = column_of(field, self.dialect)
+            column = column_of(field, self.driver)
             if value is None:
                 return false() if term.descending else column.is_not(None)
             op = Op.LT if term.descending else Op.GT
@@ -181,7 +184,7 @@ class Compiler:
     def _text(self, text: ColumnElement[Any], op: Op, value: str) -> Clause:
         bound = literal(value, String())
         if op is Op.CONTAINS:
-            return (func.instr(text, bound) if self.dialect == SQLITE else func.strpos(text, bound)) > 0
+            return self.driver.position(text, bound) > 0
         return func.substr(text, 1, len(value)) == bound
 
     # documents
@@ -199,25 +202,32 @@ class Compiler:
 
     def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
         """Ask something of a value, false when it is of another class: what :meth:`rank` says, for one class."""
-        alike, held = place(field, self.dialect).held(rank)
+        alike, held = self._place(field).held(rank)
         return func.coalesce(and_(alike, asked(held)), false())
 
     def _inner(self, rank: int, inner: Any) -> ColumnElement[Any]:
         if rank in (STRING, TIME):
             return literal(inner, String())
-        return literal(inner) if self.dialect == SQLITE else literal(float(inner), Double())
+        return self.driver.json_number(inner)
+
+    def _place(self, field: PathField) -> JsonPath:
+        return self.driver.json_path(documents.c.body, field.parts, strict_json.INSTANT)
 
     def rank(self, field: PathField) -> ColumnElement[Any]:
         """Give the class of the value at a path: :mod:`lodger.engine.data.values.fields`."""
-        return place(field, self.dialect).rank()
+        return self._place(field).rank()
 
     def values(self, field: PathField) -> list[ColumnElement[Any]]:
         """Give what is compared within the class, one form or several of which all but one are NULL."""
-        return place(field, self.dialect).values()
+        return self._place(field).values()
+
+    def held(self, field: PathField, rank: int) -> tuple[Clause, ColumnElement[Any]]:
+        """Whether a value of this class stands at a path, and the value."""
+        return self._place(field).held(rank)
 
     def numbers(self, field: PathField) -> ColumnElement[Any]:
         """Give the numbers at a path as doubles, NULL for anything else."""
-        return place(field, self.dialect).numbers()
+        return self._place(field).numbers()
 
 
 def _holds(field: ColumnField, value: Any) -> bool:

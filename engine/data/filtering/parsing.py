@@ -105,6 +105,13 @@ class Order:
     descending: bool = False
 
 
+def _undefined(where: str) -> CallRefused:
+    return CallRefused(
+        "filter_undefined",
+        f"the filter asks for undefined in {where}; name the value, leave the condition out, or ask for missing ones with null",
+    )
+
+
 class _Reader:
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
@@ -112,6 +119,8 @@ class _Reader:
         self.values = 0
 
     def tree(self, value: Any, depth: int) -> Filter:
+        if value == strict_json.UNDEFINED:
+            raise _undefined("the place of a filter")
         if not isinstance(value, dict):
             raise bad_request("a filter is an object like { state: 'open' }")
         if depth > MOST_DEPTH:
@@ -120,14 +129,18 @@ class _Reader:
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def entry(self, name: str, inner: Any, depth: int) -> Filter:
-        if name == "not":
+        if name == "not" and inner != strict_json.UNDEFINED:
             return Not(self.tree(inner, depth + 1))
         if name in LOGIC:
+            if inner == strict_json.UNDEFINED:
+                raise _undefined(f"'{name}'")
             if not isinstance(inner, list):
                 raise bad_request(f"'{name}' takes a list of filters")
             parts = tuple(self.tree(part, depth + 1) for part in inner)
             return And(parts) if name == "and" else Or(parts)
         field = self.lookup(name)
+        if inner == strict_json.UNDEFINED:
+            raise _undefined(name)
         if not isinstance(inner, dict) or (len(inner) == 1 and next(iter(inner)).startswith("$")):
             return self.compare(field, "eq", inner)
         if not inner:
@@ -139,6 +152,8 @@ class _Reader:
         self.conditions += 1
         if self.conditions > MOST_CONDITIONS:
             raise bad_request(f"a filter holds at most {MOST_CONDITIONS} conditions")
+        if value == strict_json.UNDEFINED or (isinstance(value, list) and strict_json.UNDEFINED in value):
+            raise _undefined(f"'{op}' of {field.name}")
         if op not in _OPS:
             raise bad_request("the operators are eq, ne, lt, lte, gt, gte, in, contains, startsWith")
         if op == "in":
@@ -149,6 +164,18 @@ class _Reader:
                 raise bad_request(f"the lists of a filter hold at most {MOST_VALUES} values together")
             return In(field, tuple(operand(field, item, Op.EQ) for item in value))
         return Compare(field, Op(op), operand(field, value, Op(op)))
+
+
+def chooses_all(tree: Filter) -> bool | None:
+    """Whether a filter holds for every row (True) or for none (False), whatever they hold; None when that depends on the row."""
+    if isinstance(tree, Not):
+        part = chooses_all(tree.part)
+        return None if part is None else not part
+    if isinstance(tree, And | Or):
+        settling = isinstance(tree, Or)
+        parts = [chooses_all(part) for part in tree.parts]
+        return settling if settling in parts else None if None in parts else not settling
+    return False if isinstance(tree, In) and not tree.values else None
 
 
 def inner_of(tree: Compare | In) -> Compare | In:

@@ -9,7 +9,7 @@ from lodger.engine.data.reading import document_index
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.data.values.stored import documents_of
-from lodger.engine.store.insert_ignore import insert_absent
+from lodger.engine.store.bulk import insert_absent
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.data import collection_indexes, documents
 from lodger.engine.store.schema.data import document_index as entries

@@ -7,17 +7,15 @@ from typing import Any
 from sqlalchemy import (
     Column,
     Connection,
-    Integer,
     Select,
     String,
-    Text,
     and_,
-    cast,
-    collate,
+    case,
     false,
     func,
     literal,
     not_,
+    null,
     or_,
     true,
 )
@@ -33,25 +31,31 @@ from lodger.engine.data.filtering.parsing import Compare, Filter, In, Order, inn
 from lodger.engine.data.reading import bounded, document_index
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.sets.scope import Scope
-from lodger.engine.data.values.bytewise import Bytewise
-from lodger.engine.data.values.fields import NULL, OTHER, ColumnField, OwnField, PathField, RelatedField
+from lodger.engine.data.values.fields import (
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    OTHER,
+    STRING,
+    TIME,
+    ColumnField,
+    OwnField,
+    PathField,
+    RelatedField,
+)
 from lodger.engine.data.values.kinds import Kind
-from lodger.engine.data.values.stored import SQLITE, as_decimal, canonical, column_of, documents_of
+from lodger.engine.data.values.stored import as_decimal, canonical, column_of, documents_of
 from lodger.engine.store.schema.data import documents
+from lodger.engine.store.stores import Driver, driver_of
+from lodger.engine.store.stores.expressions import Bytewise
+from lodger.engine.store.stores.features import QueryRefusal
 
 _CHUNK = 400
-_LOW = 0xFFFFFFFF
+#: Classes of a document's values that have extremes.
+_RANKS = (BOOLEAN, NUMBER, STRING, TIME)
 Untouched = Many[Any]
-_OUT_OF_RANGE = "22003"
 UNREADABLE = (
     "a row holds a date that scripts cannot be given: infinity, or outside the years 1 to 9999; filter such rows out"
-)
-#: What SQLite says of a statement beyond its limits; everything else that fails is not the asker's doing.
-_TOO_COMPLEX = (
-    "Expression tree is too large",
-    "too many SQL variables",
-    "parser stack overflow",
-    "LIKE or GLOB pattern too complex",
 )
 
 
@@ -73,23 +77,23 @@ class Reader:
     ) -> None:
         self.connection = connection
         self.scope = scope
-        self.dialect = connection.dialect.name
-        self.compiler = Compiler(self.dialect, self._related)
+        self.driver = driver_of(connection)
+        self.compiler = Compiler(self.driver, self._related)
         self._touched = touched
 
     def _ask(self, statement: Select[Any], weighed: Sequence[int], most: int | None = None) -> tuple[list[Any], bool]:
         try:
             return bounded.taken(self.connection, statement, weighed, bounded.MOST_BYTES if most is None else most)
-        except OperationalError as error:
-            if any(sign in str(error.orig) for sign in _TOO_COMPLEX):
-                raise bad_request("the question is too complex for the database; ask in parts") from None
-            raise
-        except DataError as error:
-            # Only PostgreSQL says so: a sum of doubles beyond what a double can be, a letter that its encoding does not have.
-            if getattr(error.orig, "sqlstate", None) == _OUT_OF_RANGE:
+        except (OperationalError, DataError) as error:
+            refusal = self.driver.query_refusal(error)
+            if refusal is None:
+                raise
+            if refusal is QueryRefusal.OUT_OF_RANGE:
                 raise CallRefused("out_of_range", OUT_OF_RANGE) from error
-            if getattr(error.orig, "sqlstate", None) is None:  # the driver's, of what it was given
+            if refusal is QueryRefusal.UNREADABLE:
                 raise CallRefused("unreadable", UNREADABLE) from error
+            if refusal is QueryRefusal.TOO_COMPLEX:
+                raise bad_request("the question is too complex for the database; ask in parts") from None
             raise bad_request("the question holds a value that the database cannot compare with") from error
 
     def page(
@@ -111,7 +115,7 @@ class Reader:
         Returns:
             The rows, and whether they are fewer than ``limit`` because they are so large.
         """
-        statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(*self._where(rows, tree))
+        statement = self.scope.select(rows, *_columns(rows, self.driver)).where(*self._where(rows, tree))
         if after is not None:
             statement = statement.where(self.compiler.after(order, after))
         statement = self._without(statement, rows, without)
@@ -135,10 +139,10 @@ class Reader:
         wanted = list(keys)
         for start in range(0, len(wanted), _CHUNK):
             these = self.compiler.among(rows.key, wanted[start : start + _CHUNK])
-            statement = self.scope.select(rows, *_columns(rows, self.dialect)).where(these)
+            statement = self.scope.select(rows, *_columns(rows, self.driver)).where(these)
             if lock:
                 # In the order of the keys, as everybody does; nothing on SQLite, whose writer holds the whole file.
-                statement = statement.order_by(column_of(rows.key, self.dialect)).with_for_update()
+                statement = statement.order_by(column_of(rows.key, self.driver)).with_for_update()
             weighed = () if most is None else bounded.wide(rows)
             some, cut = self._ask(statement, weighed, most)
             if cut:
@@ -157,23 +161,28 @@ class Reader:
             CallRefused: ``too_many_groups``.
         """
         groups = [self._group(item) for item in wanted.group]
+        flat = [part for parts in groups for part in parts]
         columns: list[ColumnElement[Any]] = [func.count()]
         spans: list[int] = []
+        weighed: list[int] = []
         for measure, item in wanted.measures:
             parts = self._measure(measure, item)
+            if flat and measure in (Measure.MIN, Measure.MAX) and _is_large(item):
+                weighed += range(len(flat) + len(columns), len(flat) + len(columns) + len(parts))
             spans.append(len(parts))
             columns.extend(parts)
-        flat = [part for parts in groups for part in parts]
         labelled = [column.label(f"v{n}") for n, column in enumerate([*flat, *columns])]
         statement = self.scope.select(rows, *labelled).where(*self._where(rows, tree))
         statement = self._without(statement, rows, without)
         if flat:
             statement = statement.group_by(*labelled[: len(flat)]).limit(MOST_GROUPS + 1)
-        large = any(not isinstance(item, ColumnField) or bounded.is_wide(item.column) for item in wanted.group)
-        weighed = range(len(flat)) if large else ()
+        if any(_is_large(item) for item in wanted.group):
+            weighed += range(len(flat))
         found, cut = self._ask(statement, weighed)
         if cut:
-            raise CallRefused("too_large", "what the rows are grouped by is too large; group by less")
+            raise CallRefused(
+                "too_large", "what the rows are grouped by, or their extremes, is too large; group by less"
+            )
         if len(found) > MOST_GROUPS:
             raise CallRefused("too_many_groups", f"there are more than {MOST_GROUPS} groups; filter or group by less")
         result: Parts = {}
@@ -220,7 +229,7 @@ class Reader:
         if not keys:
             return statement
         return statement.where(
-            column_of(rows.key, self.dialect).not_in([self.compiler.bound(rows.key, key) for key in keys])
+            column_of(rows.key, self.driver).not_in([self.compiler.bound(rows.key, key) for key in keys])
         )
 
     def _group(self, item: OwnField) -> list[ColumnElement[Any]]:
@@ -233,23 +242,26 @@ class Reader:
         if isinstance(item, PathField):
             numbers = self.compiler.numbers(item)
             if measure in (Measure.SUM, Measure.AVG):
-                return [func.sum(numbers), func.count(numbers)]
-            return [func.min(numbers) if measure is Measure.MIN else func.max(numbers)]
-        column = column_of(item, self.dialect)
-        if self.dialect != SQLITE and item.kind in (Kind.UUID, Kind.BOOL):
-            # Has no extremes there, but its text has, and sorts alike.
-            column = collate(cast(column, Text()), "C") if item.kind is Kind.UUID else cast(column, Integer())
-        if measure is Measure.MIN:
-            return [func.min(column)]
-        if measure is Measure.MAX:
-            return [func.max(column)]
-        if self.dialect == SQLITE:
-            if item.kind is Kind.DECIMAL and item.scale is not None:
-                column = cast(func.round(column * 10**item.scale), Integer())
-            if item.kind is not Kind.FLOAT and not (item.kind is Kind.DECIMAL and item.scale is None):
-                # two halves: SQLite's sum of whole numbers fails beyond 64 bits
-                return [func.sum(column.op(">>")(32)), func.sum(column.op("&")(_LOW)), func.count(column)]
-        return [func.sum(column), func.count(column)]
+                strange = self.compiler.rank(item).not_in((NULL, NUMBER))
+                return [func.sum(case((strange, 1), else_=0)), func.sum(numbers), func.count(numbers)]
+            end = func.min if measure is Measure.MIN else func.max
+            held = [self.compiler.held(item, rank) for rank in _RANKS]
+            neither = self.compiler.rank(item) == OTHER
+            return [
+                *(end(case((there, value), else_=null())) for there, value in held),
+                end(case((neither, 1), else_=null())),
+            ]
+        column = column_of(item, self.driver)
+        if measure in (Measure.MIN, Measure.MAX):
+            if item.kind is Kind.UUID:
+                column = self.driver.uuid_extreme(column)
+            elif item.kind is Kind.BOOL:
+                column = self.driver.bool_extreme(column)
+            return [func.min(column) if measure is Measure.MIN else func.max(column)]
+        scale = item.scale if item.kind is Kind.DECIMAL else None
+        if item.kind is Kind.FLOAT or (item.kind is Kind.DECIMAL and scale is None):
+            return [func.sum(column), func.count(column)]
+        return self.driver.exact_sum(column, scale)
 
 
 def _leads(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
@@ -259,10 +271,10 @@ def _leads(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
     return alike
 
 
-def _columns(rows: Dataset, dialect: str) -> list[ColumnElement[Any]]:
+def _columns(rows: Dataset, driver: Driver) -> list[ColumnElement[Any]]:
     if isinstance(rows, Collection):
         return [documents.c.id, documents.c.body]
-    return [column_of(item, dialect).label(f"c{n}") for n, item in enumerate(rows.shown)]
+    return [column_of(item, driver).label(f"c{n}") for n, item in enumerate(rows.shown)]
 
 
 def _row(rows: Dataset, raw: Any) -> Row:
@@ -292,16 +304,35 @@ def _part(wanted: Wanted, raw: Any, widths: list[int], spans: list[int]) -> tupl
     for index, ((measure, item), span) in enumerate(zip(wanted.measures, spans, strict=True)):
         cells = raw[at : at + span]
         at += span
-        if measure in (Measure.MIN, Measure.MAX):
+        if not isinstance(item, ColumnField):
+            _of_path(part, index, measure, cells)
+        elif measure in (Measure.MIN, Measure.MAX):
             if cells[0] is not None:
-                part.ends[index] = canonical(item, cells[0]) if isinstance(item, ColumnField) else float(cells[0])
+                part.ends[index] = canonical(item, cells[0])
         elif cells[-1]:
             part.sums[index] = (_sum(item, cells), cells[-1])
     return tuple(key), part
 
 
-def _sum(item: OwnField, cells: Sequence[Any]) -> Any:
-    if isinstance(item, PathField) or item.kind is Kind.FLOAT:
+def _of_path(part: Part, index: int, measure: Measure, cells: Sequence[Any]) -> None:
+    if measure in (Measure.MIN, Measure.MAX):
+        held = zip((*_RANKS, OTHER), cells, strict=True)
+        ends = {rank: float(cell) if rank == NUMBER else cell for rank, cell in held if cell is not None}
+        if ends:
+            part.ends[index] = ends
+        return
+    if cells[0]:
+        part.others.add(index)
+    if cells[2]:
+        part.sums[index] = (float(cells[1]), cells[2])
+
+
+def _is_large(item: OwnField) -> bool:
+    return not isinstance(item, ColumnField) or bounded.is_wide(item.column)
+
+
+def _sum(item: ColumnField, cells: Sequence[Any]) -> Any:
+    if item.kind is Kind.FLOAT:
         return float(cells[0])
     if len(cells) == 3:
         whole = (int(cells[0]) << 32) + int(cells[1])

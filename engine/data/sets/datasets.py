@@ -89,7 +89,7 @@ class Datasets:
             for each in self.tables(database):
                 rows = _without(each, wall.telling.get(each.name, frozenset()))
                 if rows.name in wall.views or rows is not each:
-                    self._twins[rows.name] = twin(rows) if rows.name in wall.views else rows
+                    self._twins[rows.name] = twin(rows, wall.schema) if rows.name in wall.views else rows
 
     def tables(self, database: ForeignDatabase | None) -> list[TableDataset]:
         """Give the exposed tables of a database, each with the columns that others of them refer to."""

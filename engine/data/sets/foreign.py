@@ -8,18 +8,17 @@ everything in it may only be read.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Engine, event
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.data.sets.reads import ThreadReads
-from lodger.engine.data.values.stored import DIALECTS, SQLITE
-from lodger.engine.store.connection import postgresql as postgres
 from lodger.engine.store.schema.feeds import changes_table, forgotten_table
+from lodger.engine.store.stores import Driver, addresses, driver_named, driver_of
 
 T = TypeVar("T")
 #: Of tables that Lodger has in a platform's own database; no migrations, each is made once and read by every version.
@@ -40,10 +39,6 @@ receipts = sa.Table(
 changes_table(outside)
 forgotten_table(outside)
 
-#: A transaction here may wait so long for a row that somebody holds, and any statement may take so long.
-_PATIENCE = "SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
-_CALM = "SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
-
 
 class ForeignDatabase:
     """One database of the platform's. Made by :meth:`lodger.engine.data.sets.datasets.Datasets.attach`.
@@ -58,23 +53,11 @@ class ForeignDatabase:
 
     def __init__(self, source: str | URL | Engine, *, elapsed_s: Callable[[], float]) -> None:
         self._own = not isinstance(source, Engine)
-        self.engine = source if isinstance(source, Engine) else _opened(source)
-        if self.engine.dialect.name not in DIALECTS:
-            raise InputError(
-                "database_url",
-                f"scripts cannot be given tables of {self.engine.dialect.name}",
-                why="the filter language is proved to mean the same on SQLite and PostgreSQL only",
-                fix="expose tables of one of these",
-            )
+        self.driver, self.engine = _resolved(source)
         self._elapsed_s = elapsed_s
         self._reads: ThreadReads | None = None
         self._receipts = False
         self._lock = Lock()
-
-    @property
-    def dialect(self) -> str:
-        """``sqlite`` or ``postgresql``."""
-        return self.engine.dialect.name
 
     @property
     def place(self) -> str:
@@ -83,23 +66,23 @@ class ForeignDatabase:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Give one consistent snapshot; nothing may be written in it."""
-        with self.engine.connect() as connection:
-            if self.dialect != SQLITE:
-                connection = connection.execution_options(**postgres.READ)
-            with connection.begin():
-                _begin(connection, "BEGIN DEFERRED", _CALM)
-                yield connection
+        """Open one consistent snapshot; nothing may be written in it."""
+        with self._begun(write=False) as connection:
+            yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Give one transaction that may write; commits at the end, rolls back on any exception."""
+        """Open one transaction that may write; commits at the end, rolls back on any exception."""
+        with self._begun(write=True) as connection:
+            yield connection
+
+    @contextmanager
+    def _begun(self, *, write: bool) -> Iterator[Connection]:
         with self.engine.connect() as connection:
-            if self.dialect != SQLITE:
-                # Under REPEATABLE READ a row that somebody changed meanwhile could not be locked, only failed on.
-                connection = connection.execution_options(isolation_level="READ COMMITTED")
+            if options := self.driver.platform_options(write=write):
+                connection = connection.execution_options(**options)
             with connection.begin():
-                _begin(connection, "BEGIN IMMEDIATE", _PATIENCE)
+                self.driver.begin_platform(connection, write=write)
                 yield connection
 
     async def ask(self, work: Callable[[Connection], T]) -> T:
@@ -126,39 +109,31 @@ class ForeignDatabase:
             self.engine.dispose()
 
 
-def _begin(connection: Connection, sqlite: str, postgresql: str) -> None:
-    if connection.dialect.name != SQLITE:
-        connection.exec_driver_sql(postgresql)
-        return
-    raw: Any = connection.connection.driver_connection
-    if not raw.in_transaction:
-        # Python's driver begins no transaction before the first write, and then one that ignores its busy timeout.
-        connection.exec_driver_sql(sqlite)
-
-
-def _opened(source: str | URL) -> Engine:
+def _resolved(source: str | URL | Engine) -> tuple[Driver, Engine]:
     try:
-        url = (
-            make_url(source)
-            if not isinstance(source, str) or "://" in source
-            else URL.create("sqlite", database=source)
-        )
-        if url.get_backend_name() == "postgresql":
-            if url.drivername in {"postgresql", "postgres"}:
-                url = url.set(drivername=postgres.DRIVER)
-            if url.drivername == postgres.DRIVER:
-                return postgres.opened(url)
-        engine = sa.create_engine(url)
-    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+        if isinstance(source, Engine):
+            return driver_of(source), source
+        url = addresses.parse(source, absolute=False)
+        driver = driver_named(url.get_backend_name())
+        if driver is not None:
+            return driver, driver.open_platform(url)
+        name = sa.create_engine(url).name
+    except LookupError:
+        assert isinstance(source, Engine)
+        name = source.name
+    except addresses.UNOPENABLE as error:
         raise InputError(
             "database_url",
             "this names no database that Lodger can open",
             why=str(error),
             fix="give an address or an Engine",
         ) from error
-    if url.get_backend_name() == SQLITE:
-        event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
-    return engine
+    raise InputError(
+        "database_url",
+        f"scripts cannot be given tables of {name}",
+        why="the filter language is proved to mean the same on SQLite and PostgreSQL only",
+        fix="expose tables of one of these",
+    )
 
 
 def state_of(error: DBAPIError) -> str | None:

@@ -1,4 +1,4 @@
-"""The second wall around scripts' data on PostgreSQL: a role without rights, views and row-level security for one tenant.
+"""The second wall around scripts' data, where the database has row security: a role without rights, views and policies for one tenant.
 
 :mod:`lodger.engine.data.sets.scope` binds every statement to its tenant; if one ever were not, the database itself answers with
 this tenant's rows alone, and takes this tenant's rows alone. Role and tenant are set for one transaction, so they hold behind a
@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection, Table, text
+from sqlalchemy import Connection, Table
 from sqlalchemy.exc import ProgrammingError
 
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset, database_of
 from lodger.engine.data.sets.uniqueness import telling
-from lodger.engine.data.sets.views import ROLE, SCHEMA, setting, view
-from lodger.engine.data.values.identifiers import preparer
-from lodger.engine.data.values.stored import SQLITE
+from lodger.engine.data.sets.views import view
+from lodger.engine.store.stores import driver_of
+from lodger.engine.store.stores.features import RowSecurity
 
 if TYPE_CHECKING:
     from lodger.engine.data.sets.datasets import Datasets
@@ -34,6 +34,7 @@ class Wall:
     """What of the wall stands in one database.
 
     Attributes:
+        schema: of the views.
         role: questions can be asked as the role, so Lodger's own tables show one tenant.
         views: sets whose view stands and is the present one.
         written: of these, the sets that are also written as the role. Not those with triggers that run with the rights of whoever
@@ -46,19 +47,7 @@ class Wall:
     views: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()
     telling: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-
-_MEMBER = text(
-    "SELECT coalesce((SELECT pg_has_role(current_user, oid, 'MEMBER') FROM pg_roles WHERE rolname = :role), false)"
-)
-_VIEWS = text(
-    "SELECT c.relname, obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE n.nspname = :schema AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')"
-)
-_TRIGGERED = text(
-    "SELECT count(*) FROM pg_class c LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND NOT t.tgisinternal "
-    "LEFT JOIN pg_proc p ON p.oid = t.tgfoid WHERE c.oid = to_regclass(:table) AND (NOT p.prosecdef OR c.relkind NOT IN ('r', 'p'))"
-)
+    schema: str = ""
 
 
 #: What the role needs of Lodger's own tables.
@@ -71,12 +60,7 @@ NEEDED = {
     "lodger_changes": ("SELECT",),
     "lodger_changes_forgotten": ("SELECT",),
 }
-_OWN = text(
-    "SELECT bool_and(has_table_privilege(:role, to_regclass(name), privilege)) "
-    "FROM unnest(CAST(:names AS text[]), CAST(:privileges AS text[])) needs (name, privilege)"
-)
-_PAIRS = [(name, privilege) for name, some in NEEDED.items() for privilege in some]
-_NAMES: dict[str, Any] = {"names": [name for name, _ in _PAIRS], "privileges": [each for _, each in _PAIRS]}
+_NEEDED = [(name, privilege) for name, some in NEEDED.items() for privilege in some]
 
 
 def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool = True) -> Wall:
@@ -99,16 +83,18 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
 
 
 def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool) -> Wall:
-    if connection.dialect.name == SQLITE:
+    security = driver_of(connection).row_security
+    if security is None:
         return Wall()
-    if not connection.scalar(_MEMBER, {"role": ROLE}):
-        _log.warning("scripts' questions are not asked as role %s: there is none, or this user is not its member", ROLE)
+    role = security.role
+    if not security.is_member(connection):
+        _log.warning("scripts' questions are not asked as role %s: there is none, or this user is not its member", role)
         return Wall()
-    if ledger and not connection.scalar(_OWN, {"role": ROLE} | _NAMES):
-        _log.warning("role %s may not use Lodger's own tables: `lodger db prepare` lets it", ROLE)
+    if ledger and not security.has_privileges(connection, _NEEDED):
+        _log.warning("role %s may not use Lodger's own tables: `lodger db prepare` lets it", role)
         return Wall()
-    marks = {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": SCHEMA})}
-    standing = frozenset(rows.name for rows in sets if marks.get(rows.name) == view(rows).mark)
+    marks = security.marks(connection)
+    standing = frozenset(rows.name for rows in sets if marks.get(rows.name) == view(rows, security).mark)
     # What leads to a set without a view cannot be asked as the role either.
     while lost := {rows.name for rows in sets if rows.name in standing and not _reaches(rows, sets, standing)}:
         standing -= lost
@@ -116,15 +102,12 @@ def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool)
         if rows.name not in standing:
             why = "is not what expose() says now" if rows.name in marks else "does not stand"
             _log.warning("%s is read without its view, which %s: `lodger db prepare` makes it", rows.name, why)
-    format_table = preparer(connection.dialect.name).format_table
     written = frozenset(
         rows.name
         for rows in sets
-        if rows.name in standing
-        and rows.writable
-        and not connection.scalar(_TRIGGERED, {"table": format_table(rows.origin)})
+        if rows.name in standing and rows.writable and not security.runs_code(connection, rows.origin)
     )
-    return Wall(True, standing, written)
+    return Wall(True, standing, written, schema=security.schema)
 
 
 def _reaches(rows: TableDataset, sets: list[TableDataset], standing: frozenset[str]) -> bool:
@@ -169,10 +152,12 @@ def guarded(
         return work
 
     def inside(connection: Connection) -> T:
-        named = _tenant(tenant_id, datasets, () if rows is None else (rows,))
+        security = driver_of(connection).row_security
+        assert security is not None  # else no wall would stand
+        named = _tenant(security, tenant_id, datasets, () if rows is None else (rows,))
         if rows is not None:
             named["lodger.owner"] = str(_value(rows, tenant_id) or "")
-        _set(connection, named | {"role": ROLE})
+        security.assign(connection, named | {"role": security.role})
         with noticing(datasets, None if rows is None else database_of(rows)):
             return work(connection)
 
@@ -190,27 +175,25 @@ def noticing(datasets: "Datasets", database: "ForeignDatabase | None") -> Iterat
 
 
 def name_tenant(connection: Connection, tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> None:
-    """Say in a transaction that writes whose rows it is about: without it the views show none."""
-    if connection.dialect.name != SQLITE:
-        _set(connection, _tenant(tenant_id, datasets, sets))
+    """Name the tenant of a transaction that writes: without it the views show no rows."""
+    security = driver_of(connection).row_security
+    if security is not None:
+        security.assign(connection, _tenant(security, tenant_id, datasets, sets))
 
 
 @contextmanager
 def as_role(connection: Connection, *, stands: bool) -> Iterator[None]:
     """Write as the role, where it stands; at the end the engine's own user writes again."""
-    if not stands or connection.dialect.name == SQLITE:
+    security = driver_of(connection).row_security
+    if not stands or security is None:
         yield
         return
-    before = connection.scalar(_ROLE_BEFORE, {"role": ROLE})
+    before = security.assume(connection)
     yield  # after an exception the savepoint takes the role back
-    _set(connection, {"role": str(before)})
+    security.assign(connection, {"role": before})
 
 
-#: The first is worked out before the second.
-_ROLE_BEFORE = text("SELECT current_setting('role'), set_config('role', :role, true)")
-
-
-def _tenant(tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> dict[str, str]:
+def _tenant(security: RowSecurity, tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> dict[str, str]:
     named = {"lodger.tenant": tenant_id}
     for rows in sets:
         if isinstance(rows, TableDataset):
@@ -218,7 +201,7 @@ def _tenant(tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> di
             for each in (rows, *related):
                 value = _value(each, tenant_id)
                 if each is not None and value is not None:
-                    named[setting(each.name)] = str(value)
+                    named[security.setting(each.name)] = str(value)
     return named
 
 
@@ -227,11 +210,3 @@ def _value(rows: Dataset | None, tenant_id: str) -> Any:
         return None if rows is None else rows.tenant_value(tenant_id)
     except CallRefused:  # has no part in it: its view shows nothing
         return None
-
-
-def _set(connection: Connection, values: Mapping[str, str]) -> None:
-    parts = [f"set_config(:n{index}, :v{index}, true)" for index in range(len(values))]
-    given: dict[str, str] = {}
-    for index, (name, value) in enumerate(values.items()):
-        given |= {f"n{index}": name, f"v{index}": value}
-    connection.execute(text("SELECT " + ", ".join(parts)), given)

@@ -9,15 +9,10 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Column, Connection, Table
-from sqlalchemy.dialects import postgresql
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.data.sets.dataset import TableDataset
-from lodger.engine.data.values.identifiers import preparer
-from lodger.engine.data.values.stored import SQLITE
-
-#: Collations that find nothing alike but what is the same.
-_EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
+from lodger.engine.store.stores import driver_of, drivers
 
 
 def demand_apart(table: Table, tenant: Column[Any], writes: list[Column[Any]], allowed: frozenset[str]) -> None:
@@ -37,17 +32,9 @@ def demand_apart(table: Table, tenant: Column[Any], writes: list[Column[Any]], a
     )
     # An exclusion constraint may compare by anything; only "=" on the tenant's column keeps tenants apart.
     rules.extend(
-        (
-            str(constraint.name or ""),
-            [
-                column
-                for column in constraint.columns
-                if column is not tenant or constraint.operators[column.name] == "="
-            ],
-            True,
-        )
-        for constraint in table.constraints
-        if isinstance(constraint, postgresql.ExcludeConstraint)
+        (rule.name, [column for column in rule.columns if column is not tenant or column in rule.equal], True)
+        for driver in drivers()
+        for rule in driver.exclusions(table)
     )
     for index in table.indexes:
         if index.unique:
@@ -73,8 +60,7 @@ def _is_allowed(label: str, columns: Sequence[str], allowed: frozenset[str]) -> 
 
 def loose(column: Column[Any]) -> bool:
     """Whether a column says of itself that it takes different texts for the same."""
-    collation = getattr(column.type, "collation", None)
-    return isinstance(column.type, postgresql.CITEXT) or (collation or "C").upper() not in _EXACT
+    return any(driver.is_loose(column.type) for driver in drivers())
 
 
 def telling(connection: Connection, sets: Iterable[TableDataset]) -> dict[str, frozenset[str]]:
@@ -89,7 +75,7 @@ def telling(connection: Connection, sets: Iterable[TableDataset]) -> dict[str, f
         told: set[str] = set()
         by_name = {rows.fields[name].column.name: name for name in rows.writable}
         named = _named(rows)
-        for label, columns in _rules(connection, rows.origin).items():
+        for label, columns in driver_of(connection).unique_rules(connection, rows.origin).items():
             plain = [column for column in columns if column is not None]
             allowed = frozenset(plain) in named or _is_allowed(label, plain, rows.allow_unique)
             if rows.tenant_column.name in plain or allowed:
@@ -108,28 +94,3 @@ def _named(rows: TableDataset) -> set[frozenset[str]]:
         for rule in declared
         if isinstance(rule, sa.Index | sa.UniqueConstraint | sa.PrimaryKeyConstraint) and rule.name in rows.allow_unique
     }
-
-
-def _rules(connection: Connection, table: Table) -> dict[str, list[str | None]]:
-    """Give the columns of each unique rule by its name, None where it is over an expression."""
-    names = preparer(connection.dialect.name)
-    place = table.name if connection.dialect.name == SQLITE else names.format_table(table)
-    found: dict[str, list[str | None]] = {}
-    for label, column in connection.execute(_UNIQUE[connection.dialect.name], {"table": place}):
-        found.setdefault(label, []).append(column)
-    return found
-
-
-#: Asked of the catalogues themselves: SQLAlchemy's inspector passes over indexes on expressions.
-_UNIQUE = {
-    SQLITE: sa.text(
-        'SELECT l.name, i.name FROM pragma_index_list(:table) l, pragma_index_info(l.name) i WHERE l."unique" '
-        "UNION ALL SELECT 'the key', name FROM pragma_table_info(:table) WHERE pk > 0"
-    ),
-    "postgresql": sa.text(
-        "SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
-        "CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (number, place) "
-        "LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number > 0 "
-        "WHERE i.indrelid = to_regclass(:table) AND k.place <= i.indnkeyatts AND (i.indisunique OR i.indisexclusion)"
-    ),
-}

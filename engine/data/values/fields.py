@@ -8,9 +8,7 @@ from sqlalchemy import Column
 
 from lodger.engine.core import strict_json
 from lodger.engine.data.values.kinds import Kind
-
-#: The classes of a document's values, in the order in which they sort; a missing value is null.
-NULL, BOOLEAN, NUMBER, STRING, TIME, OTHER = range(6)
+from lodger.engine.store.stores.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
 
 #: A path inside a document: names joined by points. Other names can be stored, not filtered by.
 PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62}){0,7}", re.ASCII)
@@ -96,3 +94,9 @@ def classed(value: Any) -> tuple[int, Any]:
     if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(strict_json.INSTANT), str):
         return TIME, value[strict_json.INSTANT]
     return OTHER, 0
+
+
+__all__ = [
+    "BOOLEAN", "NULL", "NUMBER", "OTHER", "PATH", "STRING", "TIME", "ColumnField", "Field", "OwnField", "PathField", "RelatedField",
+    "classed",
+]  # fmt: skip

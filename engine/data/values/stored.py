@@ -1,8 +1,4 @@
-"""How canonical values are kept by each database: what is selected, what is bound, what comes back.
-
-Tried and left: SQLAlchemy's own decimal handling on SQLite, which warns and rounds through floats. A decimal there is the
-double nearest to it, which is exact up to 15 digits; it is read back at the column's scale.
-"""
+"""How canonical values are kept by a database: what is selected, what is bound, what comes back."""
 
 import json
 import math
@@ -11,41 +7,38 @@ from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Float, Numeric, String, Uuid, type_coerce
+from sqlalchemy import JSON, String, Uuid
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.core.refusal import CallRefused, bad_request
-from lodger.engine.data.values.bytewise import Bytewise
+from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.values.fields import ColumnField
 from lodger.engine.data.values.kinds import EXACT, Kind
+from lodger.engine.store.stores import Driver
+from lodger.engine.store.stores.expressions import Bytewise
 
-SQLITE, POSTGRESQL = "sqlite", "postgresql"
-DIALECTS = (SQLITE, POSTGRESQL)
-#: A double tells apart all decimals of so many digits.
-EXACT_DIGITS = 15
 #: The ones that are no numbers: rows that hold them are alike, as dictionaries that hold one object are.
 NAN, DECIMAL_NAN = math.nan, Decimal("NaN")
 
 
-def column_of(field: ColumnField, dialect: str) -> ColumnElement[Any]:
-    """Give the column as it is selected, compared and ordered."""
+def column_of(field: ColumnField, driver: Driver) -> ColumnElement[Any]:
+    """Return the column as it is selected, compared and ordered."""
     column = field.column
     if field.kind is Kind.TEXT:
         return Bytewise(column)
-    if field.kind is Kind.DECIMAL and dialect == SQLITE:
-        return type_coerce(column, Float())
-    return column
+    return driver.decimal_column(column) if field.kind is Kind.DECIMAL else column
 
 
-def stored(field: ColumnField, value: Any, dialect: str) -> Any:
-    """Give what is bound for a canonical value."""
+def stored(field: ColumnField, value: Any, driver: Driver) -> Any:
+    """Return what is bound for a canonical value.
+
+    Raises:
+        CallRefused: too_many_digits.
+    """
     kind = field.kind
-    if kind is Kind.DECIMAL and dialect == SQLITE:
-        if len(value.normalize(EXACT).as_tuple().digits) > EXACT_DIGITS:
-            raise CallRefused("too_many_digits", f"this database keeps decimals of {EXACT_DIGITS} digits exactly")
-        return float(value)
+    if kind is Kind.DECIMAL:
+        return driver.decimal_value(value)
     if kind is Kind.INSTANT:
-        zoned = dialect != SQLITE and getattr(field.column.type, "timezone", False)
+        zoned = driver.has_zones and getattr(field.column.type, "timezone", False)
         return value if zoned else value.astimezone(UTC).replace(tzinfo=None)
     if kind is Kind.UUID:
         as_object = isinstance(field.column.type, Uuid) and field.column.type.as_uuid
@@ -53,17 +46,14 @@ def stored(field: ColumnField, value: Any, dialect: str) -> Any:
     return value
 
 
-def bound_type(field: ColumnField, dialect: str) -> Any:
-    """Give the type by which a stored value is bound."""
+def bound_type(field: ColumnField, driver: Driver) -> Any:
+    """Return the type by which a stored value is bound."""
     if field.kind is Kind.TEXT:
         return String()
     if field.kind is Kind.DECIMAL:
         # A precision would round the value before it is compared.
-        return Float() if dialect == SQLITE else Numeric()
-    if field.kind in (Kind.INT, Kind.BIGINT) and dialect != SQLITE:
-        # Larger than the column can hold is no fault of a question: the answer is no.
-        return BigInteger()
-    return field.column.type
+        return driver.decimal_type()
+    return driver.integer_type(field.column) if field.kind in (Kind.INT, Kind.BIGINT) else field.column.type
 
 
 def canonical(field: ColumnField, raw: Any) -> Any:

@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,8 @@ from lodger.engine.core.handlers import Call, Cancelled, Handler, Handlers
 from lodger.sandbox.frames import LEVELS
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.logbook import Logbook
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.workers.codec import LogBuffer
 
 #: How long a cancelled coroutine may take to end before it is left to itself, seconds.
 GRACE_S = 1.0
@@ -35,10 +34,10 @@ class HostExecutor:
     """Satisfies :class:`lodger.engine.core.execution.Executor`.
 
     Args:
-        node: tells the node's name.
+        node: name of the node, for the handler.
     """
 
-    def __init__(self, handlers: Handlers, clock: Clock, node: Callable[[], str]) -> None:
+    def __init__(self, handlers: Handlers, clock: Clock, node: str) -> None:
         self._handlers = handlers
         self._clock = clock
         self._node = node
@@ -55,7 +54,7 @@ class HostExecutor:
         if handler is None:
             said = f"no handler {claim.script_name!r} is registered in this process"
             return Finished(Outcome.ENGINE_FAULT, error=ScriptError("NoHandler", said))
-        return await _Run(handler, claim, self._clock, self._node()).through()
+        return await _Run(handler, claim, self._clock, self._node).through()
 
 
 class _Run:
@@ -63,7 +62,7 @@ class _Run:
 
     def __init__(self, handler: Handler, claim: Claim, clock: Clock, node: str) -> None:
         self._handler, self._claim, self._clock = handler, claim, clock
-        self._logbook = Logbook(claim.limits)
+        self._log_buffer = LogBuffer(claim.limits)
         self._writing = threading.Lock()
         self._begun = clock.elapsed_s()
         self._cpu_s = 0.0
@@ -75,11 +74,11 @@ class _Run:
 
     def _said(self, line: str) -> None:
         with self._writing:
-            self._logbook.add(_INFO, str(line).encode("utf-8", "replace"), self._clock.now_us())
+            self._log_buffer.add(_INFO, str(line).encode("utf-8", "replace"), self._clock.now_us())
 
     def _end(self, outcome: Outcome, result: str | None = None, error: ScriptError | None = None) -> Finished:
         with self._writing:
-            logs: tuple[LogLine, ...] = self._logbook.lines(self._clock.now_us())
+            logs: tuple[LogLine, ...] = self._log_buffer.lines(self._clock.now_us())
         wall_ms = (self._clock.elapsed_s() - self._begun) * 1000
         return Finished(outcome, result, error, logs, Usage(round(self._cpu_s * 1000, 3), round(wall_ms, 3)))
 

@@ -12,8 +12,7 @@ from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
-    from lodger.sandbox.intake import Intake
-    from lodger.sandbox.shelf import Shelf
+    from lodger.sandbox.wasm.module_check import ModuleChecker
 
 
 class ModuleCheck:
@@ -22,16 +21,19 @@ class ModuleCheck:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._making = threading.Lock()
-        self._made: Intake | None = None
+        self._made: ModuleChecker | None = None
 
     @property
-    def _intake(self) -> "Intake":
-        from lodger.sandbox.intake import Intake
+    def _intake(self) -> "ModuleChecker":
+        from lodger.engine.node.executors.sandbox_executor import code_cache
+        from lodger.sandbox.wasm.module_check import ModuleChecker
 
         with self._making:
             if self._made is None:
-                told = self._settings
-                self._made = Intake(partial(shelf_of, told), profile=told.profile, minimum=told.walls_minimum)
+                settings = self._settings
+                self._made = ModuleChecker(
+                    partial(code_cache, settings), profile=settings.profile, minimum=settings.walls_minimum
+                )
             return self._made
 
     def demand(self, tenant_id: str, wasm: bytes, limits: Limits) -> None:
@@ -63,10 +65,3 @@ class ModuleCheck:
             fix="make it smaller: fewer and shorter functions",
             outcome=ended.outcome.value,
         )
-
-
-def shelf_of(settings: Settings) -> "Shelf":
-    """Give the shelf of compiled modules that every engine of this user shares."""
-    from lodger.sandbox.shelf import Shelf
-
-    return Shelf.lasting(settings.cache_dir, most_disk_bytes=settings.module_cache_bytes)

@@ -13,13 +13,17 @@ from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
 
 if TYPE_CHECKING:
+    from lodger.engine.service.checks.trial_budget import TrialBudget
     from lodger.sandbox.pool import Pool
-    from lodger.sandbox.proofreader import Proofreader
+    from lodger.sandbox.syntax_check import SyntaxChecker
 
 #: A module that no source can have. What imports it is parsed whole, with all that it imports, and never begins to run.
 NOWHERE = "lodger:nowhere"
+#: A module of ours beside the author's, which throws at once.
+STOP = "lodger:stop"
 #: What reading takes at most, whatever the tenant's runs may. An honest source takes a quarter of the CPU time that its length is given.
 LEAST_CPU_MS, BYTES_A_MS, MOST_WALL_MS, MOST_MEMORY_BYTES = 500, 1024, 30_000, 256 * MIB
 #: Letters of the author's line that an error shows.
@@ -30,21 +34,27 @@ _CONTEXT = '{"action":{},"now_us":0,"grants":[],"datasets":{},"offsets":[]}'
 
 
 class SourceCheck:
-    """Parses scripts beforehand. Costs nothing until the first one; its workers go when no script has come for a while."""
+    """Parses scripts beforehand. Costs nothing until the first one; its workers go when no script has come for a while.
 
-    def __init__(self, settings: Settings) -> None:
+    Args:
+        settings: of the engine.
+        budget: is charged with the CPU time of each check; None charges nothing.
+    """
+
+    def __init__(self, settings: Settings, budget: "TrialBudget | None" = None) -> None:
         self._settings = settings
+        self._budget = budget
         self._making = threading.Lock()
-        self._made: Proofreader | None = None
+        self._made: SyntaxChecker | None = None
 
     @property
-    def reader(self) -> "Proofreader":
+    def reader(self) -> "SyntaxChecker":
         """What reads for this engine."""
-        from lodger.sandbox.proofreader import Proofreader
+        from lodger.sandbox.syntax_check import SyntaxChecker
 
         with self._making:
             if self._made is None:
-                self._made = Proofreader(self._pool)
+                self._made = SyntaxChecker(self._pool)
             return self._made
 
     def close(self) -> None:
@@ -73,6 +83,8 @@ class SourceCheck:
         """
         if not self._settings.check_scripts:
             return None  # nobody wants it looked at
+        if self._budget is not None and (used_up := self._budget.used_up(tenant_id)):
+            return used_up
         try:
             problem = self.problem(tenant_id, modules, limits)
         except Unavailable as unable:
@@ -93,6 +105,10 @@ class SourceCheck:
             wall_ms=MOST_WALL_MS,
             memory_bytes=MOST_MEMORY_BYTES,
         )
+        if self._settings.runtime == "quickjs":
+            for file, source in modules.items():
+                if (line := line_with_flag_v(source)) is not None:
+                    return ScriptError("SyntaxError", FLAG_V, file=file, line=line)
         others = [file for file in modules if file != ENTRY]
         if others:
             imports = "".join(f"import {json.dumps('./' + file)};" for file in others)
@@ -106,7 +122,9 @@ class SourceCheck:
         # The runtime's own ways, in its order: what one of them can read, runs.
         if "export" in text:
             module = self._module(tenant_id, modules, held)
-            if module is None or _settled(module):
+            if module is None:
+                return self._called(tenant_id, modules, held)
+            if _settled(module):
                 return module
             body = self._body(tenant_id, modules, held)
             return None if body is None else module if declares else body
@@ -116,6 +134,16 @@ class SourceCheck:
     def _module(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         text = modules[ENTRY]
         return _ahead(self._parsed(tenant_id, modules | {ENTRY: f'{text}\nimport "{NOWHERE}"'}, limits), text)
+
+    def _called(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
+        # Read in the runtime's own ways, which find out what there is to call, and stopped before its first line: what it imports
+        # would begin before that, so an import of ours comes first.
+        text = modules[ENTRY]
+        stop = f"throw new Error({json.dumps(NOWHERE)});"
+        others = len(modules) > 1
+        head = f'import "./{STOP}";' if others else stop
+        changed = {ENTRY: head + ("//" + text[2:] if text.startswith("#!") else text.removeprefix("\ufeff"))}
+        return self._parsed(tenant_id, modules | changed | ({STOP: stop} if others else {}), limits)
 
     def _body(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         # A snippet is a function's body: one that returns at once is parsed whole, and does nothing.
@@ -131,6 +159,8 @@ class SourceCheck:
             raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
         except OSError as problem:  # no process, no descriptor, no memory is left
             raise Unavailable("no_worker", "no worker can be had now", why=str(problem), fix="try again") from problem
+        if self._budget is not None:
+            self._budget.charge(tenant_id, ended.usage.cpu_ms)
         if ended.error is None or NOWHERE in ended.error.message:
             return None
         if ended.outcome is Outcome.COMPILE_ERROR or ended.outcome.blames == "tenant":

@@ -1,19 +1,26 @@
 """The verbs on actions: what happened, happens and will."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sqlalchemy import Connection
+
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
+from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.engine.service.nouns.base import Noun, aware
+from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store import pages, signing_keys
-from lodger.engine.store.actions import actions, backfills, monitoring, retries
+from lodger.engine.store.actions import actions, backfills, monitoring
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.backfills import Backfilled
 from lodger.engine.store.actions.monitoring import Compared, Overdue, RunningNow
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
 from lodger.engine.store.records import Action, Attempt, Json, Page
+from lodger.engine.store.schedules import schedules
 from lodger.engine.store.tenants import tenants
 from lodger.sandbox.job import LogLine
 
@@ -27,22 +34,23 @@ ComparedList = list[Compared]
 DeliveryList = list[Delivery]
 
 #: A century.
-MOST_GRACE_S = 3_155_760_000
+MAX_GRACE_S = 3_155_760_000
 
 
-class Actions(Verbs):
+class Actions(Noun[M]):
     """What happened, happens and will: slots, gaps and requests.
 
-    An action's id says enough to find it; whose it is stands before it all the same, so that nobody is shown a stranger's by an
-    id that came from outside. None is for whoever may see everybody's.
+    The tenant stands before an action's id although the id alone would do, so that an id from outside shows no other tenant's
+    action. None is for callers that may see every tenant's.
     """
 
     __slots__ = ()
 
+    @operation("GET", "/tenants/{tenant_id}/actions", Role.VIEWER, everywhere=True)
     def list(
         self,
         tenant_id: str | None = None,
-        schedule_id: str | None = None,
+        schedule: str | None = None,
         state: str | None = None,
         *,
         outcome: str | None = None,
@@ -54,45 +62,65 @@ class Actions(Verbs):
         before: str | None = None,
         cursor: str | None = None,
     ) -> ActionPage:
-        """Give actions, newest first: a page (see :meth:`Tenants.list`), or all with ``limit`` None.
+        """List actions, newest first.
 
         Args:
+            schedule: only those of this schedule, by its name or id; a deleted one has only its id.
             since: only those due then or later; ``until``: only those due earlier.
             before: only those made before the one with this id.
 
         Raises:
-            InputError: state_unknown, outcome_unknown, origin_unknown, cursor_invalid, limit_invalid.
+            InputError: state_unknown, outcome_unknown, origin_unknown, cursor_invalid, limit_invalid, tenant_missing.
+            NotFound: tenant_unknown, schedule_unknown.
         """
-        sought = actions.Sought(tenant_id, schedule_id, state, outcome, origin, script, aware(since), aware(until))
+        sought = actions.Sought(tenant_id, None, state, outcome, origin, script, aware(since), aware(until))
         with self.books.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
+            if schedule is not None:
+                sought = replace(sought, schedule_id=_schedule_id(connection, tenant_id, schedule))
             of = f"actions:{sought}"
             last = signing_keys.place(connection, of, cursor) if cursor else before
             found = actions.list_some(connection, sought, limit=limit, before=last)
             return pages.page(connection, of, found, lambda each: each.id)
 
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True)
     def get(self, tenant_id: str | None, action_id: str) -> Action:
-        """Give one action; raises NotFound."""
+        """Return one action.
+
+        Raises:
+            NotFound: action_unknown.
+        """
+        return self._get(tenant_id, action_id)
+
+    def _get(self, tenant_id: str | None, action_id: str) -> Action:
         with self.books.database.read() as connection:
             return actions.get(connection, action_id, tenant_id)
 
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/attempts", Role.VIEWER, everywhere=True)
     def attempts(self, tenant_id: str | None, action_id: str) -> AttemptList:
-        """Give every try at an action, the running one included."""
+        """List every attempt of an action by step, the running one included."""
         with self.books.database.read() as connection:
             return actions.attempts(connection, action_id, tenant_id)
 
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/logs", Role.VIEWER, everywhere=True)
     def logs(self, tenant_id: str | None, action_id: str) -> LineList:
-        """Give what the action's finished attempts logged, in order."""
+        """List what the action's finished attempts logged, in order."""
         with self.books.database.read() as connection:
             return actions.logs(connection, action_id, tenant_id)
 
+    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/deliveries", Role.VIEWER, everywhere=True)
     def deliveries(self, tenant_id: str | None, action_id: str) -> DeliveryList:
-        """Give the mails and webhooks that an action asked for, and what became of each; raises NotFound."""
+        """List the mails and webhooks that an action asked for, and how far each has got.
+
+        Raises:
+            NotFound: action_unknown.
+        """
         with self.books.database.read() as connection:
             found = actions.get(connection, action_id, tenant_id)
             return outbox.deliveries(connection, found.tenant_id, action_id)
 
+    @operation("POST", "/tenants/{tenant_id}/run-at", Role.EDITOR, status=201)
     def run_at(
         self,
         tenant_id: str,
@@ -107,6 +135,7 @@ class Actions(Verbs):
         """
         return self._once("actions.run_at", tenant_id, Request(script, to_us(_instant(at)), params, request_key))
 
+    @operation("POST", "/tenants/{tenant_id}/run-in", Role.EDITOR, status=201)
     def run_in(
         self,
         tenant_id: str,
@@ -132,6 +161,7 @@ class Actions(Verbs):
             made = before or actions.once(self.books, change.connection, tenant_id, request, self._now_us)
             return change.made(made, changed=before is None)
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/run-now", Role.EDITOR, status=201)
     def run_now(
         self,
         tenant_id: str,
@@ -154,8 +184,9 @@ class Actions(Verbs):
             )
             return change.made(made, changed=before is None)
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill", Role.EDITOR, status=201)
     def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfilled:
-        """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before its time.
+        """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before the schedule's time.
 
         They run in slot order, with low priority, behind every slot that comes due meanwhile. What failed has run: replay it.
 
@@ -168,10 +199,11 @@ class Actions(Verbs):
             log = {"schedule_id": made.schedule_id, "start": start, "end": end, "actions": len(made.actions)}
             return change.made(made, after=log)
 
+    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/replay", Role.EDITOR, status=201, everywhere=True)
     def replay(
         self, tenant_id: str | None, action_id: str, *, newest: bool = False, request_key: str | None = None
     ) -> Action:
-        """Repeat an action that is over, with its params and slot, from its first step.
+        """Repeat an action that has ended, with its params and slot, from its first step.
 
         Args:
             newest: run the newest versions of its scripts instead of those it had.
@@ -180,7 +212,7 @@ class Actions(Verbs):
             Conflict: action_open.
             InputError: replay_gap, when the row stands for many slots.
         """
-        whose = self.get(tenant_id, action_id).tenant_id
+        whose = self._get(tenant_id, action_id).tenant_id
         with self._changing("actions.replay", whose, action_id) as change:
             before = actions.asked(change.connection, whose, request_key)
             made = before or backfills.replay(
@@ -188,55 +220,80 @@ class Actions(Verbs):
             )
             return change.made(made, changed=before is None)
 
+    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/retry", Role.EDITOR, everywhere=True)
     def retry(self, tenant_id: str | None, action_id: str) -> Action:
-        """Let a failed action go on at the step that failed, with the versions, params and results that it had.
+        """Continue a failed action at the step that failed, with the versions, params and results that it had.
 
         Its tries are counted anew. What has already been done by its earlier steps is not done again.
 
         Raises:
             Conflict: action_not_failed.
         """
-        whose = self.get(tenant_id, action_id).tenant_id
+        whose = self._get(tenant_id, action_id).tenant_id
         with self._changing("actions.retry", whose, action_id) as change:
             change.before(actions.get(change.connection, action_id, whose))
-            return change.made(retries.retry(self.books, change.connection, whose, action_id, self._now_us))
+            return change.made(actions.retry(self.books, change.connection, whose, action_id, self._now_us))
 
+    @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
-        """Give what runs right now, longest first, beside what earlier runs of the same schedule and step took."""
+        """List the actions that run now, longest first, beside the usual duration of the same schedule and step."""
         with self.books.database.read() as connection:
             return monitoring.running(connection, self._now_us, tenant_id, max(1, min(limit, 10_000)))
 
+    @operation("GET", "/tenants/{tenant_id}/overdue", Role.VIEWER, everywhere=True)
     def overdue(self, tenant_id: str | None = None, *, grace_s: float = 10.0, limit: int = 100) -> OverdueList:
-        """Give what should have started more than ``grace_s`` ago and has not, longest first, each with why.
+        """List the actions that should have started more than ``grace_s`` ago, longest first, each with the reason.
 
         Raises:
             InputError: grace_invalid.
         """
-        if not abs(grace_s) <= MOST_GRACE_S:  # NaN is below nothing
-            raise InputError("grace_invalid", f"{grace_s} is no grace", fix=f"give seconds, at most {MOST_GRACE_S}")
+        if not abs(grace_s) <= MAX_GRACE_S:  # NaN is below nothing
+            raise InputError("grace_invalid", f"{grace_s} is no grace", fix=f"give seconds, at most {MAX_GRACE_S}")
         grace_us = int(max(0.0, grace_s) * 1_000_000)
         with self.books.database.read() as connection:
             return monitoring.overdue(
                 self.books, connection, self._now_us, tenant_id, grace_us, max(1, min(limit, 10_000))
             )
 
+    @operation(
+        "GET", "/tenants/{tenant_id}/actions/{action_id}/compared", Role.VIEWER, everywhere=True, items="attempts"
+    )
     def compared(self, tenant_id: str | None, action_id: str) -> ComparedList:
-        """Give what each attempt of an action took beside earlier runs of the same schedule and step, and whether it was slow."""
+        """Compare the duration of each attempt of an action with earlier runs of the same schedule and step."""
         with self.books.database.read() as connection:
             return monitoring.compared(connection, actions.get(connection, action_id, tenant_id), self._now_us)
 
+    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/cancel", Role.EDITOR, everywhere=True)
     def cancel(self, tenant_id: str | None, action_id: str) -> Action:
-        """Cancel an action that is not over: queued, waiting or running; raises Conflict when it is over."""
-        whose = self.get(tenant_id, action_id).tenant_id
+        """Cancel an action that has not ended: queued, waiting or running.
+
+        Raises:
+            NotFound: action_unknown.
+            Conflict: action_over.
+        """
+        whose = self._get(tenant_id, action_id).tenant_id
         with self._changing("actions.cancel", whose, action_id) as change:
             change.before(actions.get(change.connection, action_id, whose))
             return change.made(actions.cancel(change.connection, action_id, whose, self._now_us))
 
 
+def _schedule_id(connection: Connection, tenant_id: str | None, schedule: str) -> str:
+    if is_id(schedule):
+        return schedule
+    if tenant_id is None:
+        raise InputError(
+            "tenant_missing",
+            f"schedule {schedule!r} was named without its tenant",
+            why="a schedule's name is unique within its tenant",
+            fix="give the tenant too, or the schedule's id",
+        )
+    return schedules.get(connection, tenant_id, schedule).id
+
+
 def _delay_us(delay: float | str | timedelta) -> int:
     if isinstance(delay, str):
         return parse_duration(delay)
-    if not isinstance(delay, timedelta) and not abs(delay) < MOST_GRACE_S * 1e9:  # NaN is below nothing
+    if not isinstance(delay, timedelta) and not abs(delay) < MAX_GRACE_S * 1e9:  # NaN is below nothing
         raise InputError("instant_out_of_range", f"{delay} is no delay", fix="give milliseconds or a timedelta")
     us = delay // timedelta(microseconds=1) if isinstance(delay, timedelta) else round(delay * 1000)
     if us < 0:

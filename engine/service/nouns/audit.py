@@ -1,9 +1,11 @@
-"""The verbs on the audit log: who changed what, when, by which way and why. It is only read; changes write it themselves."""
+"""The verbs on the audit log. It is only read; changes write it themselves."""
 
 from collections.abc import Generator
 from datetime import datetime
 
-from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.engine.core.access.roles import Role
+from lodger.engine.service.nouns.base import Noun, aware
+from lodger.engine.service.operations.declaration import M, operation, stream
 from lodger.engine.store import audit, pages, signing_keys
 from lodger.engine.store.records import AuditEntry, Page
 
@@ -11,11 +13,12 @@ from lodger.engine.store.records import AuditEntry, Page
 EntryPage = Page[AuditEntry]
 
 
-class Audit(Verbs):
+class Audit(Noun[M]):
     """Every change, append-only."""
 
     __slots__ = ()
 
+    @operation("GET", "/tenants/{tenant_id}/audit", Role.VIEWER, everywhere=True, items="entries")
     def list(
         self,
         tenant_id: str | None = None,
@@ -28,12 +31,12 @@ class Audit(Verbs):
         limit: int | None = 100,
         cursor: str | None = None,
     ) -> EntryPage:
-        """Give changes, newest first: a page (see :meth:`Tenants.list`), or all with ``limit`` None.
+        """List changes, newest first.
 
         Args:
-            tenant_id: whose; None for every tenant's and the platform's own.
+            tenant_id: None for every tenant's changes and the platform's own.
             verb: such as ``schedules.edit``; with a point at its end, such as ``schedules.``, every verb of the noun.
-            target: id of what was changed.
+            target: id or name of what was changed.
             since, until: [since, until).
 
         Raises:
@@ -46,10 +49,11 @@ class Audit(Verbs):
             found = audit.some(connection, sought, limit=limit, before=before)
             return pages.page(connection, of, found, lambda each: each.id)
 
+    @stream("its result is a stream of lines: GET /audit/export and /tenants/{tenant_id}/audit/export")
     def export(
         self, tenant_id: str | None = None, *, since: datetime | None = None, until: datetime | None = None
     ) -> Generator[AuditEntry]:
-        """Give every change, oldest first, as they are read from one snapshot; for an archive or another system."""
+        """Yield every change, oldest first, read from one snapshot; for an archive or another system."""
         sought = audit.Sought(tenant_id, since=aware(since), until=aware(until))
         with self.books.database.read() as connection:
             yield from audit.every(connection, sought)

@@ -1,25 +1,36 @@
 """The verbs on collections: which there are, and which of their paths are indexed."""
 
+from lodger.engine.core.access.roles import Role
 from lodger.engine.data.reading import collections
 from lodger.engine.data.reading.collections import CollectionInfo
-from lodger.engine.service.nouns.noun import Verbs
+from lodger.engine.service.nouns.base import Noun
+from lodger.engine.service.operations.declaration import M, operation
 
 # Inside the noun the word ``list`` is a verb.
 CollectionList = list[CollectionInfo]
 
 
-class Collections(Verbs):
+class Collections(Noun[M]):
     """Documents of tenants. They need no set-up; an index makes filters on a path fast where there are many."""
 
     __slots__ = ()
 
+    @operation("GET", "/tenants/{tenant_id}/collections", Role.VIEWER)
     def list(self, tenant_id: str) -> CollectionList:
-        """Give a tenant's collections by name; raises NotFound."""
+        """List a tenant's collections with their indexes, by name.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
+        return self._all(tenant_id)
+
+    def _all(self, tenant_id: str) -> CollectionList:
         with self.books.database.read() as connection:
             return collections.list_all(connection, tenant_id)
 
+    @operation("PUT", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR, items="collections")
     def index(self, tenant_id: str, collection: str, path: str) -> CollectionList:
-        """Index a path like ``address.city``; returns when every document is in it. Broken off, it goes on when asked again.
+        """Index a path like ``address.city``, so that filters on it need not read every document. Repeat it if it was interrupted.
 
         Raises:
             InputError: collection_name, index_path.
@@ -33,12 +44,19 @@ class Collections(Verbs):
         while not complete:
             with self.books.database.write() as connection:
                 complete = collections.build(connection, tenant_id, collection, path)
-        return self.list(tenant_id)
+        return self._all(tenant_id)
 
+    @operation(
+        "DELETE", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR, items="collections"
+    )
     def drop_index(self, tenant_id: str, collection: str, path: str) -> CollectionList:
-        """Remove an index; raises NotFound."""
+        """Remove an index.
+
+        Raises:
+            NotFound: index_unknown.
+        """
         with self._changing("collections.drop_index", tenant_id, collection) as change:
             change.before({"collection": collection, "path": path})
             collections.drop(change.connection, tenant_id, collection, path)
             change.made(None, None)
-        return self.list(tenant_id)
+        return self._all(tenant_id)

@@ -1,8 +1,10 @@
-"""The verbs on grants: what a tenant's scripts may do, and who its own people are."""
+"""The verbs on grants: what a tenant's scripts may do, and the addresses of its own people."""
 
 from collections.abc import Iterable
 
-from lodger.engine.service.nouns.noun import Change, Verbs
+from lodger.engine.core.access.roles import Role
+from lodger.engine.service.nouns.base import Change, Noun
+from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.records import Tenant
 from lodger.engine.store.tenants import grants, tenants
 
@@ -10,18 +12,24 @@ from lodger.engine.store.tenants import grants, tenants
 Held = tuple[str, ...]
 
 
-class Grants(Verbs):
+class Grants(Noun[M]):
     """What tenants hold. A change takes effect with the next run that starts; what runs goes on with what it was given."""
 
     __slots__ = ()
 
+    @operation("GET", "/tenants/{tenant_id}/grants", Role.VIEWER)
     def list(self, tenant_id: str) -> Held:
-        """Give what a tenant holds, as it is written; raises NotFound."""
+        """List a tenant's grants, as they are written.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
         with self.books.database.read() as connection:
             return grants.held(self.books, connection, tenant_id)
 
+    @operation("POST", "/tenants/{tenant_id}/grants/give", Role.OPERATOR, tagged=True)
     def give(self, tenant_id: str, *given: str) -> Held:
-        """Give a tenant more.
+        """Grant more to a tenant.
 
         Raises:
             InputError: grant_unknown, host_invalid, grants_too_many.
@@ -29,19 +37,22 @@ class Grants(Verbs):
         """
         return self._changed("grants.give", tenant_id, give=given)
 
+    @operation("POST", "/tenants/{tenant_id}/grants/take", Role.OPERATOR, tagged=True)
     def take(self, tenant_id: str, *taken: str) -> Held:
-        """Take something away, named as ``list`` shows it; what was not held stays so."""
+        """Take grants from a tenant, named as ``list`` shows them; one that it does not hold is ignored."""
         return self._changed("grants.take", tenant_id, take=taken)
 
+    @operation("PUT", "/tenants/{tenant_id}/grants", Role.OPERATOR, tagged=True, command=None)
     def keep(self, tenant_id: str, held: Iterable[str] | None) -> Held:
-        """Let a tenant hold exactly these; None for what the setting ``grants`` says, now and later."""
+        """Set a tenant's grants to exactly these; None for those of the setting ``grants``, now and later."""
         with self._changing("grants.keep", tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
             grants.keep(change.connection, tenant_id, held)
             return self._told(change, tenant_id)
 
+    @operation("PUT", "/tenants/{tenant_id}/people", Role.OPERATOR, tagged=True)
     def people(self, tenant_id: str, addresses: Iterable[str]) -> Tenant:
-        """Say who the tenant's own people are, all of them: addresses, and ``*@example.com`` for whole domains.
+        """Set the tenant's own people, all of them: addresses, and ``*@example.com`` for whole domains.
 
         Raises:
             InputError: address_invalid, people_too_many.

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from lodger.engine.core.access.labels import parse_labels
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.serialization import shaped
@@ -13,8 +14,9 @@ from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
-from lodger.engine.service.nouns.foresight import Foresight
-from lodger.engine.service.nouns.noun import UNCHANGED, Change, RuleWish, StepWish, aware, specs
+from lodger.engine.service.nouns.base import Change, RuleWish, StepWish, aware, specs
+from lodger.engine.service.nouns.preview import Previews
+from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import (
     Counters,
@@ -25,7 +27,7 @@ from lodger.engine.store.records import (
     ScheduleDiff,
     ScheduleRevision,
 )
-from lodger.engine.store.schedules import counts, last_runs, revisions, schedules
+from lodger.engine.store.schedules import revisions, schedule_rows, schedules
 from lodger.engine.store.schedules.revisions import Wish
 from lodger.engine.store.scripts import differences
 from lodger.engine.store.tenants import tenants
@@ -39,11 +41,12 @@ STATES = ("armed", "paused", "suspended", "ended")
 _NOT_COMPARED = {"tenant_id", "schedule_id", "revision", "created_at", "created_by", "why"}
 
 
-class Schedules(Foresight):
+class Schedules(Previews[M]):
     """Scripts bound to rules."""
 
     __slots__ = ()
 
+    @operation("POST", "/tenants/{tenant_id}/schedules", Role.EDITOR, status=201)
     def create(
         self,
         tenant_id: str,
@@ -72,7 +75,7 @@ class Schedules(Foresight):
         version: int | str | None = None,
         why: str | None = None,
     ) -> Schedule:
-        """Bind a script to rules.
+        """Create a schedule: bind a script to rules.
 
         Args:
             script: its name; or several, the steps of every action in order, each a name or ``{"script", "version", "limits"}``.
@@ -119,6 +122,7 @@ class Schedules(Foresight):
                 )
             )
 
+    @operation("PATCH", "/tenants/{tenant_id}/schedules/{schedule}", Role.EDITOR, tagged=True)
     def edit(
         self,
         tenant_id: str,
@@ -147,7 +151,7 @@ class Schedules(Foresight):
         why: str | None = None,
         revision: int | None = None,
     ) -> Schedule:
-        """Change what is given, as a new revision; the old one is accounted up to now in the same transaction.
+        """Change a schedule, as a new revision; the slots of the old one are accounted up to now in the same transaction.
 
         Args:
             why: the reason, kept with the revision and in the audit log.
@@ -189,7 +193,7 @@ class Schedules(Foresight):
         if conduct:
             change["conduct"] = conduct
         book, now_us = self.books.rulebook, self._now_us
-        wished = replace(self.get(tenant_id, schedule).rules, **named)
+        wished = replace(self._get(tenant_id, schedule).rules, **named)
         prepared = book.prepare(wished, from_us(now_us))
         with self._changing("schedules.edit", tenant_id, schedule) as changing:
             before = self._at(changing, tenant_id, schedule, revision)
@@ -208,19 +212,20 @@ class Schedules(Foresight):
             return changing.made(edited)
 
     def _at(self, change: Change, tenant_id: str, schedule: str, revision: int | None = None) -> Schedule:
-        """Give what is there before, which must be at that revision where one is named."""
+        """Return the present schedule, which must be at that revision if one is named."""
         before = change.before(schedules.get(change.connection, tenant_id, schedule))
         if revision is not None and before.revision != revision:
             raise Conflict(
                 "changed_meanwhile",
                 f"schedule {before.name!r} is at revision {before.revision}, not {revision}",
-                why="somebody else has changed it in between",
+                why="it was changed in between",
                 fix="read it again, and make your change on top of that",
             )
         return before
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/rollback", Role.EDITOR, tagged=True)
     def rollback(self, tenant_id: str, schedule: str, revision: int, *, why: str | None = None) -> Schedule:
-        """Make an earlier revision the present one again, as a new revision; what came in between stays readable.
+        """Make an earlier revision the present one again, as a new revision; the revisions between stay readable.
 
         Raises:
             NotFound: revision_unknown, or a script or version that it names is gone.
@@ -240,10 +245,11 @@ class Schedules(Foresight):
             self._at(change, tenant_id, found.id)
             return change.made(schedules.edit(self.books, change.connection, tenant_id, found.id, wanted, now_us, act))
 
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/revisions", Role.VIEWER)
     def revisions(
         self, tenant_id: str, schedule: str, *, limit: int | None = None, cursor: str | None = None
     ) -> RevisionPage:
-        """Give a schedule's revisions, newest first: all of them, or a page (see :meth:`Tenants.list`)."""
+        """List a schedule's revisions, newest first."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             of = f"revisions:{tenant_id}:{found.id}"
@@ -251,8 +257,9 @@ class Schedules(Foresight):
             some = revisions.some(connection, tenant_id, found.id, before=before, limit=limit)
             return pages.page(connection, of, some, lambda each: each.revision)
 
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, schedule: str, older: int, newer: int | None = None) -> ScheduleDiff:
-        """Say what differs between two revisions; ``newer`` is the present one when it is left out."""
+        """Compare two revisions of a schedule; ``newer`` is the present one if left out."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             before = revisions.get(connection, tenant_id, found.id, older)
@@ -263,10 +270,11 @@ class Schedules(Foresight):
         ]
         return ScheduleDiff(found.id, before.revision, after.revision, differences.of_fields(*said))
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/pause", Role.EDITOR, tagged=True)
     def pause(
         self, tenant_id: str, schedule: str, *, note: str | None = None, until: datetime | None = None
     ) -> Schedule:
-        """Take it off at once, for ever or until an instant; its slots become one gap row with reason paused."""
+        """Pause a schedule at once, for ever or until an instant; its slots become one gap row with reason paused."""
         wake = aware(until)
         with self._changing("schedules.pause", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
@@ -275,23 +283,40 @@ class Schedules(Foresight):
                 schedules.pause(self.books, change.connection, tenant_id, before.id, self._now_us, note, wake_us)
             )
 
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/resume", Role.EDITOR, tagged=True)
     def resume(self, tenant_id: str, schedule: str) -> Schedule:
         """Arm a paused schedule again."""
         with self._changing("schedules.resume", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
             return change.made(schedules.resume(self.books, change.connection, tenant_id, before.id, self._now_us))
 
+    @operation(
+        "DELETE",
+        "/tenants/{tenant_id}/schedules/{schedule}",
+        Role.EDITOR,
+        tagged=True,
+        confirm="delete schedule {schedule} of {tenant_id}",
+    )
     def delete(self, tenant_id: str, schedule: str) -> Schedule:
-        """Delete at once; what waits is cancelled, what runs may end, history stays."""
+        """Delete a schedule at once; waiting actions are cancelled, running ones may end, history stays."""
         with self._changing("schedules.delete", tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule)
             return change.made(schedules.erase(self.books, change.connection, tenant_id, before.id, self._now_us))
 
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}", Role.VIEWER)
     def get(self, tenant_id: str, schedule: str) -> Schedule:
-        """Give a schedule by id or name; raises NotFound."""
+        """Return a schedule by id or name.
+
+        Raises:
+            NotFound: schedule_unknown.
+        """
+        return self._get(tenant_id, schedule)
+
+    def _get(self, tenant_id: str, schedule: str) -> Schedule:
         with self.books.database.read() as connection:
             return schedules.get(connection, tenant_id, schedule)
 
+    @operation("GET", "/tenants/{tenant_id}/schedules", Role.VIEWER, everywhere=True)
     def list(
         self,
         tenant_id: str | None = None,
@@ -300,7 +325,7 @@ class Schedules(Foresight):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> SchedulePage:
-        """Give a tenant's schedules, or all, by tenant and name: all of them, or a page (see :meth:`Tenants.list`).
+        """List a tenant's schedules by name, or all by tenant and name.
 
         Args:
             state: only those that are armed, paused, suspended or ended.
@@ -318,14 +343,16 @@ class Schedules(Foresight):
             found = schedules.some(connection, tenant_id, after=after, limit=limit, state=state)
             return pages.page(connection, of, found, lambda each: (each.tenant_id, each.name))
 
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:
-        """Count what became of a schedule's actions, of those whose history is kept."""
+        """Count a schedule's actions by how they ended, of those with kept history."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
-            return counts.of_schedule(connection, found)
+            return schedule_rows.counters(connection, found)
 
+    @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/last-run", Role.VIEWER)
     def last_run(self, tenant_id: str, schedule: str) -> LastRun | None:
-        """Give the run that started last, whatever became of it: slot, actual start, node. None when nothing ever ran."""
+        """Return the run that started last, however it ended: slot, start and node; None if nothing ever ran."""
         with self.books.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
-            return last_runs.last_run(connection, tenant_id, found.id)
+            return schedule_rows.last_run(connection, tenant_id, found.id)

@@ -4,14 +4,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.params import read_fields
+from lodger.engine.service.checks.dry_runs import DryRuns
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
-from lodger.engine.service.nouns.noun import UNCHANGED, Verbs
-from lodger.engine.service.nouns.rehearsals import Rehearsals
+from lodger.engine.service.nouns.base import Noun
+from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.store.scripts import differences, ping_content, scripts
@@ -26,13 +28,15 @@ VersionPage = Page[ScriptVersion]
 
 
 @dataclass(frozen=True, slots=True)
-class Scripts(Verbs):
+class Scripts(Noun[M]):
     """Scripts and their versions."""
 
     intake: ModuleCheck
     proof: SourceCheck
-    rehearsals: Rehearsals
+    dry_runs: DryRuns
 
+    @also("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm")
+    @operation("PUT", "/tenants/{tenant_id}/scripts/{name}", Role.EDITOR, slow=True, tagged=True)
     def put(
         self,
         tenant_id: str,
@@ -46,10 +50,10 @@ class Scripts(Verbs):
         after_version: int | None = None,
         force: bool = False,
     ) -> ScriptVersion:
-        """Store a version; the same source and grants again make no new one.
+        """Store a version of a script; the same source and grants again make no new one.
 
         A source is parsed first, by the runtime, in a locked worker; what cannot run is refused with its line. Where no worker can
-        be had it is stored all the same, and the answer's ``unchecked`` says why nobody has looked at it.
+        be had it is stored all the same, and the answer's ``unchecked`` says why it was not checked.
 
         Args:
             source: the text of ``main.js``, source by file name with ``main.js`` among them, or the bytes of a WebAssembly module,
@@ -79,7 +83,7 @@ class Scripts(Verbs):
                 raise Conflict(
                     "changed_meanwhile",
                     f"script {name!r} is at version {latest.version if latest else 0}, not {after_version}",
-                    why="somebody else has stored it in between",
+                    why="it was stored again in between",
                     fix="read it again, and store your change on top of that",
                 )
             made = scripts.put(
@@ -96,6 +100,7 @@ class Scripts(Verbs):
             )
             return change.made(replace(made, unchecked=unchecked) if unchecked else made)
 
+    @operation("PUT", "/tenants/{tenant_id}/scripts/{name}/ping", Role.EDITOR, tagged=True, command="ping")
     def put_ping(
         self,
         tenant_id: str,
@@ -108,7 +113,7 @@ class Scripts(Verbs):
         expect: str = "2xx",
         why: str | None = None,
     ) -> ScriptVersion:
-        """Store a script that is one HTTP request; bound by schedules and run like any other, without a worker.
+        """Store a script that is one HTTP request; schedules bind and run it like any other, without a worker.
 
         It leaves as a request of a script would: to hosts that the tenant was granted (``fetch:HOST``), with its secrets where a
         header names them (``Bearer {{secret:NAME}}``), within its budgets. All tries of an action carry one Idempotency-Key.
@@ -134,6 +139,7 @@ class Scripts(Verbs):
             act = change.act_because(why)
             return change.made(scripts.put(self.books, change.connection, tenant_id, name, content, self._now_us, act))
 
+    @local("a Python function cannot be sent")
     def put_handler(self, handler: Handler) -> ScriptVersion:
         """Store a handler as a script of the platform's; see :meth:`lodger.engine.sync.Engine.handler`."""
         with self._changing("scripts.put_handler", PLATFORM, handler.name, handler.name) as change:
@@ -143,7 +149,7 @@ class Scripts(Verbs):
             return change.made(scripts.put_handler(self.books, change.connection, handler, self._now_us, change.act))
 
     def _looked_at(self, tenant_id: str, name: str, source: Given, *, force: bool) -> tuple[Content, str | None]:
-        """Read a source, and give why it was not looked at, where it was not. Outside of the transaction: nobody waits for a stranger's."""
+        """Read and check a source; return it with the reason if it was not checked. Outside of any transaction, because it takes long."""
         with self.books.database.read() as connection:
             limits = scripts.limits_of(self.books, connection, tenant_id)
             scripts.named(name, "script")
@@ -161,15 +167,17 @@ class Scripts(Verbs):
             return content, "force was said"
         return content, self.proof.demand(tenant_id, name, content.modules, limits)
 
+    @operation("POST", "/tenants/{tenant_id}/check-script", Role.EDITOR, reads=True, slow=True)
     def check(self, tenant_id: str, source: Given) -> Checked:
-        """Say whether a source could run, before it is stored: the runtime parses all its files, in walls, and runs no line.
+        """Check whether a source can run, before it is stored: the runtime parses all files in the sandbox and runs none.
 
         Raises:
             InputError: script_empty, entry_missing, source_not_text, source_too_large, not_webassembly.
             Unavailable: this host cannot raise the walls.
         """
-        return self.rehearsals.check(tenant_id, source)
+        return self.dry_runs.check(tenant_id, source)
 
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/dry-run", Role.EDITOR, reads=True, slow=True)
     def dry_run(
         self,
         tenant_id: str,
@@ -180,7 +188,7 @@ class Scripts(Verbs):
         source: Given | None = None,
         fetches: bool = False,
     ) -> DryRun:
-        """Run a script once in real walls against the data of now; say how it ended and what it would have done.
+        """Run a script once in the sandbox against the present data; show how it ended and what it would have changed.
 
         Nothing is stored: no action, no effect, no mail. Of its requests (``fetch``) those leave that only read, GET and HEAD; the
         others are shown.
@@ -195,15 +203,21 @@ class Scripts(Verbs):
             InputError: not_rehearsable, and what is wrong with the source.
             Unavailable: this host cannot raise the walls.
         """
-        return self.rehearsals.dry_run(tenant_id, name, params, version, source, fetches=fetches)
+        return self.dry_runs.dry_run(tenant_id, name, params, version, source, fetches=fetches)
 
+    @operation("GET", "/tenants/{tenant_id}/scripts/{name}", Role.VIEWER)
     def get(self, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:
-        """Give a version, the latest by default; raises NotFound."""
+        """Return a version of a script, the latest by default.
+
+        Raises:
+            NotFound: script_unknown.
+        """
         with self.books.database.read() as connection:
             return scripts.get(connection, tenant_id, name, version)
 
+    @operation("GET", "/tenants/{tenant_id}/scripts/{name}/module", Role.VIEWER, media="application/wasm")
     def module(self, tenant_id: str, name: str, version: int | None = None) -> bytes:
-        """Give the bytes of a version that is a WebAssembly module, the latest by default.
+        """Return the bytes of a version that is a WebAssembly module, the latest by default.
 
         Raises:
             NotFound: script_unknown.
@@ -212,26 +226,29 @@ class Scripts(Verbs):
         with self.books.database.read() as connection:
             return scripts.module(connection, tenant_id, name, version)
 
+    @operation("GET", "/tenants/{tenant_id}/scripts/{name}/versions", Role.VIEWER, max_page=100)
     def versions(
         self, tenant_id: str, name: str, *, limit: int | None = None, cursor: str | None = None
     ) -> VersionPage:
-        """Give versions, newest first: all of them, or a page (see :meth:`Tenants.list`)."""
+        """List a script's versions, newest first."""
         with self.books.database.read() as connection:
             of = f"versions:{tenant_id}:{name}"
             before = signing_keys.place(connection, of, cursor) if cursor else None
             found = scripts.versions(connection, tenant_id, name, before=before, limit=limit)
             return pages.page(connection, of, found, lambda each: each.version)
 
+    @operation("GET", "/tenants/{tenant_id}/scripts/{name}/diff", Role.VIEWER)
     def diff(self, tenant_id: str, name: str, older: int, newer: int | None = None) -> ScriptDiff:
-        """Say what differs between two versions; ``newer`` is the latest when it is left out."""
+        """Compare two versions of a script; ``newer`` is the latest if left out."""
         with self.books.database.read() as connection:
             before = scripts.get(connection, tenant_id, name, older)
             after = scripts.get(connection, tenant_id, name, newer)
         files = differences.of_files(before.modules, after.modules)
         return ScriptDiff(name, before.version, after.version, files)
 
+    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/rollback", Role.EDITOR, tagged=True)
     def rollback(self, tenant_id: str, name: str, version: int, *, why: str | None = None) -> ScriptVersion:
-        """Store an earlier version's source again, as a new version; what came in between stays readable."""
+        """Store an earlier version's source again, as a new version; the versions between stay readable."""
         with self._changing("scripts.rollback", tenant_id, name, name) as change:
             change.before(scripts.get(change.connection, tenant_id, name))
             old = scripts.content(change.connection, scripts.get(change.connection, tenant_id, name, version))
@@ -245,13 +262,15 @@ class Scripts(Verbs):
                 )
             )  # fmt: skip
 
+    @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:
-        """Give the platform's scripts that every tenant may bind, by name; their ``fields`` say what they want to be told."""
+        """List the platform's scripts that every tenant may bind, by name, with the params that they take (``fields``)."""
         with self.books.database.read() as connection:
             return scripts.offered(connection)
 
+    @operation("GET", "/tenants/{tenant_id}/scripts", Role.VIEWER)
     def list(self, tenant_id: str, *, limit: int | None = None, cursor: str | None = None) -> ScriptPage:
-        """Give the tenant's scripts, by name: all of them, or a page (see :meth:`Tenants.list`)."""
+        """List a tenant's scripts by name."""
         with self.books.database.read() as connection:
             tenants.get(connection, tenant_id)
             of = f"scripts:{tenant_id}"

@@ -1,9 +1,11 @@
-"""The verbs on secrets: stored encrypted, granted by name, given back by nobody."""
+"""The verbs on secrets: stored encrypted, granted by name, never read back."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lodger.engine.service.nouns.noun import Verbs
+from lodger.engine.core.access.roles import Role
+from lodger.engine.service.nouns.base import Noun
+from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.tenants import grants, secrets
 from lodger.engine.store.tenants.secrets import Secret
 from lodger.engine.vault.vault import Vault
@@ -22,13 +24,14 @@ class Rotated:
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets(Verbs):
+class Secrets(Noun[M]):
     """What scripts use and never see. Nothing here answers with a value."""
 
     vault: Vault
 
+    @operation("PUT", "/tenants/{tenant_id}/secrets/{name}", Role.EDITOR, secret=True)
     def put(self, tenant_id: str, name: str, value: str, *, hosts: Iterable[str] = (), grant: bool = False) -> Secret:
-        """Store a secret, or its new value; requests that are made from now on use it.
+        """Store a secret, or its new value; requests made from now on use it.
 
         Args:
             hosts: where it may be sent to in a header, like ``api.example.com`` or ``*.example.com``; none: nowhere.
@@ -47,20 +50,37 @@ class Secrets(Verbs):
                 grants.change(self.books, change.connection, tenant_id, [f"secret:{name}"], [])
             return change.made(made)
 
+    @operation("GET", "/tenants/{tenant_id}/secrets", Role.VIEWER)
     def list(self, tenant_id: str) -> SecretList:
-        """Give what may be known of a tenant's secrets, by name; raises NotFound."""
+        """List a tenant's secrets by name: names and hosts, never values.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
         with self.books.database.read() as connection:
             return secrets.list_all(connection, tenant_id)
 
+    @operation(
+        "DELETE",
+        "/tenants/{tenant_id}/secrets/{name}",
+        Role.EDITOR,
+        status=204,
+        confirm="delete secret {name} of {tenant_id}",
+    )
     def delete(self, tenant_id: str, name: str) -> None:
-        """Delete a secret; raises NotFound."""
+        """Delete a secret.
+
+        Raises:
+            NotFound: secret_unknown.
+        """
         with self._changing("secrets.delete", tenant_id, name, name) as change:
             change.before({"name": name})
             secrets.erase(change.connection, tenant_id, name)
             change.made(None, after=None)
 
+    @operation("POST", "/secrets/rotate", Role.ADMIN)
     def rotate(self, *, new_key: bool = False, drop: bool = False) -> Rotated:
-        """Encrypt all that older keys have encrypted with the newest one. It may be broken off and begun again at any time.
+        """Encrypt all secrets with the newest key; may be interrupted and repeated at any time.
 
         Args:
             new_key: make a new key first. With several nodes, give them the new file before you go on without this.

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any
 
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
 from lodger.engine.policy.budgets import STORAGE, STORAGE_HELP
 from lodger.engine.service.archive import export as archive
 from lodger.engine.service.archive import restore as arrival
-from lodger.engine.service.nouns.noun import UNCHANGED, Verbs
+from lodger.engine.service.nouns.base import Noun
+from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Page, Tenant
@@ -21,11 +23,12 @@ from lodger.engine.store.usage.usage import Account
 TenantPage = Page[Tenant]
 
 
-class Tenants(Verbs):
+class Tenants(Noun[M]):
     """Customers of the platform."""
 
     __slots__ = ()
 
+    @operation("POST", "/tenants", Role.ADMIN, status=201)
     def create(
         self,
         tenant_id: str,
@@ -36,7 +39,7 @@ class Tenants(Verbs):
         people: Iterable[str] = (),
         labels: str | Iterable[str] | None = None,
     ) -> Tenant:
-        """Make a tenant.
+        """Create a tenant.
 
         Args:
             limits: process limits and ``concurrent_runs`` as the operator allows them.
@@ -64,13 +67,19 @@ class Tenants(Verbs):
             )
             return change.made(made)
 
+    @operation("GET", "/tenants/{tenant_id}", Role.VIEWER)
     def get(self, tenant_id: str) -> Tenant:
-        """Give one tenant; raises NotFound."""
+        """Return one tenant.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
         with self.books.database.read() as connection:
             return tenants.get(connection, tenant_id)
 
+    @operation("GET", "/tenants", Role.OPERATOR)
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> TenantPage:
-        """Give tenants, by id: all of them, or a page.
+        """List tenants by id.
 
         Args:
             limit: most that are given; the answer's ``next`` is the cursor of the page after, None on the last.
@@ -83,6 +92,7 @@ class Tenants(Verbs):
             found = tenants.some(connection, after=after, limit=limit)
             return pages.page(connection, "tenants", found, lambda each: each.id)
 
+    @operation("PATCH", "/tenants/{tenant_id}", Role.OPERATOR, tagged=True)
     def edit(
         self,
         tenant_id: str,
@@ -91,7 +101,7 @@ class Tenants(Verbs):
         limits: Mapping[str, Any] | None = UNCHANGED,
         labels: str | Iterable[str] | None = UNCHANGED,
     ) -> Tenant:
-        """Change the name, all the limits at once, or all the labels; attempts that start from now on have the new ones.
+        """Change a tenant's name, all of its limits, or all of its labels; attempts that start later get the new ones.
 
         Raises:
             InputError: limit_unknown, limit_out_of_range, label_invalid.
@@ -102,20 +112,23 @@ class Tenants(Verbs):
             wanted = {key: value for key, value in given.items() if value is not UNCHANGED}
             return change.made(tenants.edit(self.books, change.connection, tenant_id, wanted))
 
+    @operation("POST", "/tenants/{tenant_id}/suspend", Role.OPERATOR, tagged=True)
     def suspend(self, tenant_id: str) -> Tenant:
         """Stop everything of a tenant at once; nothing of it starts or commits until it is resumed."""
         with self._changing("tenants.suspend", tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
             return change.made(tenants.suspend(self.books, change.connection, tenant_id, self._now_us))
 
+    @operation("POST", "/tenants/{tenant_id}/resume", Role.OPERATOR, tagged=True)
     def resume(self, tenant_id: str) -> Tenant:
-        """Go on; slots of the suspension are gap rows."""
+        """Resume a suspended tenant; slots of the suspension become gap rows."""
         with self._changing("tenants.resume", tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
             return change.made(tenants.resume(self.books, change.connection, tenant_id, self._now_us))
 
+    @operation("GET", "/tenants/{tenant_id}/usage", Role.VIEWER)
     def usage(self, tenant_id: str, since: date | str | None = None, until: date | str | None = None) -> Account:
-        """Give what a tenant used, by UTC day, and how far its budgets are used up; what failed by our fault is not counted.
+        """Show what a tenant used per UTC day, and how far its budgets are used up; failures of Lodger's own are not counted.
 
         Args:
             since: the first day, like 2027-01-31; None for the oldest that is kept (400 days).
@@ -132,8 +145,9 @@ class Tenants(Verbs):
             stored = usage.BudgetRow(STORAGE, "tenant", now.allowed.storage_bytes, kept.total, STORAGE_HELP)
             return Account(tuple(usage.of_tenant(connection, tenant_id, *days)), (*now.rows(), stored))
 
+    @operation("GET", "/tenants/{tenant_id}/archive", Role.ADMIN, media="application/gzip")
     def export(self, tenant_id: str) -> bytes:
-        """Give a suspended tenant as one archive, for :meth:`restore` on another ledger, of either kind of database.
+        """Export a suspended tenant as one archive, for :meth:`restore` on another ledger, of either kind of database.
 
         In it are its scripts, schedules, history, documents, keyed values, messages that wait, its audit log, and its secrets, sealed
         under the key that they are sealed with here. Not in it: tokens, and what of feeds of changes has not been read yet.
@@ -143,12 +157,13 @@ class Tenants(Verbs):
             NotFound: tenant_unknown.
             Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
         """
-        # A snapshot: what stands still in it needs no lock, and nobody who writes waits until the last row is packed.
+        # A snapshot needs no lock, so writers do not wait until the last row is packed.
         with self.books.database.read() as connection:
             return archive.export(connection, tenant_id, self._now_us)
 
+    @operation("PUT", "/tenants/{tenant_id}/archive", Role.ADMIN, status=201, raw="archive", media="application/gzip")
     def restore(self, tenant_id: str, archive: bytes) -> Tenant:
-        """Make the tenant of an archive, suspended; :meth:`resume` lets it go on, slots of the time between become gap rows.
+        """Create a tenant from an archive, suspended; :meth:`resume` arms it, slots of the time between become gap rows.
 
         Args:
             archive: what :meth:`export` gave of a tenant of this id. Nobody's but an administrator's to give: it brings limits and
@@ -162,8 +177,16 @@ class Tenants(Verbs):
             made = arrival.bring_in(self.books, change.connection, tenant_id, bytes(archive), self._now_us)
             return change.made(made)
 
+    @operation(
+        "DELETE",
+        "/tenants/{tenant_id}",
+        Role.ADMIN,
+        status=204,
+        tagged=True,
+        confirm="delete tenant {tenant_id} with everything of its own, for ever",
+    )
     def delete(self, tenant_id: str) -> None:
-        """Delete a tenant with everything that is its own, for ever; that it was deleted stays in the platform's audit log."""
+        """Delete a tenant with everything of its own, for ever; the deletion stays in the platform's audit log."""
         with self._changing("tenants.delete", None, tenant_id) as change:
             ready_queue.lock(change.connection, [tenant_id])
             change.before(tenants.get(change.connection, tenant_id))

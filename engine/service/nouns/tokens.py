@@ -1,9 +1,11 @@
-"""The verbs on tokens: who may ask over HTTP, for whom and until when."""
+"""The verbs on tokens: bearer tokens of the HTTP API, their roles, tenants and expiry."""
 
 from datetime import datetime
 
+from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
-from lodger.engine.service.nouns.noun import Verbs, aware
+from lodger.engine.service.nouns.base import Noun, aware
+from lodger.engine.service.operations.declaration import M, local, operation
 from lodger.engine.store import pages, signing_keys
 from lodger.engine.store.records import NewToken, Page, Token
 from lodger.engine.store.tenants import tokens
@@ -12,15 +14,16 @@ from lodger.engine.store.tenants import tokens
 TokenPage = Page[Token]
 
 
-class Tokens(Verbs):
+class Tokens(Noun[M]):
     """Bearer tokens of the HTTP API."""
 
     __slots__ = ()
 
+    @operation("POST", "/tokens", Role.ADMIN, status=201, secret=True)
     def create(
         self, name: str, role: str, *, tenant_id: str | None = None, expires_at: datetime | None = None
     ) -> NewToken:
-        """Make a token. Its text is in the answer, and nowhere else ever again: what is kept is a hash.
+        """Create a token. Its text is in the result, and nowhere else ever again: only a hash is stored.
 
         Args:
             role: admin or operator of the platform, editor or viewer of one tenant (:class:`lodger.engine.core.access.roles.Role`).
@@ -39,8 +42,9 @@ class Tokens(Verbs):
             )  # fmt: skip
             return change.made(made, after=made.token)
 
+    @local("there is no token yet to ask with: lodger up makes one, and lodger token first")
     def first(self, name: str) -> NewToken | None:
-        """Make an administrator's token when there never was one on this ledger; None when there was."""
+        """Create an administrator's token if there never was one on this ledger; None if there was."""
         with self._changing("tokens.create", None, name) as change:
             if tokens.any_of_platform(change.connection):
                 return None
@@ -49,21 +53,34 @@ class Tokens(Verbs):
             )
             return change.made(made, after=made.token)
 
+    @operation(
+        "DELETE",
+        "/tokens/{token}",
+        Role.ADMIN,
+        tagged=True,
+        confirm="revoke token {token}, with the sessions begun with it",
+    )
     def revoke(self, token: str) -> Token:
-        """End a token at once, by id or prefix, with every session that was begun with it."""
+        """Revoke a token at once, by id or prefix, with every session that was begun with it."""
         with self.books.database.read() as connection:
             found = tokens.get(connection, token)
         with self._changing("tokens.revoke", found.tenant_id, found.id) as change:
             change.before(tokens.get(change.connection, found.id))
             return change.made(tokens.revoke(change.connection, found.id, self._now_us))
 
+    @operation("GET", "/tokens/{token}", Role.ADMIN)
     def get(self, token: str) -> Token:
-        """Give a token by id or prefix, without its secret; raises NotFound."""
+        """Return a token by id or prefix, without its secret.
+
+        Raises:
+            NotFound: token_unknown.
+        """
         with self.books.database.read() as connection:
             return tokens.get(connection, token)
 
+    @operation("GET", "/tokens", Role.ADMIN, arguments=())
     def list(self, tenant_id: str | None = None, *, limit: int | None = None, cursor: str | None = None) -> TokenPage:
-        """Give tokens, newest first, ended ones too: all of them, or a page (see :meth:`Tenants.list`)."""
+        """List tokens, newest first, expired and revoked ones too."""
         with self.books.database.read() as connection:
             of = f"tokens:{tenant_id}"
             before = signing_keys.place(connection, of, cursor) if cursor else None

@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lodger.engine.service.nouns.noun import Verbs
+from lodger.engine.core.access.roles import Role
+from lodger.engine.service.nouns.base import Noun
+from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import NewWebhook, Webhook
 from lodger.engine.vault.vault import Vault
@@ -13,13 +15,14 @@ WebhookList = list[Webhook]
 
 
 @dataclass(frozen=True, slots=True)
-class Webhooks(Verbs):
+class Webhooks(Noun[M]):
     """Where events go that scripts emit, and those of the engine's own, ``lodger.action.done`` and ``lodger.action.failed``."""
 
     vault: Vault
 
+    @operation("PUT", "/tenants/{tenant_id}/webhooks/{name}", Role.EDITOR, secret=True, tagged=True)
     def put(self, tenant_id: str, name: str, url: str, *, events: Iterable[str] = ("*",)) -> NewWebhook | Webhook:
-        """Make a webhook, or change where it goes and for what; one that is off is on again.
+        """Create a webhook, or change its address and events; one that is off is switched on again.
 
         The answer to making one holds the secret that its receiver checks signatures with, this once.
 
@@ -38,25 +41,53 @@ class Webhooks(Verbs):
             made = webhooks.put(self.vault, change.connection, tenant_id, name, url, events, self._now_us)
             return change.made(made, after=made.webhook if isinstance(made, NewWebhook) else made)
 
+    @operation("POST", "/tenants/{tenant_id}/webhooks/{name}/renew", Role.EDITOR, secret=True, tagged=True)
     def renew(self, tenant_id: str, name: str) -> NewWebhook:
-        """Give it a new secret; for a day what is sent is signed with the one before, too. Raises NotFound, Unavailable."""
+        """Renew the secret of a webhook; for a day messages are signed with the old one too.
+
+        Raises:
+            NotFound: webhook_unknown.
+            Unavailable: keys_unset and the like.
+        """
         with self._changing("webhooks.renew", tenant_id, name, name) as change:
             change.before(webhooks.get(change.connection, tenant_id, name))
             made = webhooks.renew(self.vault, change.connection, tenant_id, name, self._now_us)
             return change.made(made, after={"name": name, "secret": "new"})
 
+    @operation("GET", "/tenants/{tenant_id}/webhooks/{name}", Role.VIEWER)
     def get(self, tenant_id: str, name: str) -> Webhook:
-        """Give one; raises NotFound."""
+        """Return one webhook.
+
+        Raises:
+            NotFound: webhook_unknown.
+        """
         with self.books.database.read() as connection:
             return webhooks.get(connection, tenant_id, name)
 
+    @operation("GET", "/tenants/{tenant_id}/webhooks", Role.VIEWER)
     def list(self, tenant_id: str) -> WebhookList:
-        """Give a tenant's webhooks, by name; raises NotFound."""
+        """List a tenant's webhooks by name.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
         with self.books.database.read() as connection:
             return webhooks.list_all(connection, tenant_id)
 
+    @operation(
+        "DELETE",
+        "/tenants/{tenant_id}/webhooks/{name}",
+        Role.EDITOR,
+        status=204,
+        tagged=True,
+        confirm="delete webhook {name} of {tenant_id}",
+    )
     def delete(self, tenant_id: str, name: str) -> None:
-        """Delete one; what waits for it is not sent any more. Raises NotFound."""
+        """Delete a webhook; messages that wait for it are not sent any more.
+
+        Raises:
+            NotFound: webhook_unknown.
+        """
         with self._changing("webhooks.delete", tenant_id, name, name) as change:
             change.before(webhooks.erase(change.connection, tenant_id, name))
             change.made(None, after=None)

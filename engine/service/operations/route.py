@@ -1,7 +1,4 @@
-"""One verb of the engine as a route: method, path, who may, and what its arguments are called in path, query and body.
-
-All of it is read from the verb's own signature, so that Python, HTTP and the client cannot drift apart.
-"""
+"""One endpoint of an operation: method, path, role, and the place of each parameter, read from the verb's own signature."""
 
 import inspect
 import re
@@ -14,35 +11,34 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter
 
-from lodger.engine.core.access.roles import Role
-from lodger.engine.service.nouns.noun import UNCHANGED
+from lodger.engine.service.operations.declaration import UNCHANGED, Declared, Endpoint
 from lodger.engine.store.records import Page
 
 #: Where version 1 of the API begins.
 ROOT = "/api/v1"
 #: Whole numbers are kept as 32 bits by the narrower of the databases.
-MOST_INT = 2**31 - 1
+MAX_INT = 2**31 - 1
 
 _READER: TypeAdapter[datetime] = TypeAdapter(AwareDatetime)
 
-#: Where an argument goes.
+#: Where a parameter goes.
 Place = Literal["path", "query", "body"]
-#: What the answer is: a JSON value, a page of them, nothing, bytes, or lines that go on.
+#: Kind of a result: a JSON value, a page of them, nothing, or bytes.
 Answer = Literal["json", "page", "nothing", "bytes"]
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]", re.ASCII)
 _NAMES = re.compile(r"{(\w+)}")
-#: References for readers of the source, which readers of the API have no use for.
+#: Sphinx roles, which the API's description leaves out.
 _ROLES = re.compile(r":\w+:(`[^`]*`)")
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of a verb."""
+    """One parameter of a verb."""
 
     name: str
     place: Place
-    #: What JSON or text may say: the verb's annotation without what only Python can give.
+    #: The verb's annotation without types that only Python has.
     kind: Any
     #: ``inspect.Parameter.empty`` where it must be given.
     default: Any
@@ -54,65 +50,63 @@ class Parameter:
 
     @property
     def shown(self) -> Any:  # noqa: ANN401 - any default
-        """Give the default that the documentation shows; None where leaving out has a meaning of its own."""
+        """Default that the documentation shows; None where leaving out has a meaning of its own."""
         return None if self.default is UNCHANGED else self.default
 
 
-@dataclass(frozen=True)
-class Route:
-    """One verb.
+@dataclass(frozen=True, kw_only=True)
+class Route(Endpoint):
+    """One endpoint of one operation.
 
     Attributes:
         noun, verb: as in ``engine.tenants.create``.
         function: the verb's function.
-        path: after :data:`ROOT`; names in braces are arguments.
-        role: the least that may.
-        status: of a good answer.
-        raw: the argument that the body's bytes are, when it is no JSON.
-        secret: the request or the answer holds a secret: nothing of it is kept for an idempotency key.
-        page: most entries that one request may ask for.
+        declared: what its decorator says of the operation.
     """
 
-    method: str
-    path: str
     noun: str
     verb: str
     function: Callable[..., Any]
-    role: Role
-    status: int = 200
-    raw: str | None = None
-    media: str = "application/json"
-    secret: bool = False
-    most: int = 1000
+    declared: Declared
+
+    @property
+    def secret(self) -> bool:
+        """Whether request or result holds a secret: nothing of it is kept for an idempotency key."""
+        return self.declared.secret
+
+    @property
+    def most(self) -> int:
+        """Most entries of one page."""
+        return self.declared.max_page
 
     @property
     def name(self) -> str:
-        """Give the verb's full name."""
+        """Full name of the verb."""
         return f"{self.noun}.{self.verb}"
 
     @property
     def changes(self) -> bool:
         """Whether it may change something."""
-        return self.method not in {"GET", "HEAD"} and self.name not in READING
+        return self.method not in {"GET", "HEAD"} and not self.declared.reads
 
     @property
     def long(self) -> bool:
-        """Whether it takes seconds, because it starts walls of its own or reads a whole archive."""
-        return self.name in LONG or self.raw is not None
+        """Whether it takes seconds, because it starts a sandbox of its own or reads a whole archive."""
+        return self.declared.slow or self.raw is not None
 
     @property
     def tagged(self) -> bool:
-        """Whether it changes a thing that has an ETag, so that If-Match can be asked of it."""
-        return self.name in TAGGED
+        """Whether it changes a thing that has an ETag, so that If-Match is accepted."""
+        return self.declared.tagged
 
     @property
     def of_tenant(self) -> bool:
-        """Whether its path names a tenant; all others are the platform's, but those that name nobody's things."""
+        """Whether its path names a tenant."""
         return "{tenant_id}" in self.path
 
     @cached_property
     def everywhere(self) -> bool:
-        """Whether its verb wants to be told whose, and this route asks for anybody's."""
+        """Whether the verb needs a tenant or None, and this route is for all tenants."""
         told = inspect.signature(self.function).parameters.get("tenant_id")
         if self.of_tenant or told is None or told.default is not inspect.Parameter.empty:
             return False
@@ -120,7 +114,7 @@ class Route:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Every argument of the verb, in its order."""
+        """Every parameter of the verb, in its order."""
         in_path = set(_NAMES.findall(self.path))
         hints = get_type_hints(self.function)
         found = []
@@ -135,17 +129,17 @@ class Route:
         return tuple(found)
 
     def at(self, place: Place) -> tuple[Parameter, ...]:
-        """Give the arguments that go there; a raw body is none of them."""
+        """Return the parameters of one place; a raw body is none of them."""
         return tuple(each for each in self.parameters if each.place == place and each.name != self.raw)
 
     @cached_property
     def answer(self) -> Any:  # noqa: ANN401 - an annotation
-        """What the verb's annotation says that it gives."""
+        """Annotation of the verb's result."""
         return get_type_hints(self.function).get("return", Any)
 
     @cached_property
     def kind(self) -> Answer:
-        """What the answer is."""
+        """Kind of the result."""
         if self.answer is type(None):
             return "nothing"
         if self.answer is bytes:
@@ -154,38 +148,20 @@ class Route:
 
     @property
     def summary(self) -> str:
-        """Give the first sentence of the verb's documentation."""
+        """First sentence of the verb's documentation."""
         return self.described.partition("\n\n")[0].replace("\n", " ")
 
     @property
     def described(self) -> str:
-        """Give the verb's documentation."""
+        """The verb's documentation."""
         return _ROLES.sub(r"\1", inspect.getdoc(self.function) or "")
 
     @property
     def identity(self) -> str:
-        """Give the operation's id."""
+        """The operation's id in the OpenAPI description."""
         suffix = "_module" if self.noun == "scripts" and (self.raw or self.kind == "bytes") else ""
-        elsewhere = not self.of_tenant and self.noun in OF_TENANTS and self.name not in READING
-        everywhere = "_everywhere" if elsewhere else ""
+        everywhere = "_everywhere" if self.twin else ""
         return f"{self.noun}_{self.verb}{suffix}{everywhere}"
-
-
-#: Nouns whose things belong to tenants: listed without one they are everybody's.
-OF_TENANTS = {"schedules", "actions", "audit"}
-#: Verbs that ask with a body and change nothing.
-READING = {"schedules.preview", "schedules.what_if", "scripts.check", "scripts.dry_run"}
-
-#: Verbs that start walls of their own.
-LONG = {"scripts.put", "scripts.check", "scripts.dry_run"}
-
-
-#: Verbs that change a thing which has an ETag.
-TAGGED = {
-    "tenants.edit", "tenants.suspend", "tenants.resume", "tenants.delete", "scripts.put", "scripts.put_ping", "scripts.rollback",
-    "schedules.edit", "schedules.rollback", "schedules.pause", "schedules.resume", "schedules.delete", "tokens.revoke",
-    "grants.people", "grants.keep", "grants.give", "grants.take", "webhooks.put", "webhooks.renew", "webhooks.delete",
-}  # fmt: skip
 
 
 def _instant(given: object) -> datetime:
@@ -196,11 +172,11 @@ def _instant(given: object) -> datetime:
 
 #: An instant on the wire: text with a zone, never a number.
 Instant = Annotated[datetime, BeforeValidator(_instant)]
-Whole = Annotated[int, Field(ge=-MOST_INT - 1, le=MOST_INT)]
+Whole = Annotated[int, Field(ge=-MAX_INT - 1, le=MAX_INT)]
 
 
 def wire(hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
-    """Give what JSON can say of an annotation: lists for sequences, objects for mappings; what only Python has is left out."""
+    """Return the annotation of a parameter in JSON: lists for sequences, objects for mappings; types that only Python has are left out."""
     if hint is datetime:
         return Instant
     if hint is int:

@@ -1,4 +1,4 @@
-"""Actions by request (once, run now), cancelling them, and reading what happened."""
+"""Actions by request (once, run now, again), cancelling them, and reading what happened."""
 
 import json
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, false, insert, select
+from sqlalchemy import Connection, Select, false, insert, select, update
 
 from lodger.engine.core.access.labels import NODE, parse_labels, written
 from lodger.engine.core.clock import from_us, to_us
@@ -14,7 +14,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import accepted
 from lodger.engine.policy.conduct import parse_priority
-from lodger.engine.policy.overlap import Overlap
+from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import pages
 from lodger.engine.store.context import Books, loaded
 from lodger.engine.store.lifecycle import running_lines
@@ -34,7 +34,8 @@ from lodger.sandbox.outcome import Outcome
 _a = tables.actions.c
 OVER = ("done", "failed", "cancelled", "skipped", "expired")
 STATES = ("ready", "running", "sealed", "waiting_retry", *OVER)
-ORIGINS = ("slot", "backfill", "run_now", "replay", "once")
+RETRIED = "retried"
+ORIGINS = ("slot", "backfill", "run_now", "replay", "once", "change")
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 #: Latest instant a request may name: the end of year 9999.
 LATEST_US = 253_402_300_799_999_999
@@ -91,10 +92,12 @@ def run_now(
     request_key: str | None,
     now_us: int,
     node: str | None = None,
+    origin: str = "run_now",
 ) -> Action:
     """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``.
 
     Args:
+        origin: what the action is called: ``change`` when changes ask for it.
         node: the name of the node that shall run it; None for any that carries the schedule's labels.
 
     Raises:
@@ -119,7 +122,7 @@ def run_now(
             "tenant_id": tenant_id,
             "schedule_id": found.id,
             "revision": found.revision,
-            "origin": "run_now",
+            "origin": origin,
             "due_at": now_us,
             "priority": parse_priority(found.conduct["priority"]),
             "held": int(busy and found.overlap != Overlap.ALLOW),
@@ -178,6 +181,43 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
         schedule_concurrency.release(connection, [(action.tenant_id, action.schedule_id, action.node_key)])
     ready_queue.refresh(connection, [action.tenant_id])
     return get(connection, action_id, action.tenant_id)
+
+
+def retry(books: Books, connection: Connection, tenant_id: str, action_id: str, now_us: int) -> Action:
+    """Let a failed action start again at its failed step, with the versions, the params and the results that it had.
+
+    Its tries are counted anew, it expires no more, and it waits for what of its schedule is unfinished unless overlap is ``allow``.
+
+    Raises:
+        NotFound: action_unknown.
+        Conflict: action_not_failed, tenant_suspended.
+    """
+    tenants.demand_active(connection, tenant_id)
+    which = select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)
+    row = connection.execute(which).first() if is_id(action_id) else None
+    if row is None:
+        raise NotFound("action_unknown", f"there is no action {action_id!r}", fix="list the actions")
+    if row.state != "failed":
+        raise Conflict(
+            "action_not_failed",
+            f"the action is {row.state}",
+            why="only what has failed can go on where it failed",
+            fix="replay it from its first step",
+        )
+    held = False
+    if row.schedule_id is not None:
+        revision = books.rulebook.revision(connection, tenant_id, row.schedule_id, row.revision)
+        held = revision.terms.overlap is not Overlap.ALLOW and schedule_concurrency.busy(
+            connection, row.schedule_id, row.node_key
+        )
+    values: dict[str, Any] = {
+        "state": "ready", "held": int(held), "due_at": now_us, "reason": RETRIED, "finished_us": None, "expires_at": None,
+        "tenant_faults": 0, "engine_faults": 0, "conflicts": 0,
+    }  # fmt: skip
+    connection.execute(update(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id).values(values))
+    ready_queue.widen(connection, [(tenant_id, row.requires)])
+    ready_queue.refresh(connection, [tenant_id])
+    return get(connection, action_id, tenant_id)
 
 
 def _select() -> Select[Any]:
@@ -242,7 +282,9 @@ def list_some(
     """Give actions, newest first; ``before`` is the id of the last one of the page before."""
     statement = _select().order_by(_a.id.desc())
     if sought.schedule_id is not None:
-        statement = statement.where(_a.schedule_id == sought.schedule_id if is_id(sought.schedule_id) else false())
+        named = select(tables.schedules.c.id).where(tables.schedules.c.name == sought.schedule_id)
+        by_id = is_id(sought.schedule_id)
+        statement = statement.where(_a.schedule_id == sought.schedule_id if by_id else _a.schedule_id.in_(named))
     for column in ("tenant_id", "state", "outcome", "origin"):
         value = getattr(sought, column)
         if value is not None:

@@ -1,14 +1,16 @@
-"""Tells nodes of other processes that something was changed, so that they look at once; PostgreSQL only, and a hint only.
+"""Notifies nodes of other processes of a change, so that they look at once, where the database can notify; a hint only.
 
-A NOTIFY is delivered when its transaction commits, takes a lock of the whole cluster to do so, and is lost on whoever does not
-listen. So none is sent for work that nodes make themselves, at most one in a while by each process, and nobody relies on them:
-every node polls as well.
+A notification is delivered when its transaction commits, takes a lock of the whole cluster to do so, and is lost on a node that does
+not listen. So none is sent for work that nodes make themselves, at most one in a while by each process, and no node relies on
+them: every node polls as well.
 """
 
 from sqlalchemy import Connection
 
+from lodger.engine.store.stores import driver_of
+
 CHANNEL = "lodger_changed"
-#: Least time between two hints of one process. Who hears one looks once more after it, for what was changed meanwhile.
+#: Least time between two hints of one process. A node that hears one looks once more after it, for what was changed meanwhile.
 WINDOW_S = 0.02
 
 
@@ -20,7 +22,8 @@ class Hints:
 
     def send(self, connection: Connection, elapsed_s: float) -> None:
         """Send one with this transaction, unless one has just been sent."""
-        if connection.dialect.name == "sqlite" or 0 <= elapsed_s - self._sent_s < WINDOW_S:
+        driver = driver_of(connection)
+        if not driver.has_notifications or 0 <= elapsed_s - self._sent_s < WINDOW_S:
             return
-        connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
+        driver.notify(connection, CHANNEL)
         self._sent_s = elapsed_s

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, update
 
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.store.bulk import insert_absent
 from lodger.engine.store.context import Books
-from lodger.engine.store.insert_ignore import insert_absent
 from lodger.engine.store.lifecycle.claims import Lease, holds
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import attempt_logs, attempts

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, bindparam, literal_column, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, select, update
 
 from lodger.engine.core.execution import Claim
-from lodger.engine.policy.allowance import Used, exhausted
+from lodger.engine.policy.budgets import Used, exhausted
 from lodger.engine.policy.placement import LONG_MS, Room, unbounded
 from lodger.engine.store.bulk import UpdateMany
 from lodger.engine.store.content_cache import Source, VersionKey
@@ -26,6 +26,7 @@ from lodger.engine.store.schema.scheduling import (
     turns,
     usage_days,
 )
+from lodger.engine.store.stores import PerDriver
 from lodger.engine.store.usage import usage
 from lodger.engine.store.usage.budgets import end_waiting
 from lodger.sandbox.limits import Limits
@@ -63,14 +64,14 @@ _queue = (
     .limit(bindparam("free"))
     .with_for_update(skip_locked=True, of=_home)
 )  # fmt: skip
-_queues = {
-    # The sign keeps SQLite from the index by instants: told while nothing waited that there are few rows in it, it would read and
-    # sort all that wait now. By the index in the order of service it reads as many as it gives.
-    "sqlite": _queue.where(
-        turns.c.startable_at.is_not(None), literal_column("+lodger_turns.startable_at") <= bindparam("now", type_=BigInteger)
-    ),
-    "postgresql": _queue.where(turns.c.startable_at <= bindparam("now")),
-}  # fmt: skip
+# Not by the index of instants: SQLite, whose statistics may say that few rows are in it, would read and sort all that wait now. By
+# the index in the order of service it reads as many as it returns.
+_queues = PerDriver(
+    lambda driver: _queue.where(
+        turns.c.startable_at.is_not(None),
+        driver.unindexed(turns.c.startable_at) <= bindparam("now", type_=BigInteger),
+    )
+)
 _take = UpdateMany(
     actions,
     {"k_tenant": "tenant_id", "k_id": "id"},
@@ -113,21 +114,19 @@ def claim(
     """
     if free <= 0 or not holds(connection, lease):
         return []
-    expire(connection, now_us)
+    sets = turn.fitting(connection, lease.labels, now_us)
+    if sets.expiring:
+        expire(connection, now_us)
     room = room or unbounded(free)
     # A node that refuses some looks at more tenants, because those in front may have nothing that fits.
     looked = free + LOOKED if room.refuses(_LONG) else free
-    waiting = _line(connection, lease, looked, now_us)
+    waiting = _line(connection, sets, looked, now_us)
     terms = {row.tenant_id: row for row in waiting}
     for row in waiting:
         books.meet(row.tenant_id, row.generation)
     left = _left(books, connection, terms, now_us, spent)
     lines = [Line(row.tenant_id, row.requires, 0) for row in waiting if left[row.tenant_id] > 0]
-    for number, line in enumerate(lines):
-        # Its share if all before it leave theirs.
-        share = -(-free // (len(lines) - number))
-        line.most = _looked_at(books, room, terms[line.tenant_id].limits, min(share, left[line.tenant_id]))
-    found = candidates(connection, lines, now_us)
+    found = _candidates(books, connection, room, lines, terms, left, free, now_us)
     books.rulebook.revisions(connection, _bound(row for rows in found.values() for row in rows))
     taken: list[Any] = []
     for number, line in enumerate(lines):
@@ -138,7 +137,6 @@ def claim(
         taken += fitting
     _start(books, connection, lease, taken, terms, now_us)
     turn.served(connection, terms, now_us)
-    turn.refresh(connection, terms)
     return _described(books, connection, lease, taken, terms, now_us)
 
 
@@ -164,20 +162,48 @@ def _left(
     return left
 
 
+def _candidates(
+    books: Books,
+    connection: Connection,
+    room: Room,
+    lines: Sequence[Line],
+    terms: dict[str, AnyRow],
+    left: dict[str, int],
+    free: int,
+    now_us: int,
+) -> dict[tuple[str, str], list[AnyRow]]:
+    """Find what may start: an even share of each line, and where some have less than theirs, more of the others."""
+    share = -(-free // max(1, len(lines)))
+    for line in lines:
+        line.most = _looked_at(books, room, terms[line.tenant_id].limits, min(share, left[line.tenant_id]))
+    found = candidates(connection, lines, now_us)
+    had = {line: len(found.get((line.tenant_id, line.requires), ())) for line in lines}
+    spare, may = free, dict(left)
+    for line in lines:
+        own = min(had[line], share, may[line.tenant_id])
+        may[line.tenant_id] -= own
+        spare -= own
+    more = [line for line in lines if had[line] >= line.most and may[line.tenant_id] > 0]
+    if spare > 0 and more:
+        for line in more:
+            line.most = _looked_at(books, room, terms[line.tenant_id].limits, min(share + spare, left[line.tenant_id]))
+        found |= candidates(connection, more, now_us)
+    return found
+
+
 def _looked_at(books: Books, room: Room, tenant_limits: str, most: int) -> int:
     """Give how many actions of a line are looked at: more, where the first may not fit."""
     # No schedule may have more than its tenant: when that fits, whatever is taken fits.
     return most if room.takes(most, books.sources.limits(tenant_limits, None)) else most + LOOKED
 
 
-def _line(connection: Connection, lease: Lease, most: int, now_us: int) -> Sequence[Any]:
+def _line(connection: Connection, sets: turn.Fitting, most: int, now_us: int) -> Sequence[Any]:
     """Lock and give whose turn it is, least recently served first; what another transaction works on is passed by."""
-    required, bound = turn.fitting(connection, lease.labels)
-    values = {"now": now_us, "free": most, "day": now_us // usage.DAY_US, "bound": bound}
+    values = {"now": now_us, "free": most, "day": now_us // usage.DAY_US, "bound": sets.bound}
     found: list[Any] = []
-    for one in required:
-        found += connection.execute(_queues[connection.dialect.name], values | {"one": one}).all()
-    return found if len(required) == 1 else sorted(found, key=lambda row: (row.served_us, row.tenant_id))[:most]
+    for one in sets.required:
+        found += connection.execute(_queues.of(connection), values | {"one": one}).all()
+    return found if len(sets.required) == 1 else sorted(found, key=lambda row: (row.served_us, row.tenant_id))[:most]
 
 
 def _fitting(

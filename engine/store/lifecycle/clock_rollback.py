@@ -9,14 +9,14 @@ leases that were renewed meanwhile for such that lie ahead.
 """
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, literal, literal_column, select, update
+from sqlalchemy import Connection, bindparam, literal, select, update
 
-from lodger.engine.store.context import NOW_US, Books
+from lodger.engine.store.context import Books
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import turns
+from lodger.engine.store.stores import PerDriver
 
 #: So far ahead may be what another node has just written: clocks of nodes differ by two seconds at most, else they claim nothing.
 SLACK_US = 3_000_000
@@ -32,22 +32,28 @@ def back(books: Books, connection: Connection, now_us: Callable[[], int]) -> boo
         now_us: gives this node's time.
     """
     now = now_us()
-    any_of, _mended = _statements(of_server=books.database_time)
+    any_of, _mended = _of(books, connection)
     return connection.scalar(any_of, {"now": now, "lease_now": now}) is not None
 
 
 def mend(books: Books, connection: Connection, now_us: Callable[[], int]) -> None:
     """Bring it to the present."""
-    _any_of, mended = _statements(of_server=books.database_time)
+    _any_of, mended = _of(books, connection)
     connection.execute(mended, {"lease_now": now_us()})
     connection.execute(_turns, {"now": now_us()})
 
 
-@cache
-def _statements(*, of_server: bool) -> tuple[Any, Any]:
-    now: Any = literal_column(NOW_US) if of_server else bindparam("lease_now")
+def _of(books: Books, connection: Connection) -> tuple[Any, Any]:
+    return _by_database.of(connection) if books.database_time else _BY_NODE
+
+
+def _statements(now: Any) -> tuple[Any, Any]:  # noqa: ANN401 - an expression
     renewed = (nodes.c.state == "alive", nodes.c.seen_us > now + SLACK_US)
     leases = select(nodes.c.id).where(*renewed).exists()
     any_of = select(literal(1)).where(leases | select(turns.c.tenant_id).where(*_served).exists())
     until = nodes.c.lease_until_us - nodes.c.seen_us + now
     return any_of, update(nodes).where(*renewed).values(lease_until_us=until, seen_us=now)
+
+
+_by_database = PerDriver(lambda driver: _statements(driver.now_us()))
+_BY_NODE = _statements(bindparam("lease_now"))

@@ -13,7 +13,7 @@ from lodger.engine.policy.retry import Retry, Tries, again
 from lodger.engine.store.bulk import UpdateMany, insert_many
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.queue import events, failures, ready_queue, schedule_concurrency
+from lodger.engine.store.queue import events, ready_queue, schedule_concurrency
 from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.data import webhooks as webhook_rows
@@ -116,7 +116,7 @@ def settle(
     budget_reservations.release(connection, sheet.held)
     storage_usage.grow(connection, sheet.stored)
     schedule_concurrency.release(connection, sheet.over)
-    failed = failures.count(connection, sheet.counted)
+    failed = schedule_concurrency.count_failures(connection, sheet.counted)
     halted = {schedule for tenant, schedule in failed if tick.halt_failing(books, connection, tenant, schedule)}
     ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
     _publish_ends(connection, [(each, ending.error) for each, ending in zip(settled, endings, strict=True)], now_us)
@@ -144,7 +144,8 @@ def _settled(books: Books, connection: Connection, sheet: _Sheet, ending: Ending
     tried = sheet.tried[-1]
     sheet.stored[row.tenant_id] += storage_usage.size(ending.result, tried["error"], tried["effects"], lines)
     _count(sheet.used, ending, now_us)
-    if ending.drew or outcome is Outcome.WORKER_LOST:
+    # What has not ended well may have ended without a report, which would say whether it drew.
+    if ending.drew or outcome is not Outcome.OK:
         sheet.held.append((row.tenant_id, row.id, row.attempt))
     if schedule is not None and due is None:
         sheet.over.add((row.tenant_id, schedule, row.node_key))

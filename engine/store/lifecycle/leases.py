@@ -15,7 +15,7 @@ from lodger.engine.core.version import VERSION
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle
-from lodger.engine.store.queue.ready_queue import lock, refresh
+from lodger.engine.store.queue.ready_queue import lock_those, refresh
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_running
 from lodger.engine.store.usage import budget_reservations
@@ -25,7 +25,7 @@ from lodger.sandbox.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """What the rescuer took from nodes: names of the nodes that were lost and what became of their actions."""
+    """What was taken back from nodes: names of the nodes that were lost and what became of their actions."""
 
     nodes: tuple[str, ...]
     actions: tuple[Settled, ...]
@@ -90,6 +90,7 @@ def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
     _lock_tenants(connection, *mine)
     rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
     give_back(connection, [(row.tenant_id, row.id, row.attempt) for row in rows])
+    budget_reservations.release_unreported(connection, [lease.node_id])
     connection.execute(
         update(nodes)
         .where(nodes.c.id == lease.node_id, nodes.c.epoch == lease.epoch)
@@ -99,8 +100,7 @@ def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
 
 
 def _lock_tenants(connection: Connection, *which: ColumnElement[bool] | TextClause) -> None:
-    if connection.dialect.name != "sqlite":
-        lock(connection, connection.scalars(select(actions.c.tenant_id).where(*which).distinct()))
+    lock_those(connection, select(actions.c.tenant_id).where(*which).distinct())
 
 
 _give_back = (
@@ -154,6 +154,7 @@ def _take_back(books: Books, connection: Connection, node_ids: list[str], now_us
         return []
     _lock_tenants(connection, is_running, actions.c.node_id.in_(node_ids))
     rows = connection.execute(select(actions).where(is_running, actions.c.node_id.in_(node_ids))).all()
+    budget_reservations.release_unreported(connection, node_ids)
     message = "the node that ran this attempt stopped renewing its lease"
     return settle(books, connection, [_lost(row, message) for row in rows], now_us)
 

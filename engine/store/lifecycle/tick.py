@@ -13,17 +13,14 @@ from sqlalchemy import Connection, bindparam, select, update
 from lodger.engine.core.access.audit_context import Act
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.policy.jitter import delay
-from lodger.engine.policy.overlap import Overlap
-from lodger.engine.policy.plan import Gap, Run, Spacing, Standing, Step, behind, plan, stretch
+from lodger.engine.policy.conduct import delay
+from lodger.engine.policy.plan import Gap, Overlap, Run, Spacing, Standing, Step, behind, plan, stretch
 from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store import audit
-from lodger.engine.store.bulk import UpdateMany
+from lodger.engine.store.bulk import UpdateMany, insert_absent
 from lodger.engine.store.context import Books
-from lodger.engine.store.insert_ignore import insert_absent
 from lodger.engine.store.queue import (
     due,
-    failures,
     followers,
     placements,
     ready_queue,
@@ -67,10 +64,11 @@ def tick(books: Books, connection: Connection, now_us: int, most: int | None = N
     Never waits: clocks of a tenant whose lock another transaction holds stay due for the next tick.
     """
     most = most or books.settings.tick_batch
-    for row in due.awake(connection, now_us, most):
+    rows = due.due(connection, now_us, most)
+    # A clock that is armed here comes due after now: none of these rows is another for it.
+    for row in due.awake(connection, now_us, most) if not rows or rows[0].any_awake else ():
         books.meet(row.tenant_id, row.generation)
         arm(books, connection, row, now_us, owed_reason="paused")
-    rows = due.due(connection, now_us, most)
     for row in rows:
         books.meet(row.tenant_id, row.generation)
     halted = {row.schedule_id for row in rows if row.failures and _halted(books, connection, row)}
@@ -234,7 +232,7 @@ def _write(books: Books, connection: Connection, sheet: _Sheet, now_us: int) -> 
     insert_absent(connection, actions, sheet.rows)
     _move.run(connection, sheet.moves)
     schedule_concurrency.release(connection, sheet.superseded)
-    failures.count(connection, sheet.failed)
+    schedule_concurrency.count_failures(connection, sheet.failed)
     ready_queue.widen(connection, sheet.required)
     ready_queue.refresh(connection, sheet.touched)
 

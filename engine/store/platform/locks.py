@@ -8,9 +8,9 @@ from sqlalchemy import ColumnElement, Connection, or_, select, update
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.store.context import Books
-from lodger.engine.store.insert_ignore import dialect_insert
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.nodes import locks
+from lodger.engine.store.stores import driver_of
 
 _l = locks.c
 
@@ -52,7 +52,7 @@ def take(
         return _lock(renewed, now) if slot_us is None or renewed.slot == slot_us else None
     fresh = {"holder": holder, "until_us": now + lease_us, "taken_us": now, "freed_us": None, "node": holder}
     fresh |= {} if slot_us is None else {"slot": slot_us}
-    statement = dialect_insert(connection, locks).values(tenant_id=PLATFORM, name=name, epoch=1, **fresh)
+    statement = driver_of(connection).insert(locks).values(tenant_id=PLATFORM, name=name, epoch=1, **fresh)
     taken = connection.execute(
         statement.on_conflict_do_update(
             index_elements=["tenant_id", "name"], set_=fresh | {"epoch": locks.c.epoch + 1}, where=free

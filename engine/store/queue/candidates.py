@@ -1,21 +1,14 @@
-"""What may start: the first so many actions of each line of tenants, and how many of each tenant run already.
-
-On PostgreSQL one question for all lines, on SQLite one for all that may start as many.
-"""
+"""What may start: the first so many actions of each line of tenants, and how many of each tenant run already."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    ARRAY,
     BigInteger,
     Connection,
     Select,
-    Text,
-    any_,
     bindparam,
-    cast,
     func,
     literal_column,
     select,
@@ -24,12 +17,13 @@ from sqlalchemy import (
 )
 
 from lodger.engine.policy.conduct import Priority
-from lodger.engine.store.bulk import Over, Row, columns, unnested
+from lodger.engine.store.bulk import AskMany
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.scheduling import Name, actions, is_running, is_startable
+from lodger.engine.store.schema.scheduling import actions, is_running, is_startable
+from lodger.engine.store.stores import Driver, PerDriver
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Line:
     """A tenant's actions that require the same labels.
 
@@ -69,9 +63,13 @@ def _of(rank: int, tenant: Any, labels: Any, most: Any, outer: Any = None) -> Se
     return select(due.subquery())
 
 
-def _of_some(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
-    """For SQLite, whose LIMIT names no columns: the lines that may start so many."""
-    most = bindparam("most", type_=BigInteger)
+def _of_lines(given: Any, driver: Driver) -> Select[Any]:  # noqa: ANN401 - rows
+    return _by_line(given) if driver.has_lateral else _alike(given)
+
+
+def _alike(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
+    """Ask for as many of each line: where a subquery cannot refer to other tables, neither can its LIMIT."""
+    most = bindparam("most_of_all", type_=BigInteger)
     ranked = union_all(*(_of(int(rank), given.c.tenant, given.c.labels, most, given) for rank in Priority)).subquery()
     first = select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(most).correlate(given)
     return (
@@ -81,8 +79,7 @@ def _of_some(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
     )
 
 
-def _of_all() -> Select[Any]:
-    given = unnested(("tenant", "labels", "most"), (actions.c.tenant_id, actions.c.requires, actions.c.due_at))
+def _by_line(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
     ranked = union_all(
         *(_of(int(rank), given.c.tenant, given.c.labels, given.c.most, given) for rank in Priority)
     ).subquery()
@@ -108,52 +105,35 @@ def _of_all() -> Select[Any]:
     )
 
 
-_some = Over(("tenant", "labels"), _of_some)
-_all = _of_all()
+_first = AskMany({"tenant": actions.c.tenant_id, "labels": actions.c.requires, "most": actions.c.due_at}, _of_lines)
 
 
 def candidates(connection: Connection, lines: Sequence[Line], now_us: int) -> dict[tuple[str, str], list[AnyRow]]:
-    """Give the first ``most`` of each line that are due, in the order in which they shall start."""
+    """Return the first ``most`` of each line that are due, perhaps more, in the order in which they shall start."""
+    given = [{"tenant": line.tenant_id, "labels": line.requires, "most": line.most} for line in lines if line.most > 0]
+    if not given:
+        return {}
     found: dict[tuple[str, str], list[AnyRow]] = {}
-    if connection.dialect.name == "sqlite":
-        alike: dict[int, list[Row]] = {}
-        for line in lines:
-            alike.setdefault(line.most, []).append({"tenant": line.tenant_id, "labels": line.requires})
-        for most, given in alike.items():
-            for row in _some.rows(connection, given, {"most": most, "now": now_us}):
-                found.setdefault((row.tenant_id, row.requires), []).append(row)
-        for each in found.values():
-            each.sort(key=lambda row: (row.priority, row.due_at, row.id))
-        return found
-    given = [{"tenant": line.tenant_id, "labels": line.requires, "most": line.most} for line in lines]
-    for row in connection.execute(_all, columns(("tenant", "labels", "most"), given) | {"now": now_us}).all():
+    params = {"now": now_us, "most_of_all": max(line.most for line in lines)}
+    for row in _first.rows(connection, given, params):
         found.setdefault((row.tenant_id, row.requires), []).append(row)
+    for each in found.values():
+        each.sort(key=lambda row: (row.priority, row.due_at, row.id))
     return found
 
 
-def _count(given: Any) -> Select[Any]:  # noqa: ANN401 - rows
-    return (
+_running = PerDriver(
+    lambda driver: (
         select(actions.c.tenant_id, func.count().label("number"))
-        .select_from(given)
-        .where(actions.c.tenant_id == given.c.tenant, is_running)
+        .where(driver.among(actions.c.tenant_id, "tenants"), is_running)
         .group_by(actions.c.tenant_id)
     )
-
-
-_counted = Over(("tenant",), _count)
-_tenants = cast(bindparam("tenants", type_=Text), ARRAY(Name))
-_counts = (
-    select(actions.c.tenant_id, func.count().label("number"))
-    .where(actions.c.tenant_id == any_(_tenants), is_running)
-    .group_by(actions.c.tenant_id)
 )
 
 
 def running(connection: Connection, tenant_ids: Iterable[str]) -> dict[str, int]:
-    """Give how many actions of each of these tenants run; those without are absent."""
+    """Return how many actions of each of these tenants run; those without are absent."""
     wanted = sorted(set(tenant_ids))
-    if connection.dialect.name == "sqlite":
-        rows = _counted.rows(connection, [{"tenant": tenant} for tenant in wanted])
-        return {row.tenant_id: row.number for row in rows}
-    named = columns(("tenants",), [{"tenants": tenant} for tenant in wanted])
-    return {row.tenant_id: row.number for row in connection.execute(_counts, named)}
+    if not wanted:
+        return {}
+    return {row.tenant_id: row.number for row in connection.execute(_running.of(connection), {"tenants": wanted})}

@@ -14,14 +14,13 @@ _expire = (
     .values(state="expired", reason="expired", held=0, finished_us=bindparam("now"))
     .returning(actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key, actions.c.id)
 )
-_whose = select(actions.c.tenant_id).where(is_expiring, actions.c.expires_at <= bindparam("now")).distinct()
+_waiting_of = select(actions.c.tenant_id).where(is_expiring, actions.c.expires_at <= bindparam("now")).distinct()
 _expiring = select(actions.c.id).where(is_expiring, actions.c.expires_at <= bindparam("now")).limit(1)
 
 
 def expire(connection: Connection, now_us: int) -> Sequence[Any]:
-    """End them; give (tenant_id, schedule_id, node_key, id) of each."""
-    if connection.dialect.name != "sqlite":
-        ready_queue.lock(connection, connection.scalars(_whose, {"now": now_us}))
+    """End them; return (tenant_id, schedule_id, node_key, id) of each."""
+    ready_queue.lock_those(connection, _waiting_of, {"now": now_us})
     rows = connection.execute(_expire, {"now": now_us}).all()
     if rows:
         lines = {(row.tenant_id, row.schedule_id, row.node_key) for row in rows if row.schedule_id is not None}

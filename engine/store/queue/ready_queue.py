@@ -8,34 +8,33 @@ actions takes the row first, several in the order of their ids: :func:`lock` wai
 SQLite has one writer and needs none of it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    ARRAY,
     Connection,
     Select,
     and_,
-    any_,
     bindparam,
     case,
     func,
     literal_column,
     select,
+    true,
     union_all,
     update,
 )
 
 from lodger.engine.core.access.labels import carries
 from lodger.engine.policy.conduct import Priority
-from lodger.engine.store.bulk import EachRow
-from lodger.engine.store.insert_ignore import dialect_insert
-from lodger.engine.store.schema.scheduling import Name, actions, is_running, is_startable, tenants, turns
+from lodger.engine.store.bulk import WriteMany
+from lodger.engine.store.schema.scheduling import actions, is_expiring, is_running, is_startable, tenants, turns
+from lodger.engine.store.stores import PerDriver, driver_of
 
 #: Most different sets of labels that a node looks at.
-MOST_SETS = 1000
+MAX_SETS = 1000
 
-_home = turns.alias("home")
 _running = (
     select(func.count()).select_from(actions).where(actions.c.tenant_id == turns.c.tenant_id, is_running)
 ).scalar_subquery()
@@ -64,51 +63,58 @@ _earliest = select(func.min(_firsts.c.due_at)).scalar_subquery()
 _active = select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
 _derived = case((and_(_active, _running < turns.c.cap), _earliest), else_=None)
 
-_refresh = update(turns).values(startable_at=_derived)
-_refresh_each = EachRow(
-    _refresh.where(turns.c.tenant_id == bindparam("tenant")), lambda given: _refresh.where(turns.c.tenant_id == given.c.tenant)
-)  # fmt: skip
-_given = any_(bindparam("tenants", type_=ARRAY(Name)))
-_now = (
-    select(turns.c.tenant_id, turns.c.requires, _derived.label("at"))
-    .where(turns.c.tenant_id == _given)
-    .correlate(None)
-    .subquery("derived")
+_set = {"startable_at": _derived}
+#: A tenant's turns as they should be now. One statement for all, and nothing is written where nothing has changed.
+_refresh = WriteMany(
+    {"tenant": turns.c.tenant_id},
+    update(turns).values(_set).where(turns.c.tenant_id == bindparam("tenant")),
+    lambda given: _derive(given, turns.c.startable_at.is_distinct_from),
 )
-# One sentence for all, and nothing is written where nothing has changed: each write would leave a dead row behind.
-_refresh_all = (
-    update(turns)
-    .where(
-        turns.c.tenant_id == _now.c.tenant_id,
-        turns.c.requires == _now.c.requires,
-        turns.c.startable_at.is_distinct_from(_now.c.at),
+_serve = WriteMany(
+    {"tenant": turns.c.tenant_id, "now": turns.c.served_us},
+    update(turns).values(_set | {"served_us": bindparam("now")}).where(turns.c.tenant_id == bindparam("tenant")),
+    lambda given: _derive(given, lambda _at: true(), served_us=given.c.now),
+)
+
+
+def _derive(given: Any, changed: Callable[[Any], Any], **more: Any) -> Any:  # noqa: ANN401 - an update
+    # Derived beside the rows that are written: each write of an unchanged row would leave a dead one behind.
+    now = (
+        select(turns.c.tenant_id, turns.c.requires, _derived.label("at"), *(more[name].label(name) for name in more))
+        .join_from(given, turns, turns.c.tenant_id == given.c.tenant)
+        .correlate(None)
+        .subquery("derived")
     )
-    .values(startable_at=_now.c.at)
-)
+    statement = update(turns).where(turns.c.tenant_id == now.c.tenant_id, turns.c.requires == now.c.requires)
+    return statement.where(changed(now.c.at)).values({"startable_at": now.c.at} | {name: now.c[name] for name in more})
 
 
 def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
     """Take the locks of these tenants until the transaction ends; before anything of theirs is read that is acted upon."""
     wanted = sorted(set(tenant_ids))
-    if wanted and connection.dialect.name != "sqlite":
-        connection.execute(_lock, {"tenants": wanted})
+    if wanted and driver_of(connection).has_row_locks:
+        connection.execute(_lock.of(connection), {"tenants": wanted})
 
 
-_lock = (
-    select(turns.c.tenant_id)
-    .where(turns.c.tenant_id == _given, turns.c.requires == "")
-    .order_by(turns.c.tenant_id)
-    .with_for_update()
+def lock_those(connection: Connection, statement: Select[Any], params: dict[str, Any] | None = None) -> None:
+    """Take the locks of the tenants that a question names; it is asked where there are locks."""
+    if driver_of(connection).has_row_locks:
+        lock(connection, connection.scalars(statement, params or {}))
+
+
+_lock = PerDriver(
+    lambda driver: (
+        select(turns.c.tenant_id)
+        .where(driver.among(turns.c.tenant_id, "tenants"), turns.c.requires == "")
+        .order_by(turns.c.tenant_id)
+        .with_for_update()
+    )
 )
 
 
 def refresh(connection: Connection, tenant_ids: Iterable[str]) -> None:
     """Derive the turns of these tenants anew; the last statement of every transaction that touched their actions."""
-    touched = sorted(set(tenant_ids))
-    if touched and connection.dialect.name == "sqlite":
-        _refresh_each.run(connection, [{"tenant": tenant} for tenant in touched])
-    elif touched:
-        connection.execute(_refresh_all, {"tenants": touched})
+    _refresh.run(connection, [{"tenant": tenant} for tenant in sorted(set(tenant_ids))])
 
 
 def widen(connection: Connection, wanted: Iterable[tuple[str, str]]) -> None:
@@ -121,46 +127,45 @@ def widen(connection: Connection, wanted: Iterable[tuple[str, str]]) -> None:
             turns.c.served_us,
             turns.c.cap,
         ).where(turns.c.tenant_id == tenant, turns.c.requires == "")
-        made = dialect_insert(connection, turns).from_select(
-            ["tenant_id", "requires", "bound", "served_us", "cap"], row
+        made = (
+            driver_of(connection).insert(turns).from_select(["tenant_id", "requires", "bound", "served_us", "cap"], row)
         )
         connection.execute(made.on_conflict_do_nothing())
 
 
 def served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> None:
-    """Put these tenants at the end of the line."""
-    wanted = sorted(set(tenant_ids))
-    if wanted and connection.dialect.name == "sqlite":
-        _served.run(connection, [{"tenant": tenant, "now": now_us} for tenant in wanted])
-    elif wanted:
-        connection.execute(_served_all, {"tenants": wanted, "now": now_us})
+    """Put these tenants at the end of the line, and derive their turns anew."""
+    _serve.run(connection, [{"tenant": tenant, "now": now_us} for tenant in sorted(set(tenant_ids))])
 
 
-_served = EachRow(
-    update(turns).where(turns.c.tenant_id == bindparam("tenant")).values(served_us=bindparam("now")),
-    lambda given: update(turns).where(turns.c.tenant_id == given.c.tenant).values(served_us=given.c.now),
-)
-_served_all = update(turns).where(turns.c.tenant_id == _given).values(served_us=bindparam("now"))
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """The sets of labels that a node may look at, each with the empty one, and whether anything has to expire.
 
-
-def fitting(connection: Connection, labels: Collection[str]) -> tuple[list[str], list[str]]:
-    """Give what a node with these labels may look at: sets of labels that actions require, and that tenants are bound to.
-
-    Both have the empty set; there are as many questions as there are sets, and mostly there is none.
+    Attributes:
+        required: sets that actions require.
+        bound: sets that tenants are bound to.
     """
-    required = ["", *(each for each in _sets(connection, _next_required) if carries(labels, each))]
-    bound = ["", *(each for each in _sets(connection, _next_bound) if carries(labels, each))]
-    return required, bound
+
+    required: list[str]
+    bound: list[str]
+    expiring: bool
 
 
-def _sets(connection: Connection, after: Select[Any]) -> list[str]:
+def fitting(connection: Connection, labels: Collection[str], now_us: int = 0) -> Fitting:
+    """Return what a node with these labels may look at: one question, and one more for each set that there is."""
+    first = connection.execute(_first_sets, {"after": "", "now": now_us}).one()
+    required = ["", *(each for each in _sets(connection, _next_required, first.required) if carries(labels, each))]
+    bound = ["", *(each for each in _sets(connection, _next_bound, first.bound) if carries(labels, each))]
+    return Fitting(required, bound, bool(first.expiring))
+
+
+def _sets(connection: Connection, after: Select[Any], following: str | None) -> list[str]:
     """Leap over an index from one value to the next."""
     found: list[str] = []
-    while len(found) < MOST_SETS:
-        following = connection.scalar(after, {"after": found[-1] if found else ""})
-        if following is None:
-            break
+    while following is not None and len(found) < MAX_SETS:
         found.append(following)
+        following = connection.scalar(after, {"after": following})
     return found
 
 
@@ -168,12 +173,24 @@ _next_required = select(func.min(turns.c.requires)).where(
     turns.c.requires > bindparam("after"), turns.c.startable_at.is_not(None)
 )
 _next_bound = select(func.min(turns.c.bound)).where(turns.c.bound > bindparam("after"), turns.c.bound != "")
+_first_sets = select(
+    _next_required.scalar_subquery().label("required"),
+    _next_bound.scalar_subquery().label("bound"),
+    select(actions.c.id)
+    .where(is_expiring, actions.c.expires_at <= bindparam("now"))
+    .limit(1)
+    .exists()
+    .label("expiring"),
+)
 
 
 def next_startable(connection: Connection, until_us: int, labels: Collection[str] = ()) -> int | None:
     """Give the earliest instant up to ``until_us`` at which a node with these labels may start something; None when it may not."""
-    required, bound = fitting(connection, labels)
-    found = [connection.scalar(_next_startable, {"until": until_us, "one": one, "bound": bound}) for one in required]
+    sets = fitting(connection, labels)
+    found = [
+        connection.scalar(_next_startable, {"until": until_us, "one": one, "bound": sets.bound})
+        for one in sets.required
+    ]
     return min((each for each in found if each is not None), default=None)
 
 

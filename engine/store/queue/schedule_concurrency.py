@@ -1,4 +1,4 @@
-"""Actions of one schedule start one after the other: who is held, who goes next."""
+"""Actions of one schedule start one after the other: which are held, which goes next, and how many failed in a row."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, case, exists, func, select, text, update
 
 from lodger.engine.policy.plan import Standing
-from lodger.engine.store.schema.scheduling import actions, is_open
+from lodger.engine.store.schema.scheduling import actions, is_open, schedules
 
 #: Tenant, schedule and node key: a schedule placed on every node has a line on each of them, any other has one with key ''.
 Line = tuple[str, str, str]
@@ -116,3 +116,36 @@ def busy(connection: Connection, schedule_id: str, node_key: str = "") -> bool:
 
 
 NOTHING = Unfinished(Standing(), 0)
+
+
+_count_failures = (
+    update(schedules)
+    .where(
+        schedules.c.tenant_id == bindparam("k_tenant"),
+        schedules.c.id == bindparam("k_schedule"),
+        # A success after a success writes nothing.
+        (schedules.c.failures > 0) | (bindparam("more") > 0),
+    )
+    .values(failures=schedules.c.failures * bindparam("kept") + bindparam("more"))
+)
+
+
+def count_failures(connection: Connection, ends: Iterable[tuple[str, str, bool]]) -> list[tuple[str, str]]:
+    """Count failures in a row, where a policy asks for it; return the schedules that have just failed.
+
+    A success begins anew. Called after the actions and before the turns are written: that order is the same everywhere, so
+    that a tick and a commit never wait for each other.
+
+    Args:
+        ends: tenant, schedule and whether it failed, in their order.
+    """
+    rows: dict[tuple[str, str], dict[str, object]] = {}
+    more: dict[tuple[str, str], int] = {}
+    for tenant, schedule, failed in ends:
+        key = (tenant, schedule)
+        row = rows.setdefault(key, {"k_tenant": tenant, "k_schedule": schedule, "kept": 1})
+        more[key] = more.get(key, 0) + 1 if failed else 0
+        row["kept"] = row["kept"] if failed else 0
+    if rows:
+        connection.execute(_count_failures, [rows[key] | {"more": more[key]} for key in sorted(rows)])
+    return sorted(key for key, number in more.items() if number)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Select, insert, select, update
@@ -15,8 +15,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import accepted
 from lodger.engine.policy.conduct import Conduct, parse_conduct
-from lodger.engine.policy.missed import parse_missed
-from lodger.engine.policy.overlap import parse_overlap
+from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.search import SearchedTo
@@ -89,6 +88,28 @@ def steps_of(books: Books, connection: Connection, tenant_id: str, wish: Any, pa
         pin = ({} if version is None else {"version": version}) | ({"on": script.requires} if script.requires else {})
         steps.append({"script_id": script.script_id, "limits": limits} | pin)
     return steps
+
+
+def demand_within(books: Books, tenant_limits: Mapping[str, Any], wished: Iterable[Mapping[str, Any] | None]) -> None:
+    """Let limits pass that lower what the tenant has.
+
+    Raises:
+        InputError: limit_above_tenant: it would be stored and shown, and never be used.
+    """
+    allowed = json.dumps(dict(tenant_limits), sort_keys=True)
+    most = asdict(books.sources.limits(allowed, None)) | books.sources.budgets(allowed, None)
+    for limits in wished:
+        if limits:
+            books.sources.limits("{}", json.dumps(dict(limits), sort_keys=True))  # each is one
+        for name, value in sorted((limits or {}).items()):
+            if name in most and value > most[name]:
+                raise InputError(
+                    "limit_above_tenant",
+                    f"limit {name} of a schedule cannot be {value}: the tenant's is {most[name]}",
+                    why="a schedule's limits only lower what its tenant has",
+                    fix=f"choose at most {most[name]}, leave it out, or ask the operator to raise the tenant's",
+                    limit=name,
+                )
 
 
 def with_version(script: Any, version: object) -> list[dict[str, Any]]:  # noqa: ANN401 - as given

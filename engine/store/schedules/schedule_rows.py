@@ -1,20 +1,22 @@
-"""Reads schedules: the row, its present revision and its clock, as one record."""
+"""Reads schedules: the row, its present revision and its clock as one record, its counters and its last run."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, select, tuple_
+from sqlalchemy import Connection, bindparam, func, select, tuple_
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.on_changes import END
 from lodger.engine.store.pages import Cut, read
-from lodger.engine.store.records import AnyRow, Schedule
+from lodger.engine.store.records import AnyRow, Counters, LastRun, Schedule
 from lodger.engine.store.revision_cache import decode_rules, zone_of
 from lodger.engine.store.schedules import revisions
 from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.store.schema.nodes import nodes
+from lodger.sandbox.outcome import Outcome
 
 _s, _r, _k = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c
 
@@ -109,3 +111,65 @@ def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
 
 def _instant(us: int | None) -> datetime | None:
     return None if us is None else from_us(us)
+
+
+def counters(connection: Connection, schedule: Schedule) -> Counters:
+    """Count a schedule's actions by state, and the skipped ones by reason; an index answers without reading history."""
+    mine = (tables.actions.c.tenant_id == schedule.tenant_id, tables.actions.c.schedule_id == schedule.id)
+    states = connection.execute(
+        select(tables.actions.c.state, func.count()).where(*mine).group_by(tables.actions.c.state)
+    )
+    reasons = connection.execute(
+        select(tables.actions.c.reason, func.count())
+        .where(*mine, tables.actions.c.state == "skipped")
+        .group_by(tables.actions.c.reason)
+    )
+    oldest = connection.scalar(select(func.min(tables.actions.c.due_at)).where(*mine))
+    return Counters(
+        schedule_id=schedule.id,
+        actions={row[0]: row[1] for row in states},
+        skipped={row[0]: row[1] for row in reasons},
+        failures=schedule.failures,
+        since=None if oldest is None else from_us(oldest),
+    )
+
+
+_last_run = (
+    select(
+        tables.actions.c.id, tables.actions.c.slot, tables.actions.c.due_at, tables.actions.c.state, tables.actions.c.outcome,
+        tables.actions.c.started_us, tables.actions.c.finished_us, nodes.c.name,
+    )
+    .outerjoin_from(
+        tables.actions,
+        tables.attempts,
+        (tables.attempts.c.tenant_id == tables.actions.c.tenant_id)
+        & (tables.attempts.c.action_id == tables.actions.c.id)
+        & (tables.attempts.c.n == tables.actions.c.attempt),
+    )
+    # While it runs the action itself knows its node.
+    .outerjoin(nodes, nodes.c.id == func.coalesce(tables.actions.c.node_id, tables.attempts.c.node_id))
+    .where(
+        tables.actions.c.tenant_id == bindparam("tenant"),
+        tables.actions.c.schedule_id == bindparam("schedule"),
+        tables.actions.c.started_us.is_not(None),
+    )
+    .order_by(tables.actions.c.started_us.desc(), tables.actions.c.id.desc())
+    .limit(1)
+)  # fmt: skip
+
+
+def last_run(connection: Connection, tenant_id: str, schedule_id: str) -> LastRun | None:
+    """Return the run of this schedule that started last; None when none ever has."""
+    row = connection.execute(_last_run, {"tenant": tenant_id, "schedule": schedule_id}).first()
+    if row is None:
+        return None
+    return LastRun(
+        row.id,
+        None if row.slot is None else from_us(row.slot),
+        from_us(row.due_at),
+        from_us(row.started_us),
+        None if row.finished_us is None else from_us(row.finished_us),
+        row.state,
+        Outcome(row.outcome) if row.outcome else None,
+        row.name or "",
+    )

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from lodger.engine.core.access.audit_context import Act
 from lodger.engine.core.errors import Conflict, InputError, Unavailable
-from lodger.engine.policy.allowance import Allowance
+from lodger.engine.policy.budgets import Allowance
 from lodger.engine.recurrence.zones import tzdata_version
 from lodger.engine.store.context import Books
 from lodger.engine.store.lifecycle import tick
@@ -48,10 +48,12 @@ def create(
         RuleNeverFires: no slot is left from that instant on.
         InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and whatever is wrong with a part.
     """
-    allowed = books.sources.allowance(json.dumps(tenants.demand_active(connection, tenant_id).limits))
+    tenant = tenants.demand_active(connection, tenant_id)
+    allowed = books.sources.allowance(json.dumps(tenant.limits))
     scripts.named(name, "schedule")
     _spaced(wish.rules, allowed)
     steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
+    revisions.demand_within(books, tenant.limits, [wish.limits, *(step["limits"] for step in steps)])
     taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
     if connection.scalar(taken) is not None:
         raise Conflict(
@@ -137,6 +139,10 @@ def edit(
         "conduct": before.conduct | dict(change.get("conduct") or {}), "grants": change.get("grants", before.grants),
     })  # fmt: skip
     steps = revisions.steps_of(books, connection, tenant_id, wish.script, wish.params)
+    # What was stored may be above what the tenant has by now; only what is new must not be.
+    old = [before.limits, *(step.get("limits") for step in before.steps)]
+    wished = [wish.limits, *(step["limits"] for step in steps)]
+    revisions.demand_within(books, tenant.limits, [each for each in wished if each not in old])
     if clock.state == "armed":
         tick.account(books, connection, [clock], now_us)
     else:

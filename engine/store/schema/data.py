@@ -17,7 +17,7 @@ from sqlalchemy import (
 
 from lodger.engine.store.schema import feeds
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import Id
+from lodger.engine.store.stores.expressions import Id, code_points
 
 #: JSON text under a key; scope "" is the whole tenant's, else a schedule's id. ``expires_us`` None means never.
 kv = Table(
@@ -161,7 +161,6 @@ collection_indexes = Table(
 )
 
 #: What stands at an indexed path of each document: its class and its value, of a text the beginning. Compared by code point.
-_Words = String(200).with_variant(String(200, collation="C"), "postgresql")
 document_index = Table(
     "lodger_document_index",
     metadata,
@@ -171,7 +170,7 @@ document_index = Table(
     Column("id", String(200), primary_key=True),
     Column("rank", SmallInteger, nullable=False),
     Column("number", Double),
-    Column("words", _Words),
+    Column("words", code_points(200)),
     Index("ix_lodger_document_index_number", "tenant_id", "collection", "path", "rank", "number"),
     Index("ix_lodger_document_index_words", "tenant_id", "collection", "path", "rank", "words"),
 )

@@ -5,33 +5,10 @@ carries the id of its transaction too; changes are ordered by (transaction, numb
 transaction that is still under way. SQLite has one writer: there the transaction is 0 and the number alone orders.
 """
 
-from typing import Any
-
-from sqlalchemy import BigInteger, Column, Identity, Index, Integer, MetaData, String, Table, Text
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import GenericFunction
+from sqlalchemy import BigInteger, Column, Identity, Index, MetaData, String, Table, Text
 
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import Id
-
-Number = BigInteger().with_variant(Integer, "sqlite")
-
-
-class transaction_number(GenericFunction[int]):  # noqa: N801 - it is SQL's
-    """The id of the present transaction, 0 on SQLite."""
-
-    type = BigInteger()
-    inherit_cache = True
-
-
-@compiles(transaction_number, "sqlite")
-def _sqlite(_element: object, _compiler: object, **_options: Any) -> str:
-    return "0"
-
-
-@compiles(transaction_number, "postgresql")
-def _postgresql(_element: object, _compiler: object, **_options: Any) -> str:
-    return "(pg_current_xact_id()::text)::bigint"
+from lodger.engine.store.stores.expressions import Id, Number, transaction_number
 
 
 def changes_table(of: MetaData) -> Table:
@@ -86,7 +63,8 @@ cursors = Table(
     Column("updated_us", BigInteger, nullable=False),
 )
 
-#: Schedules that run on changes: which sets each is bound to, and since when it was last bound or armed.
+#: Schedules that run on changes: which sets each is bound to, since when it was last bound or armed, and up to which change a run
+#: was asked for; None when none was asked for since.
 followers = Table(
     "lodger_followers",
     metadata,
@@ -94,6 +72,8 @@ followers = Table(
     Column("schedule_id", Id, primary_key=True),
     Column("name", String(64), primary_key=True),
     Column("bound_us", BigInteger, nullable=False),
+    Column("woken_xid", BigInteger),
+    Column("woken_seq", BigInteger),
     Index("ix_lodger_followers_name", "name", "tenant_id"),
     Index("ix_lodger_followers_bound", "bound_us"),
 )

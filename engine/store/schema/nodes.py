@@ -3,7 +3,8 @@
 from sqlalchemy import CheckConstraint, Column, Integer, String, Table, Text
 
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import Id, Name, Us
+from lodger.engine.store.schema.scheduling import Name, Us
+from lodger.engine.store.stores.expressions import Id
 
 #: One lease per node, not per action. A node whose row is gone or whose epoch moved commits nothing.
 nodes = Table(
@@ -21,6 +22,16 @@ nodes = Table(
     Column("slots", Integer, nullable=False, server_default="0"),
     Column("version", String(40), nullable=False, server_default=""),
     CheckConstraint("state IN ('alive', 'stopped', 'lost')", name="state"),
+)
+
+#: What the nodes of each process have counted, as Prometheus text: the API of another process shows it.
+node_figures = Table(
+    "lodger_node_figures",
+    metadata,
+    Column("process", Id, primary_key=True),
+    Column("node", Name, nullable=False),
+    Column("figures", Text, nullable=False),
+    Column("written_us", Us, nullable=False),
 )
 
 #: Named locks: one holder at a time, until its lease ends; and what is remembered of the last one.

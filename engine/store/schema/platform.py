@@ -16,7 +16,8 @@ from sqlalchemy import (
 )
 
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import Id, Name, Us
+from lodger.engine.store.schema.scheduling import Name, Us
+from lodger.engine.store.stores.expressions import Id
 
 #: Every change, with what was before and after it. Triggers refuse to change or remove a row (migration 0100); only with the
 #: whole tenant do its rows go. ``tenant_id`` "" is the platform's own.

@@ -5,8 +5,6 @@ foreign key crosses tenants; JSON is text. Every table is named ``lodger_…``, 
 may live in the same file, and ``tenants`` or ``actions`` are names that platforms use themselves.
 """
 
-from typing import Any
-
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -22,13 +20,11 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects import postgresql
 
 from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.stores.expressions import Id, partial
 
 Us = BigInteger
-#: UUIDv7: 36 characters in SQLite, 16 bytes in PostgreSQL, ``str`` in Python on both.
-Id = String(36).with_variant(postgresql.UUID(as_uuid=False), "postgresql")
 Name = String(200)
 #: Labels in order, with a space between two.
 Labels = String(1000)
@@ -40,11 +36,6 @@ STARTABLE = ("ready", "waiting_retry")
 
 
 _STARTING = "startable_at IS NOT NULL"
-
-
-def where(condition: str) -> dict[str, Any]:
-    """Give the condition of a partial index, for either database."""
-    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
 
 def _listed(words: tuple[str, ...]) -> str:
@@ -83,11 +74,11 @@ turns = Table(
     # None: nothing may start now (no work, at its cap, suspended). Derived; turns.refresh is the only writer.
     Column("startable_at", Us),
     Column("cap", Integer, nullable=False),
-    Index("ix_lodger_turns_startable", "requires", "startable_at", **where(_STARTING)),
+    Index("ix_lodger_turns_startable", "requires", "startable_at", **partial(_STARTING)),
     # In the order of service: a claim reads as many rows as it takes, however many tenants wait.
-    Index("ix_lodger_turns_line", "requires", "served_us", "tenant_id", **where(_STARTING)),
+    Index("ix_lodger_turns_line", "requires", "served_us", "tenant_id", **partial(_STARTING)),
     # The few sets of labels that tenants are bound to are found by leaps.
-    Index("ix_lodger_turns_bound", "bound", **where("bound <> ''")),
+    Index("ix_lodger_turns_bound", "bound", **partial("bound <> ''")),
 )
 
 scripts = Table(
@@ -104,7 +95,7 @@ scripts = Table(
     Column("created_us", Us, nullable=False),
     UniqueConstraint("tenant_id", "name"),
     CheckConstraint("kind IN ('script', 'ping', 'host', 'bound')", name="kind"),
-    Index("ix_lodger_scripts_bound", "id", **where("kind = 'bound'")),
+    Index("ix_lodger_scripts_bound", "id", **partial("kind = 'bound'")),
 )
 
 script_versions = Table(
@@ -149,7 +140,7 @@ schedules = Table(
         "tenant_id",
         "name",
         unique=True,
-        **where("deleted_us IS NULL"),
+        **partial("deleted_us IS NULL"),
     ),
 )
 
@@ -210,12 +201,12 @@ schedule_clock = Table(
     Index(
         "ix_lodger_schedule_clock_next",
         "next_at",
-        **where("next_at IS NOT NULL"),
+        **partial("next_at IS NOT NULL"),
     ),
     Index(
         "ix_lodger_schedule_clock_wake",
         "wake_at",
-        **where("wake_at IS NOT NULL"),
+        **partial("wake_at IS NOT NULL"),
     ),
 )
 
@@ -275,7 +266,7 @@ actions = Table(
         "state IN ('ready', 'running', 'sealed', 'waiting_retry', 'done', 'failed', 'cancelled', 'skipped', 'expired')",
         name="state",
     ),
-    CheckConstraint("origin IN ('slot', 'backfill', 'run_now', 'replay', 'once')", name="origin"),
+    CheckConstraint("origin IN ('slot', 'backfill', 'run_now', 'replay', 'once', 'change')", name="origin"),
     CheckConstraint(
         "state <> 'running' OR (node_id IS NOT NULL AND lease_epoch IS NOT NULL)", name="running_is_leased"
     ),
@@ -290,15 +281,14 @@ actions = Table(
         "origin",
         "node_key",
         unique=True,
-        sqlite_where=is_slotted,
-        postgresql_where=is_slotted,
+        **partial(is_slotted),
     ),
     Index(
         "uq_lodger_actions_request",
         "tenant_id",
         "request_key",
         unique=True,
-        **where("request_key IS NOT NULL"),
+        **partial("request_key IS NOT NULL"),
     ),
     Index(
         "ix_lodger_actions_startable",
@@ -307,24 +297,22 @@ actions = Table(
         "priority",
         "due_at",
         "id",
-        sqlite_where=is_startable,
-        postgresql_where=is_startable,
+        **partial(is_startable),
     ),
-    Index("ix_lodger_actions_expiring", "expires_at", sqlite_where=is_expiring, postgresql_where=is_expiring),
+    Index("ix_lodger_actions_expiring", "expires_at", **partial(is_expiring)),
     Index(
         "ix_lodger_actions_running",
         "tenant_id",
         "node_id",
-        sqlite_where=is_running,
-        postgresql_where=is_running,
+        **partial(is_running),
     ),
-    Index("ix_lodger_actions_leased", "node_id", sqlite_where=is_running, postgresql_where=is_running),
+    Index("ix_lodger_actions_leased", "node_id", **partial(is_running)),
     Index(
         "ix_lodger_actions_schedule",
         "schedule_id",
         "state",
         "slot",
-        **where("schedule_id IS NOT NULL"),
+        **partial("schedule_id IS NOT NULL"),
     ),
 )
 

@@ -10,8 +10,8 @@ from lodger.engine.core.access.labels import HOST
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.ids import OWNED, PLATFORM
 from lodger.engine.core.params import Field, read_fields
-from lodger.engine.store.insert_ignore import dialect_insert
 from lodger.engine.store.schema.scheduling import script_versions, scripts
+from lodger.engine.store.stores import driver_of
 
 _s = scripts.c
 _v = script_versions.c
@@ -60,7 +60,7 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
         raise NotFound("script_unknown", f"{whose} no script {called}", fix=fix)
     if owned and tenant_id != PLATFORM:
         values = {"tenant_id": tenant_id, "id": row.id, "name": name, "version": row.newest, "kind": "bound"}
-        made = dialect_insert(connection, scripts).values(values | {"created_us": row.created_us})
+        made = driver_of(connection).insert(scripts).values(values | {"created_us": row.created_us})
         connection.execute(made.on_conflict_do_nothing())
     fields = read_fields(json.loads(row.fields)) if row.fields else None
     return Bound(row.id, row.version, row.kind, row.name, fields)

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ARRAY, Connection, Text, any_, bindparam, case, cast, select, update
+from sqlalchemy import Connection, bindparam, case, select, update
 
-from lodger.engine.policy.allowance import Used, exhausted
-from lodger.engine.store.bulk import columns
+from lodger.engine.policy.budgets import Used, exhausted
 from lodger.engine.store.context import Books
-from lodger.engine.store.schema.scheduling import Name, actions, is_startable, tenants, usage_days
+from lodger.engine.store.schema.scheduling import actions, is_startable, tenants, usage_days
+from lodger.engine.store.stores import PerDriver
 from lodger.engine.store.usage.usage import DAY_US
 
 #: Most waiting actions that one claim ends for a tenant.
@@ -19,9 +19,7 @@ _of_day = (
     .join_from(tenants, usage_days, usage_days.c.tenant_id == tenants.c.id)
     .where(usage_days.c.day == bindparam("day"))
 )
-_spent = _of_day.where(tenants.c.id.in_(bindparam("tenants", expanding=True)))
-#: On PostgreSQL: five hundred values in a list are planned one by one, which takes longer than the answer.
-_spent_of = _of_day.where(tenants.c.id == any_(cast(bindparam("tenants", type_=Text), ARRAY(Name))))
+_spent = PerDriver(lambda driver: _of_day.where(driver.among(tenants.c.id, "tenants")))
 
 
 def used_up(books: Books, connection: Connection, tenant_ids: Iterable[str], now_us: int) -> dict[str, str]:
@@ -29,11 +27,7 @@ def used_up(books: Books, connection: Connection, tenant_ids: Iterable[str], now
     wanted = sorted(set(tenant_ids))
     if not wanted:
         return {}
-    day = {"day": now_us // DAY_US}
-    if connection.dialect.name == "sqlite":
-        rows = connection.execute(_spent, day | {"tenants": wanted}).all()
-    else:
-        rows = connection.execute(_spent_of, day | columns(("tenants",), [{"tenants": one} for one in wanted])).all()
+    rows = connection.execute(_spent.of(connection), {"day": now_us // DAY_US, "tenants": wanted}).all()
     found = {}
     for tenant, limits, runs, cpu_us in rows:
         reason = exhausted(books.sources.allowance(limits), Used(runs, cpu_us))

@@ -10,13 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, cast, func, select
-from sqlalchemy.types import LargeBinary
+from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
 from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import Books
 from lodger.engine.store.schema.data import outbox, storage
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
+from lodger.engine.store.stores import driver_of
 
 _c = storage.c
 
@@ -104,7 +104,4 @@ def of_actions(
 
 
 def _bytes(connection: Connection, column: ColumnElement[Any]) -> ColumnElement[int]:
-    length = (
-        func.octet_length(column) if connection.dialect.name == "postgresql" else func.length(cast(column, LargeBinary))
-    )
-    return func.coalesce(length, 0)
+    return func.coalesce(driver_of(connection).byte_length(column), 0)

@@ -84,10 +84,56 @@ def test_all_rows_of_a_filter_are_removed(shop: Shop) -> None:
     assert (len(states(shop)), states(shop, "two")) == (3, ["open"])
 
 
+EVERY: list[Any] = [
+    None,
+    {},
+    {"and": []},
+    {"not": {"or": []}},
+    {"or": [{"state": "x"}, {}]},
+    {"not": {"state": {"in": []}}},
+]
+
+
+@pytest.mark.parametrize("question", EVERY)
+def test_every_row_is_chosen_only_when_that_is_said(shop: Shop, question: Any) -> None:
+    attempt = shop.attempt()
+    for name, more in (("db.updateMany", {"changes": {"note": "x"}}), ("db.deleteMany", {})):
+        code, message = ask(attempt, name, set="orders", filter=question, **more)
+        assert code == "filter_missing"
+        assert "{ all: true }" in message
+    assert not attempt.journal
+    assert ask(attempt, "db.updateMany", set="orders", filter=question, changes={"note": "x"}, all=True) == 6
+    assert ask(attempt, "db.count", set="orders", filter=question) == 6, "to read every row needs no saying"
+
+
+UNDEFINED = {"$undefined": True}
+
+
+@pytest.mark.parametrize(
+    ("question", "where"),
+    [
+        ({"state": UNDEFINED}, "state"), ({"state": {"eq": UNDEFINED}}, "state"), ({"items": {"gte": UNDEFINED}}, "items"),
+        ({"state": {"in": ["open", UNDEFINED]}}, "state"), ({"and": [UNDEFINED]}, "filter"), ({"or": UNDEFINED}, "or"),
+        ({"not": UNDEFINED}, "not"), ({"not": {"state": UNDEFINED}}, "state"), ({"or": [{"state": "x"}, {"note": UNDEFINED}]}, "note"),
+    ],
+)  # fmt: skip
+def test_a_filter_for_undefined_is_an_error_in_every_call(shop: Shop, question: Any, where: str) -> None:
+    attempt = shop.attempt()
+    calls: dict[str, Any] = {
+        "db.find": {}, "db.count": {}, "db.aggregate": {"sum": ["items"]}, "db.updateMany": {"changes": {"note": "x"}}, "db.deleteMany": {},
+    }  # fmt: skip
+    for name, more in calls.items():
+        for rows in ("orders", "things"):
+            code, message = ask(attempt, name, set=rows, filter=question, **more)
+            assert code == "filter_undefined", (name, rows, message)
+            assert where in message
+    assert not attempt.journal
+
+
 def test_no_more_than_the_budget(shop: Shop) -> None:
     attempt = shop.attempt(budgets={"rows_written": 3})
     for name, more in (("db.updateMany", {"changes": {"note": "x"}}), ("db.deleteMany", {})):
-        assert ask(attempt, name, set="orders", filter={}, **more)[0] == "budget_exceeded"
+        assert ask(attempt, name, set="orders", filter={}, all=True, **more)[0] == "budget_exceeded"
     assert ask(attempt, "db.insertMany", set="things", rows=[{"n": n} for n in range(4)])[0] == "budget_exceeded"
     assert not attempt.journal
     assert ask(attempt, "db.updateMany", set="orders", filter={"state": "open"}, changes={"note": "x"}) == 3

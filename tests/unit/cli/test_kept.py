@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lodger.engine.cli.kept import keep
+from lodger.engine.cli.output.files import keep
 
 
 def test_a_file_is_whole_and_its_owners(tmp_path: Path) -> None:

@@ -1,8 +1,14 @@
 """``lodger next`` for people: the sentence, slots around an instant in the zone and in UTC, how often, until when, and mistakes."""
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from lodger.engine.cli.entry import run
+
+NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
 
 
 @pytest.mark.parametrize(
@@ -96,3 +102,19 @@ def test_a_mistake_is_shown_where_it_stands(rule: str, place: int, capsys: pytes
     assert f"  {rule}\n  {' ' * place}^\n" in told, told
     assert "why: " in told
     assert "fix: " in told
+
+
+@pytest.mark.parametrize(("rule", "code"), [(NEVER, 0), ("FREQ=NEVER", 1), ('at "noon"', 1)])
+def test_the_process_ends_with_the_code_and_all_is_written(rule: str, code: int) -> None:
+    command = [sys.executable, "-m", "lodger.engine.cli", "next", rule, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert ("error" in json.loads(done.stdout)) == bool(code)
+
+
+def test_an_answer_that_cannot_be_written_is_no_success() -> None:
+    command = [sys.executable, "-m", "lodger.engine.cli", "next", NEVER, "--json"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode
+    assert "Traceback" not in done.stderr

@@ -19,7 +19,6 @@ from lodger.engine.effects import commit
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.runtimes import artefact
 
 TENANT = "9007199254740993"
 WRITES = """
@@ -69,8 +68,7 @@ def pictures(bare: Shop) -> Iterator[TableDataset]:
 
 def run(shop: Shop, runtime: str, source: str, params: Any = None) -> Finished:
     async def go() -> Finished:
-        settings = {"settings": artefact.ensure().settings()} if runtime == "quickjs" else {}
-        pool = Pool(runtime=runtime, size=1, cores=1, profile="trusted", **settings)
+        pool = Pool(runtime=runtime, size=1, cores=1, profile="trusted")
         executor = SandboxExecutor(pool, shop.read, shop.datasets, Frozen())
         claim = Claim(
             action_id=str(uuid.uuid4()), tenant_id=TENANT, schedule_id=None, script_name="t", script_version=1,

@@ -206,9 +206,10 @@ async def writes(shop: Shop, asker: Asker, many: int) -> int:
                 set=name,
                 filter=question,
                 changes={"note": "mine"} if not documents else {"z": 1},
+                all=True,
             )
             if number % 7 == 0:
-                await told(attempt, "db.deleteMany", set=name, filter=asker.filter(documents))
+                await told(attempt, "db.deleteMany", set=name, filter=asker.filter(documents), all=True)
             more = [asker.document() | {"id": f"two-{number % 20}"}] if documents else [asker.row()]
             await told(attempt, "db.insertMany", set=name, rows=more)
         elif verb == "upsert":

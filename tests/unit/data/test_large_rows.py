@@ -87,7 +87,7 @@ def test_what_is_chosen_or_comes_along_is_refused_when_it_is_too_much(
     monkeypatch.setattr("lodger.engine.capabilities.db_bulk.MOST_CHOSEN_BYTES", 2 * LARGE)
     monkeypatch.setattr("lodger.engine.data.reading.related.MOST_BYTES", 2 * LARGE)
     attempt = shop.attempt()
-    assert ask(attempt, "db.updateMany", set="books", filter={}, changes={"place": 0})[0] == "too_large"
+    assert ask(attempt, "db.updateMany", set="books", filter={}, changes={"place": 0}, all=True)[0] == "too_large"
     assert not attempt.journal
     assert ask(attempt, "db.updateMany", set="books", filter={"id": {"lte": 2}}, changes={"place": 0}) == 2
     found = ask(attempt, "db.find", set="books", filter={"id": {"in": [4, 7, 10]}}, include="next")

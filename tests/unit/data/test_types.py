@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from tests.unit.data.shop import Shop
 
-from lodger.engine.cli.init import JSCONFIG
+from lodger.engine.cli.commands.init import JSCONFIG
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.typescript import GIVEN, SAID, declarations
 from lodger.engine.data.values.kinds import Kind

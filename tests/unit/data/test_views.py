@@ -14,6 +14,7 @@ from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import commit
 from lodger.engine.effects.errors import EffectRefused
 from lodger.engine.store.schema.data import documents, kv
+from lodger.engine.store.stores.postgresql import row_security
 
 #: SQLite has neither roles nor views that check.
 pytestmark = pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
@@ -252,6 +253,6 @@ def test_the_platforms_triggers_have_their_rights(shop: Shop, definer: str) -> N
 
 
 def test_without_a_role_lodgers_own_condition_is_all(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "ROLE", "nobody_here")
+    monkeypatch.setattr(row_security, "ROLE", "nobody_here")
     with shop.engine.connect() as connection:
         assert guard.look(connection, shop.datasets.tables(None)) == guard.Wall()

@@ -19,10 +19,10 @@ from typing import Any
 
 from lodger.sandbox import frames
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.runtimes.artefact import ensure
-from lodger.sandbox.runtimes.native_settings import native_settings
+from lodger.sandbox.runtimes.js.artefact import ensure
 from lodger.sandbox.runtimes.quickjs import Runtime
 from lodger.sandbox.runtimes.quickjs_native import Runtime as NativeRuntime
+from lodger.sandbox.runtimes.settings import native_settings
 
 CAPABILITY = """
 $.provide("echo", (context, call) => ({

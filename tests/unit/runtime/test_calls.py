@@ -19,17 +19,17 @@ def test_the_context_reaches_the_factory(run) -> None:
 
 
 def test_members_are_made_once_and_when_read(run) -> None:
-    assert run("export default (all) => [Object.keys(all), all.echo === all.echo]").result == [["echo", "action"], True]
+    assert run("export default (all) => [Object.keys(all), all.echo === all.echo]").result == [["action", "echo"], True]
 
 
 def test_the_default_action_is_the_contexts(run) -> None:
     assert run("export default ({ action }) => action.id", context={"action": {"id": "a1"}}).result == "a1"
 
 
-def test_snippets_see_the_same_names(run) -> None:
+def test_snippets_and_modules_see_the_same_names(run) -> None:
     assert run("return [(await echo.ask(1)).name, action]", context={"action": 7}).result == ["echo.ask", 7]
     assert run("const echo = 5\nreturn echo").result == 5
-    assert run("export default () => typeof echo").result == "undefined"
+    assert run("export default ({ echo: given }) => echo === given").result is True
 
 
 def test_calls_in_flight_together(run) -> None:

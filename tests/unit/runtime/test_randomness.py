@@ -2,7 +2,8 @@
 
 import pytest
 
-from lodger.sandbox.runtimes import native_realm, realm
+from lodger.sandbox.runtimes.js import realm
+from lodger.sandbox.runtimes.native import realm as native_realm
 
 BOTH = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], indirect=True)
 

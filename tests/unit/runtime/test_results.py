@@ -25,7 +25,6 @@ pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], i
         ("\ufeffreturn 8", 8),
         ("const exported = 'the word export in a snippet'; return exported.length", 28),
         ("'use strict'; if (1) return 9", 9),
-        ("export const named = 1", None),
         ("return { toJSON() { return 'own' } }", "own"),
         ("return new Date(0)", "1970-01-01T00:00:00.000Z"),
         ("return [undefined, NaN, -0, () => 1]", [None, None, 0, None]),

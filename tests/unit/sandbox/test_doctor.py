@@ -6,8 +6,7 @@ import json
 from tests.escape.probing import probe_pool
 
 from lodger.sandbox.child import boot
-from lodger.sandbox.doctor import Doctor
-from lodger.sandbox.wall import WALLS
+from lodger.sandbox.doctor import WALLS, Doctor
 
 
 def test_every_wall_of_the_boot_order_is_known() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Blame, Outcome
-from lodger.sandbox.verdict import of_death
+from lodger.sandbox.workers.verdict import of_death
 
 LIMITS = Limits(cpu_ms=100, memory_bytes=32 * MIB)
 

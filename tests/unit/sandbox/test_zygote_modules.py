@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.escape.probing import probe_pool
 
 from lodger.sandbox import Pool
-from lodger.sandbox.wasm_pool import WasmPool
+from lodger.sandbox.wasm.pool import WasmPool
 
 OURS = {
     "lodger",
@@ -33,12 +33,13 @@ OURS = {
 QUICKJS = {
     "lodger.sandbox.runtimes",
     "lodger.sandbox.runtimes.answer",
-    "lodger.sandbox.runtimes.guest",
+    "lodger.sandbox.runtimes.js",
+    "lodger.sandbox.runtimes.js.guest",
     "lodger.sandbox.runtimes.libwasmtime",
-    "lodger.sandbox.runtimes.machine",
-    "lodger.sandbox.runtimes.modules",
+    "lodger.sandbox.runtimes.js.machine",
+    "lodger.sandbox.runtimes.js.modules",
     "lodger.sandbox.runtimes.quickjs",
-    "lodger.sandbox.runtimes.realm",
+    "lodger.sandbox.runtimes.js.realm",
     "lodger.sandbox.runtimes.rehearsal",
     "lodger.sandbox.runtimes.written",
 }
@@ -46,10 +47,11 @@ WASM = {
     "lodger.sandbox.runtimes",
     "lodger.sandbox.runtimes.answer",
     "lodger.sandbox.runtimes.libwasmtime",
-    "lodger.sandbox.runtimes.module_engine",
-    "lodger.sandbox.runtimes.module_machine",
-    "lodger.sandbox.runtimes.module_realm",
-    "lodger.sandbox.runtimes.wasi",
+    "lodger.sandbox.runtimes.command",
+    "lodger.sandbox.runtimes.command.engine",
+    "lodger.sandbox.runtimes.command.machine",
+    "lodger.sandbox.runtimes.command.realm",
+    "lodger.sandbox.runtimes.command.wasi",
     "lodger.sandbox.runtimes.wasm",
 }
 OS = {"os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"}
@@ -67,6 +69,8 @@ THEIRS = OS | {
     "time",
     "types",
 }
+# what the tests' own boot program is
+BOOT = {"tests", "lodger.sandbox.child.zygote"}
 # signal and what it needs is imported by the probe runtime, for its snippets
 SNIPPETS = {
     "signal",
@@ -116,7 +120,7 @@ def interpreter_itself() -> set[str]:
 
 def test_probe_zygote() -> None:
     modules, count, launcher_count = asyncio.run(look(probe_pool()))
-    assert modules - interpreter_itself() <= OURS | THEIRS | SNIPPETS
+    assert modules - interpreter_itself() <= OURS | THEIRS | SNIPPETS | BOOT
     assert not modules & HOOKED
     assert (count, launcher_count) == (1, 1)
 
@@ -139,7 +143,7 @@ def test_native_zygote() -> None:
     modules, count, _ = asyncio.run(look(Pool(runtime="quickjs-native", size=1)))
     ours = {
         f"lodger.sandbox.runtimes.{name}"
-        for name in ("native_guest", "native_modules", "native_realm", "quickjs_native")
+        for name in ("native", "native.guest", "native.modules", "native.realm", "native.rejections", "quickjs_native")
     }
     assert modules - interpreter_itself() <= OURS | THEIRS | QUICKJS | ours | {"_quickjs"}
     assert "quickjs" not in modules

@@ -1,0 +1,261 @@
+"""What one attempt costs on this host: latency, attempts per second, CPU and page faults of the pool, with no ledger; a peer beside it."""
+
+import asyncio
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from lodger.bench.load import NoHost
+from lodger.sandbox import Bundle, Job, Pool
+from lodger.sandbox.workers import launcher
+
+_SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
+_MODULE = """(module (memory (export "memory") 1) (func (export "_start") (local $i i32)
+  (loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))))"""
+RUNTIMES = ("quickjs", "quickjs-native", "wasm")
+#: The rate of the open loop that is promised for, per second.
+RATE = 600
+_WARM = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What DESIGN §11 promises of a runtime on two quiet cores."""
+
+    answer_p50_ms: float = 0.5
+    answer_p99_ms: float = 2.5
+    cpu_ms: float = 1.7
+    per_s: float = 1000.0
+
+
+#: Modules have no warm workers, and no promise but that they are measured.
+PROMISES = {"quickjs": Promise(), "quickjs-native": Promise(cpu_ms=1.5, per_s=1200.0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was found in one situation; CPU is per attempt.
+
+    Attributes:
+        answer_p50_ms, answer_p99_ms: from hand-over of a job to its verdict.
+        run_p50_ms, run_p99_ms: from the call to its report, with the kill and the reaper's word.
+        worker_us: from its fork to its exit; ``zygote_us`` and ``engine_us`` beside it, and all three together.
+        faults: page faults of a worker.
+    """
+
+    runtime: str
+    row: str
+    attempts: int
+    per_s: float
+    answer_p50_ms: float
+    answer_p99_ms: float
+    run_p50_ms: float
+    run_p99_ms: float
+    worker_us: float
+    zygote_us: float
+    engine_us: float
+    cpu_us: float
+    faults: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it as JSON has it."""
+        return asdict(self)
+
+
+@contextmanager
+def _deaths() -> Iterator[list[launcher.Death]]:
+    """Hear how every worker ended."""
+    heard: list[launcher.Death] = []
+    real = launcher.WorkerEnd.ended
+
+    def ended(worker: launcher.WorkerEnd, death: launcher.Death | None) -> None:
+        if death is not None:
+            heard.append(death)
+        real(worker, death)
+
+    setattr(launcher.WorkerEnd, "ended", ended)  # noqa: B010 - in place of a method, and put back below
+    try:
+        yield heard
+    finally:
+        setattr(launcher.WorkerEnd, "ended", real)  # noqa: B010 - as it was
+
+
+class _Meter:
+    """One situation being measured."""
+
+    def __init__(self, runtime: str, name: str, pool: Pool, job: Job, deaths: list[launcher.Death]) -> None:
+        self._of = (runtime, name)
+        self._pool, self._job, self._deaths = pool, job, deaths
+        self._run_ms: list[float] = []
+        self._answer_ms: list[float] = []
+        deaths.clear()
+        self._before = (time.perf_counter(), _zygote_us(pool), _engine_us())
+
+    async def one(self) -> None:
+        began = time.perf_counter()
+        report = await self._pool.run(self._job, NoHost())
+        self._run_ms.append((time.perf_counter() - began) * 1000)
+        if report.outcome != "ok":
+            raise RuntimeError(f"an attempt ended as {report.outcome}: {report.error}")
+        self._answer_ms.append(report.usage.wall_ms)
+
+    def row(self) -> Row:
+        began, zygote, engine = self._before
+        count = len(self._run_ms)
+        worker = median(death.cpu_us for death in self._deaths)
+        zygote = (_zygote_us(self._pool) - zygote) / count
+        engine = (_engine_us() - engine) / count
+        runtime, name = self._of
+        return Row(
+            runtime=runtime,
+            row=name,
+            attempts=count,
+            per_s=round(count / (time.perf_counter() - began)),
+            answer_p50_ms=_at(self._answer_ms, 0.5),
+            answer_p99_ms=_at(self._answer_ms, 0.99),
+            run_p50_ms=_at(self._run_ms, 0.5),
+            run_p99_ms=_at(self._run_ms, 0.99),
+            worker_us=round(worker),
+            zygote_us=round(zygote),
+            engine_us=round(engine),
+            cpu_us=round(worker + zygote + engine),
+            faults=round(median(death.minor_faults for death in self._deaths)),
+        )
+
+
+def _at(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return round(ordered[min(len(ordered) - 1, int(len(ordered) * share))], 3)
+
+
+def _engine_us() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return (used.ru_utime + used.ru_stime) * 1e6
+
+
+def _zygote_us(pool: Pool) -> float:
+    inner = pool if pool._wasm is None else pool._wasm
+    if inner.zygote is None:
+        return 0.0
+    pid = inner.zygote.launcher_pid
+    try:
+        child = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
+        return int(Path(f"/proc/{child}/schedstat").read_text().split()[0]) / 1000
+    except (OSError, IndexError):  # a kernel that does not tell
+        return 0.0
+
+
+async def _one_at_a_time(meter: _Meter, seconds: float) -> None:
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        await meter.one()
+        await asyncio.sleep(0.004)
+
+
+async def _open_loop(meter: _Meter, seconds: float, rate: int = RATE) -> None:
+    chance = random.Random(7)
+    loop = asyncio.get_running_loop()
+    tasks = []
+    due, end = loop.time(), loop.time() + seconds
+    while due < end:
+        due += chance.expovariate(rate)
+        if due > loop.time():
+            await asyncio.sleep(due - loop.time())
+        tasks.append(loop.create_task(meter.one()))
+    await asyncio.gather(*tasks)
+
+
+async def _saturated(meter: _Meter, seconds: float, flying: int = 4) -> None:
+    end = time.perf_counter() + seconds
+
+    async def again() -> None:
+        while time.perf_counter() < end:
+            await meter.one()
+
+    await asyncio.gather(*(again() for _ in range(flying)))
+
+
+_SITUATIONS = (
+    ("one at a time, 4 ms between", _one_at_a_time),
+    (f"open loop, {RATE}/s", _open_loop),
+    ("saturated, 4 in flight", _saturated),
+)
+
+
+def measure(runtime: str, seconds: float, told: Callable[[Row], None]) -> list[Row]:
+    """Measure every situation.
+
+    Args:
+        runtime: one of :data:`RUNTIMES`.
+        seconds: of each situation.
+        told: called with each row as it comes.
+
+    Raises:
+        SandboxError: the host cannot raise the walls.
+    """
+    return asyncio.run(_measure(runtime, seconds, told))
+
+
+async def _measure(runtime: str, seconds: float, told: Callable[[Row], None]) -> list[Row]:
+    bundle = Bundle({"main.js": _SCRIPT})
+    if runtime == "wasm":
+        from wasmtime import wat2wasm
+
+        bundle = Bundle({}, wasm=bytes(wat2wasm(_MODULE)))
+    job = Job(bundle, tenant="bench")
+    pool = Pool(runtime="quickjs" if runtime == "wasm" else runtime, profile="trusted")
+    await pool.start()
+    rows = []
+    try:
+        for _ in range(_WARM):
+            await pool.run(job, NoHost())
+        with _deaths() as deaths:
+            for name, situation in _SITUATIONS:
+                meter = _Meter(runtime, name, pool, job, deaths)
+                await situation(meter, seconds)
+                rows.append(meter.row())
+                told(rows[-1])
+    finally:
+        await pool.stop()
+    return rows
+
+
+def broken(rows: list[Row]) -> list[str]:
+    """Say which promises a runtime's rows do not keep, one sentence each."""
+    promise = PROMISES.get(rows[0].runtime) if rows else None
+    if promise is None:
+        return []
+    _, open_loop, full = rows
+    found = (
+        (open_loop.answer_p50_ms, promise.answer_p50_ms, f"ms to the answer at {RATE}/s (p50)"),
+        (open_loop.answer_p99_ms, promise.answer_p99_ms, f"ms to the answer at {RATE}/s (p99)"),
+        (full.cpu_us / 1000, promise.cpu_ms, "ms of CPU an attempt"),
+    )
+    lines = [f"{value:.2f} {what}, promised {most:g}" for value, most, what in found if value > most]
+    if full.per_s < promise.per_s:
+        lines.append(f"{full.per_s:g} attempts/s, promised {promise.per_s:g}")
+    return [f"{rows[0].runtime}: {line}" for line in lines]
+
+
+def peers() -> dict[str, float]:
+    """Give milliseconds (median) of what others start for one script: a bare process of this Python, and of Node where there is one."""
+    commands = {"python": [sys.executable, "-I", "-S", "-c", "print(sum(range(1000)))"]}
+    node = shutil.which("node")
+    if node is not None:
+        commands["node"] = [node, "-e", "let n = 0; for (let i = 0; i < 1000; i++) n += i; console.log(n)"]
+    return {name: round(median(_process_ms(command) for _ in range(15)), 2) for name, command in commands.items()}
+
+
+def _process_ms(command: list[str]) -> float:
+    began = time.perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return (time.perf_counter() - began) * 1000

@@ -1,0 +1,98 @@
+"""``lodger action``: what ran, what is due, and why something did not run."""
+
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli import inputs
+from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.output import views
+from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, write_json, zulu
+from lodger.engine.cli.output.humanize import span
+
+app = typer.Typer(name="action", help="What ran, what is due, and why something did not run.", no_args_is_help=True)
+
+
+ActionId = Annotated[str, typer.Argument(metavar="ACTION", help="The action's id, or its end.")]
+
+
+@app.command()
+def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJson = False) -> None:
+    """Show one action: what it is of, when it ran, how it ended, with its attempts and deliveries."""
+    with opened(db) as engine:
+        action = inputs.action_id(engine, tenant, action)
+        found, tries = engine.actions.get(tenant, action), engine.actions.attempts(tenant, action)
+        sent = engine.actions.deliveries(tenant, action)
+    if as_json:
+        write_json({"action": found, "attempts": tries, "deliveries": sent})
+        return
+    say(f"{found.id}: {views.ended(found)}")
+    lines = {
+        "schedule": found.schedule,
+        "script": found.script and f"{found.script}, version {found.script_version}",
+        "origin": found.origin if found.reason is None else f"{found.origin}, {found.reason}",
+        "slot": views.slots(found) if found.slot else None,
+        "due": zulu(found.due_at),
+        "started": found.started_at and zulu(found.started_at),
+        "ended": found.finished_at and zulu(found.finished_at),
+        "took": views.took(found),
+        "late by": None if found.lateness_ms is None else span(found.lateness_ms / 1000),
+        "result": None if found.result is None else views.compact(found.result),
+    }
+    for name, text in lines.items():
+        if text:
+            say(f"  {name:9} {text}")
+    if found.error is not None:
+        place = f" ({found.error.file}:{found.error.line})" if found.error.line else ""
+        say(f"  {found.error.name}: {found.error.message}{place}")
+    for each in tries:
+        how = f"{each.outcome or 'running'}, {views.took(each) or 'not ended'}, CPU {each.usage.cpu_ms:.1f} ms"
+        say(f"  step {each.step + 1}, attempt {each.n}: started {zulu(each.started_at)}, {how}")
+    for one in sent:
+        why = f": {one.error}" if one.error else ""
+        say(f"  {one.kind} to {', '.join(one.to)} ({one.about}): {one.state} after {one.attempts}{why}")
+
+
+@app.command()
+def logs(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJson = False) -> None:
+    """Show what the action's finished attempts logged, by step and attempt."""
+    with opened(db) as engine:
+        tries = engine.actions.attempts(tenant, inputs.action_id(engine, tenant, action))
+    if as_json:
+        write_json(
+            {"logs": [{"step": each.step, "attempt": each.n, **asdict(line)} for each in tries for line in each.logs]}
+        )
+        return
+    for each in tries:
+        if len(tries) > 1:
+            say(f"step {each.step + 1}, attempt {each.n}:")
+        for line in each.logs:
+            say(f"{line.level:5} {line.text}")
+
+
+@app.command()
+def follow(
+    tenant: TenantId,
+    action: Annotated[str | None, typer.Argument(help="One action, with its log, until it is over.")] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what happens as it happens, until Ctrl-C: a tenant's actions, or one action with its log."""
+    from lodger.sandbox.job import LogLine
+
+    with opened(db) as engine:
+        action = action and inputs.action_id(engine, tenant, action)
+        for each in engine.live(tenant, action):
+            line = isinstance(each, LogLine)
+            if as_json:
+                write_json({"log" if line else "action": each})
+            elif isinstance(each, LogLine):
+                say(f"  {each.level}: {each.text}")
+            else:
+                took = f" in {views.took(each)}" if views.took(each) else ""
+                say(
+                    f"{zulu(each.due_at)}  {each.schedule or each.script}  {views.ended(each)}{took}  {views.short(each.id)}"
+                )
+            sys.stdout.flush()

@@ -1,0 +1,39 @@
+"""``lodger audit``: who changed what, when, by which way and why."""
+
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli import inputs
+from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.output.answer import Database, say, write_json
+from lodger.engine.cli.output.progress import bar
+from lodger.engine.core.progress import STEP
+
+app = typer.Typer(name="audit", help="Who changed what, when, by which way and why.", no_args_is_help=True)
+
+
+@app.command()
+def export(
+    tenant: Annotated[str | None, typer.Argument(help="Whose; everybody's and the platform's when left out.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="INSTANT", help="Only from then on; -24h is a day ago.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="INSTANT", help="Only before then.")] = None,
+    out: Annotated[
+        typer.FileTextWrite | None, typer.Option("--out", help="Where the lines go; stdout when left out.")
+    ] = None,
+    db: Database = None,
+) -> None:
+    """Write every change as a line of JSON, oldest first."""
+    start, end = (
+        None if each is None else inputs.instant(name, each) for name, each in (("--since", since), ("--until", until))
+    )
+    count = 0
+    # Lines that go to a terminal show by themselves how far it is.
+    with opened(db) as engine, bar("exporting the audit log", "entries", as_json=out is None) as told:
+        for entry in engine.audit.export(tenant, since=start, until=end):
+            write_json(entry, out)
+            count += 1
+            if count % STEP == 0:
+                told(count)
+    if out is not None:
+        say(f"{count} entries")

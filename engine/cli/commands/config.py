@@ -1,0 +1,71 @@
+"""``lodger config show``: every setting with its value, unit, default and source."""
+
+from dataclasses import replace
+
+import typer
+
+from lodger.engine.cli.output.answer import AsJson, Database, table, write_json
+
+app = typer.Typer(name="config", help="What the operator can set.", no_args_is_help=True)
+
+
+@app.callback()
+def _noun() -> None:
+    """What the operator can set."""
+
+
+@app.command("show")
+def show(db: Database = None, as_json: AsJson = False) -> None:
+    """List every setting: value, unit, default, where it came from, and what it does; and where verbs are carried out."""
+    from lodger.engine.cli.place import chosen
+    from lodger.engine.core.settings import load
+    from lodger.engine.core.settings import table as rows_of
+    from lodger.engine.store.connection.database import shown
+    from lodger.sandbox.limits import LIMITS
+
+    place = chosen(db)
+    settings = load(database=place.database)
+    places = [
+        {"name": "server", "value": place.server or "none", "source": place.server_source},
+        {"name": "token", "value": f"{place.token[:17]}…" if place.token else "none", "source": place.token_source},
+        {"name": "database", "value": shown(settings.database), "source": place.database_source},
+    ]
+    rows = [
+        replace(row, value=shown(row.value), source=place.database_source) if row.name == "database" else row
+        for row in rows_of(settings)
+    ]
+    limits = [
+        {
+            "name": spec.name,
+            "default": spec.default,
+            "minimum": spec.minimum,
+            "maximum": spec.maximum,
+            "outcome": spec.outcome.value,
+            "help": spec.help,
+        }
+        for spec in LIMITS
+    ]
+    if as_json:
+        write_json({"places": places, "settings": [row.as_dict() for row in rows], "limits": limits})
+        return
+    table(
+        ("verbs work on", "value", "said by"),
+        ((each["name"], each["value"], each["source"]) for each in places),
+        title=f"Where (profile {place.profile})" if place.profile else "Where",
+    )
+    table(
+        ("variable", "value", "said by", "default", "what"),
+        (
+            (row.variable, row.value, row.source, row.default if row.source != "default" else "same", row.help)
+            for row in rows
+        ),
+        title="Settings (environment)",
+    )
+    table(
+        ("limit", "default", "from", "to", "outcome", "what"),
+        (
+            (each["name"], each["default"], each["minimum"], each["maximum"], each["outcome"], each["help"])
+            for each in limits
+        ),
+        title="Limits of one attempt (tenant and script may only lower them)",
+    )

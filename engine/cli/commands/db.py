@@ -1,0 +1,83 @@
+"""``lodger db``: the ledger's schema."""
+
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli.output.answer import AsJson, Database, say, write_json
+
+app = typer.Typer(name="db", help="The ledger's database.", no_args_is_help=True)
+
+
+@app.command()
+def upgrade(db: Database = None, as_json: AsJson = False) -> None:
+    """Bring the database to this version's schema; makes it when it is absent."""
+    from lodger.engine.core.settings import load
+    from lodger.engine.store.connection.database import Database as Ledger
+
+    done: list[dict[str, object]] = []
+
+    def told(revision: str, sentence: str, number: int, total: int) -> None:
+        done.append({"revision": revision, "sentence": sentence})
+        if not as_json:
+            say(f"{number}/{total}  {revision}  {sentence}")
+
+    Ledger(load(database=db).database, progress=told).close()
+    if as_json:
+        write_json({"applied": done})
+    elif not done:
+        say("the database is up to date")
+
+
+@app.command()
+def check(db: Database = None, as_json: AsJson = False) -> None:
+    """Say whether the database can be opened and has this version's schema; changes nothing."""
+    from lodger.engine.core.settings import load
+    from lodger.engine.store.connection.inspection import inspected
+
+    found = inspected(load(database=db).database)
+    if as_json:
+        write_json(found)
+    else:
+        say(f"{found.place}: schema {found.revision or 'none'}, wanted {found.wanted}: {found.verdict}")
+    if found.verdict != "current":
+        raise typer.Exit(1)
+
+
+@app.command()
+def prepare(
+    expose: Annotated[
+        str, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: exposes the platform's tables.")
+    ],
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Print the statements instead of running them; change nothing.")
+    ] = False,
+    user: Annotated[
+        str | None, typer.Option(help="With --sql: the user that Lodger connects as, if another runs it.")
+    ] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make what Lodger wants in the databases of what is exposed: receipts there, views and a role on PostgreSQL."""
+    from lodger.engine.cli.ledger import opened
+    from lodger.engine.cli.up import named
+    from lodger.engine.data.changes.prepare import statements
+
+    tell = named(expose)
+    with opened(db) as engine:
+        tell(engine)
+        planned = {"the ledger": statements(engine.datasets, None, engine.books.database.driver, user)}
+        for each in engine.datasets.databases:
+            planned[each.place] = statements(engine.datasets, each, each.driver, user)
+        if not sql:
+            engine.prepare()
+    if as_json:
+        write_json({"prepared": not sql, "statements": planned})
+        return
+    for place, listed in planned.items():
+        if sql:
+            say(f"-- {place}")
+            for statement in listed:
+                say(statement + ";")
+        else:
+            say(f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to do")

@@ -1,0 +1,113 @@
+"""``lodger demo``: the engine at work on two made-up shops, live in the terminal."""
+
+import contextlib
+import logging
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lodger.engine.cli.output.answer import AsJson, say, write_json
+from lodger.engine.cli.output.failure import Usage
+
+if TYPE_CHECKING:
+    from lodger.engine.cli.demo_story.run import Viewer
+    from lodger.engine.cli.demo_story.story import Story
+
+KEPT = Path("lodger-demo")
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h)?", re.ASCII)
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, None: 1}
+
+
+def demo(
+    lasting: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="End after this long, such as 30s or 2m; else Ctrl-C.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help=f"Keep the ledger in ./{KEPT} and go on with it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Watch the engine at work: two shops, ten scripts, a hundred missed days."""
+    for_s = None if lasting is None else seconds(lasting)
+    with contextlib.ExitStack() as stack:
+        folder = KEPT if keep else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lodger-demo-")))
+        _play(folder, for_s, as_json=as_json)
+        if keep and not as_json:
+            say(f"The ledger is kept: lodger action list bluebird --db {folder / 'ledger.db'}")
+
+
+def seconds(text: str) -> float:
+    """Read a length of time such as ``30s``, ``2m`` or ``90``.
+
+    Raises:
+        Usage: it is none, or nothing at all.
+    """
+    found = _LENGTH.fullmatch(text.strip())
+    length = float(found[1]) * _SECONDS[found[2]] if found else 0.0
+    if length <= 0 or length > 365 * 86_400:
+        raise Usage("length_invalid", f"--for cannot be {text!r}", why="it is a length of time", fix="--for 30s")
+    return length
+
+
+def _play(folder: Path, for_s: float | None, *, as_json: bool) -> None:
+    import asyncio
+
+    from lodger.engine.cli.demo_story.run import Plan, play
+    from lodger.engine.cli.demo_story.summary import shown
+    from lodger.engine.core.clock import SystemClock
+    from lodger.engine.core.errors import Unavailable
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(
+            "folder_unwritable",
+            f"the folder {str(folder)!r} cannot be made",
+            why=error.strerror or "",
+            fix="run it where you may write, or without --keep",
+        ) from None
+    # What the node notes is told as part of the story: a second voice would tear the screen.
+    logging.getLogger("lodger.node").propagate = False
+    logging.getLogger("lodger.node").addHandler(logging.NullHandler())
+    told = _silent if as_json else _now
+    summary = asyncio.run(play(Plan(folder, for_s), SystemClock(), told, _viewer(as_json=as_json)))
+    if as_json:
+        write_json(summary.as_dict())
+    else:
+        say()
+        shown(summary, say)
+
+
+def _silent(_text: str) -> None:
+    """Say nothing: a program reads the answer."""
+
+
+def _now(text: str) -> None:
+    say(text)
+    sys.stdout.flush()
+
+
+def _viewer(*, as_json: bool) -> "Callable[[Story, Callable[[], datetime]], contextlib.AbstractContextManager[Viewer]]":
+    @contextlib.contextmanager
+    def viewer(story: "Story", now: "Callable[[], datetime]") -> "Iterator[Viewer]":
+        from lodger.engine.cli.demo_story.lines import Lines
+
+        if as_json:
+            yield Lines(story, _silent, now)
+            return
+        from rich.console import Console
+
+        console = Console(highlight=False)
+        if not console.is_terminal or console.is_dumb_terminal or console.height < 20 or console.width < 60:
+            yield Lines(story, _now, now)
+            return
+        from lodger.engine.cli.demo_story.screen import Screen
+
+        with Screen(story, console, now) as screen:
+            yield screen
+
+    return viewer

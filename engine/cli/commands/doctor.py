@@ -1,0 +1,197 @@
+"""``lodger doctor`` (which walls stand on this host, what is missing and how to get it, the ledger) and ``lodger version``."""
+
+import platform
+import sqlite3
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lodger.engine.cli.output.answer import AsJson, Database, say, table, write_json
+
+if TYPE_CHECKING:
+    from lodger.engine.core.settings import Settings
+
+
+def doctor(
+    raise_walls: Annotated[
+        bool, typer.Option("--raise/--probe", help="Start a worker and report what really stands, or only look.")
+    ] = True,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which walls stand on this host, what is missing and how to get it; and what the ledger's database waits for."""
+    from lodger.engine.core.settings import load
+    from lodger.sandbox.doctor import Doctor
+
+    settings = load()
+    standing, trouble = _standing(settings) if raise_walls else (None, None)
+    findings = Doctor.examine(standing)
+    judged = Doctor.as_json(findings, settings.profile, settings.walls_minimum)
+    body = judged | {"versions": _versions(), "cache": _cache(), "kernel": platform.release()}
+    body["ledger"] = _ledger(db)
+    if trouble:
+        body |= {"ok": False, "problem": trouble}
+    if as_json:
+        write_json(body)
+    else:
+        _show(body)
+        _show_ledger(body["ledger"])
+    if not body["ok"]:
+        raise typer.Exit(1)
+
+
+def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, Any] | None]:
+    """Raise the walls for real: the report of a living zygote, or what kept it from coming up."""
+    import asyncio
+
+    from lodger.engine.cli.output.failure import Teaching, described
+    from lodger.engine.node.executors.sandbox_executor import worker_cgroup
+    from lodger.sandbox.pool import Pool
+    from lodger.sandbox.runtimes import native_libraries
+
+    async def look() -> dict[str, str] | None:
+        native_libraries.demand(
+            settings.profile, "quickjs"
+        )  # the pool below takes whatever walls there are, but no such library
+        pool = Pool(size=1, profile="trusted", cgroup=worker_cgroup(settings), cache=settings.cache_dir)
+        await pool.start()
+        try:
+            return dict(pool.zygote.walls) if pool.zygote is not None else None
+        finally:
+            await pool.stop()
+
+    try:
+        return asyncio.run(look()), None
+    except Exception as error:
+        if not isinstance(error, Teaching):
+            raise
+        return None, described(error)
+
+
+def _versions() -> dict[str, str]:
+    from lodger.engine.core.version import VERSION
+    from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
+
+    found = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    found |= {name: _installed(name) for name in ("wasmtime", "quickjs-rs", "tzdata")}
+    return found | {"guest": GUEST_SHA256[:16]}
+
+
+def _cache() -> dict[str, Any]:
+    from lodger.engine.core.settings import load
+    from lodger.sandbox.runtimes.js.artefact import candidates, is_ours
+
+    folders = list(candidates(load().cache_dir))
+    for folder in folders:
+        if folder.is_dir() and is_ours(folder):
+            files = [path for path in folder.rglob("*") if path.is_file()]
+            return {"folder": str(folder), "files": len(files), "bytes": sum(path.stat().st_size for path in files)}
+    return {"folder": str(folders[0]), "files": 0, "bytes": 0}
+
+
+def _show(body: dict[str, Any]) -> None:
+    from rich.text import Text
+
+    marks = {"stands": ("✓ stands", "green"), "available": ("○ available", "yellow"), "missing": ("✗ missing", "red")}
+    table(
+        ("wall", "", "keeps a script from"),
+        ((each["wall"], Text(*marks[each["state"]]), each["holds_off"]) for each in body["walls"]),
+    )
+    for each in body["walls"]:
+        if each["state"] == "missing":
+            say(f"{each['wall']} is missing: {each['why']}")
+            say(f"  how to get it: {each['remedy']}")
+    say("  ".join(f"{name} {version}" for name, version in body["versions"].items()))
+    for each in body["libraries"]:
+        say(
+            f"{each['library']} sha256 {each['sha256'][:16] or 'missing'}  {each['published_as'] or 'unknown: ' + each['path']}"
+        )
+    cache = body["cache"]
+    say(f"cache {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1_048_576:.1f} MiB")
+    layers = f"{body['layers']} of 6 layers stand, {body['minimum']} must"
+    if body["ok"] and body["profile"] == "trusted":
+        say(f"Profile trusted: whatever stands will do ({layers} for strangers' code).")
+    elif body["ok"]:
+        say(f"Strangers' code may run here (profile untrusted): {layers}.")
+    else:
+        problem = body["problem"]
+        say(f"Strangers' code may not run here: {problem['message']}")
+        for name in ("why", "fix"):
+            if problem.get(name):
+                say(f"  {name}: {problem[name]}")
+
+
+def _ledger(db: str | None) -> dict[str, Any]:
+    """Look at the ledger at ``--db`` or where profile and settings say, or ask the server that was named; changes nothing."""
+    from lodger.engine.cli.ledger import opened
+    from lodger.engine.cli.output.failure import Teaching, described
+    from lodger.engine.cli.place import chosen
+    from lodger.engine.core.serialization import shaped
+    from lodger.engine.core.settings import load
+    from lodger.engine.store.connection.inspection import inspected
+
+    try:
+        place = chosen(db)
+        if place.server is None:
+            found = inspected(load(database=place.database).database)
+            if found.verdict != "current":
+                return {"place": found.place, "verdict": found.verdict, "nodes": [], "blocked": []}
+        with opened(db) as engine:
+            return {
+                "place": place.server or found.place,
+                "verdict": "current",
+                "nodes": shaped([each for each in engine.nodes.list() if each.state == "alive"]),
+                "blocked": shaped(engine.metrics.blocked()),
+            }
+    except Exception as error:
+        if not isinstance(error, Teaching):
+            raise
+        return {"place": db or "", "verdict": "unreachable", "nodes": [], "blocked": [], "problem": described(error)}
+
+
+def _show_ledger(ledger: dict[str, Any]) -> None:
+    """Tell people."""
+    say(f"ledger {ledger['place']}: {ledger['verdict']}, {len(ledger['nodes'])} nodes at work")
+    if "problem" in ledger:
+        say(f"  {ledger['problem']['message']}")
+        if ledger["problem"].get("fix"):
+            say(f"  fix: {ledger['problem']['fix']}")
+    for chain in ledger["blocked"]:
+        waits = chain["waits"]
+        say(
+            f"session {waits['pid']} ({waits['application']}) has waited for {chain['waited_s']:.1f} s: {waits['query']}"
+        )
+        for each in chain["blockers"]:
+            say(
+                f"  for {each['pid']} ({each['application']}, {each['state']}, in a transaction for "
+                f"{each['transaction_s']:.1f} s): {each['query']}"
+            )
+        if chain["blockers"]:
+            last = chain["blockers"][-1]["pid"]
+            say(f"  to end it: SELECT pg_terminate_backend({last})")
+
+
+_PARTS = ("wasmtime", "quickjs-rs", "quickjs-ng", "SQLAlchemy", "tzdata")
+
+
+def version(as_json: AsJson = False) -> None:
+    """Show the versions of Lodger and of the parts that matter."""
+    from lodger.engine.core.version import VERSION
+
+    parts = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    parts |= {name: _installed(name) for name in _PARTS}
+    if as_json:
+        write_json(parts)
+    else:
+        for name, text in parts.items():
+            say(f"{name:12} {text}")
+
+
+def _installed(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed(name)
+    except PackageNotFoundError:
+        return "missing"

@@ -1,0 +1,43 @@
+"""``lodger errors``: what a code means, and what to do."""
+
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli.output.answer import AsJson, say, table, write_json
+from lodger.engine.cli.output.failure import Usage
+
+
+def errors(
+    code: Annotated[str | None, typer.Argument(help="The code, outcome or reason; all of them when left out.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Explain an error, an outcome or a reason, or list all of them."""
+    from lodger.engine.core.error_table import error_table, similar_codes
+    from lodger.sandbox.limits import LIMITS
+
+    rows = error_table()
+    if code is None:
+        if as_json:
+            write_json({"errors": list(rows.values())})
+        else:
+            table(("code", "met", "what happened"), ((row.code, ", ".join(row.met), row.what) for row in rows.values()))
+        return
+    row = rows.get(code)
+    if row is None:
+        near = ", ".join(similar_codes(code)[:8])
+        raise Usage(
+            "code_unknown", f"there is no error, outcome or reason {code!r}", fix=near or "lodger errors lists them"
+        )
+    if as_json:
+        write_json(row)
+        return
+    say(f"{code} ({', '.join(row.met)})")
+    say(f"  what happened: {row.what}")
+    if row.why:
+        say(f"  why: {row.why}")
+    for spec in LIMITS:
+        if str(spec.outcome) == code:
+            say(f"  limit: {spec.name} ({spec.help}; default {spec.default})")
+    if row.fix:
+        say(f"  to do: {row.fix}")

@@ -1,0 +1,176 @@
+"""``lodger exec``: one attempt in the real walls; no server, no database; effects are shown and never applied."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lodger.engine.cli import inputs
+from lodger.engine.cli.output.answer import AsJson, say, visible, write_json
+from lodger.engine.cli.output.failure import Usage
+
+MIB = 1024 * 1024
+RUNTIMES = ("quickjs", "quickjs-native", "wasm")
+_NOTHING: dict[str, Any] = {
+    "result": None,
+    "logs": [],
+    "effects": [],
+    "usage": {"cpu_ms": 0, "wall_ms": 0, "memory_peak_bytes": 0, "host_calls": 0},
+    "walls": {},
+}
+
+
+def execute(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="The script, UTF-8; a folder of its files with main.js; or a WebAssembly module (WASI preview 1 command); - is stdin."
+        ),
+    ],
+    runtime: Annotated[
+        str | None,
+        typer.Option(
+            help="quickjs, quickjs-native (only for code you trust: no WebAssembly around the engine) or wasm; "
+            "unless told, the file's first bytes decide."
+        ),
+    ] = None,
+    input_json: Annotated[
+        str | None,
+        typer.Option("--input", metavar="JSON", help="What a script sees as action.input and a module on stdin."),
+    ] = None,
+    cpu_ms: Annotated[int | None, typer.Option(help="CPU time, milliseconds.")] = None,
+    wall_ms: Annotated[int | None, typer.Option(help="Time from start to answer, milliseconds.")] = None,
+    memory_mb: Annotated[int | None, typer.Option(help="Memory that the script can hold, MiB.")] = None,
+    grant: Annotated[
+        list[str] | None,
+        typer.Option(help="What it may do beside what all may, like fetch:api.example.com; see `lodger grant table`."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a script once in the real walls; show what it would have changed."""
+    if runtime not in (None, *RUNTIMES):
+        raise Usage(
+            "runtime_unknown", f"there is no runtime {runtime!r} here", fix="--runtime " + " or ".join(RUNTIMES)
+        )
+    params = inputs.value("--input", input_json)
+    limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
+    files = inputs.folder(file) if (file / inputs.MAIN).is_file() else {}
+    raw = b"" if files else inputs.source(file)
+    wasm = not files and (runtime == "wasm" or (runtime is None and raw.startswith(inputs.WASM)))
+    refused = None if wasm or files else _refused(raw, limits.source_bytes)
+    source = (
+        "" if wasm else files.get("main.js", "") if files else raw.decode("utf-8", "replace").removeprefix("\ufeff")
+    )
+    if refused is None and not wasm and runtime in (None, "quickjs"):
+        refused = _misread(files or {"main.js": source})
+    if refused is not None:
+        body = refused
+    else:
+        from lodger.engine.cli.dry_run import as_dict, rehearse
+
+        body = as_dict(
+            rehearse(
+                raw if wasm else files or source,
+                params,
+                limits,
+                runtime=runtime or "quickjs",
+                progress=_progress,
+                grants=grant or (),
+            )
+        )
+    where = (body["error"] or {}).get("file") or "main.js"
+    present(body, files.get(where, "") if files else source, str(file / where if files else file), as_json=as_json)
+
+
+def present(body: dict[str, Any], source: str, name: str, *, as_json: bool) -> None:
+    """Show how a run ended (:func:`lodger.engine.cli.dry_run.as_dict`); exit 1 unless it is ok."""
+    if as_json:
+        write_json(body)
+    else:
+        _show(body, source, name)
+    if body["outcome"] != "ok":
+        raise typer.Exit(1)
+
+
+def _limits(**wishes: int | None) -> Any:  # noqa: ANN401 - Limits, imported when needed
+    from lodger.sandbox.errors import LimitInvalid
+    from lodger.sandbox.limits import Limits
+
+    try:
+        return Limits(**{name: value for name, value in wishes.items() if value is not None})
+    except LimitInvalid as error:
+        raise Usage(error.code, error.what, why=error.why, fix=error.fix) from None
+
+
+def _refused(raw: bytes, most: int) -> dict[str, Any] | None:
+    """What no worker needs to see: text that is too large, is no UTF-8, or is nothing at all."""
+    if len(raw) > most:
+        return _ended("source_too_large", "SourceTooLarge", f"the script has {len(raw)} bytes, the limit is {most}")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return _ended("compile_error", "NotText", f"byte {error.start} is not UTF-8: a script is a text file", line)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        return _ended(
+            "compile_error", "NotText", f"character {text.index(chr(0))} is NUL: a script is a text file", line
+        )
+    if not text.strip().removeprefix("\ufeff"):
+        return _ended("compile_error", "EmptyScript", "the file is empty: there is nothing to run")
+    return None
+
+
+def _misread(files: dict[str, str]) -> dict[str, Any] | None:
+    """What the runtime would carry out wrongly without a word."""
+    from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
+
+    for file, source in files.items():
+        if (line := line_with_flag_v(source)) is not None:
+            return _ended("compile_error", "SyntaxError", FLAG_V, line, file)
+    return None
+
+
+def _ended(outcome: str, name: str, message: str, line: int | None = None, file: str = "main.js") -> dict[str, Any]:
+    error = {"name": name, "message": message, "stack": "", "file": file, "line": line, "column": None}
+    return {"outcome": outcome, "error": error} | _NOTHING
+
+
+def _progress(text: str) -> None:
+    sys.stderr.write(f"{text} …\n")
+
+
+def _show(body: dict[str, Any], source: str, name: str) -> None:
+    from lodger.engine.effects.diff import lines
+
+    usage = body["usage"]
+    figures = (
+        f"{usage['wall_ms']:.1f} ms, CPU {usage['cpu_ms']:.1f} ms, memory {usage['memory_peak_bytes'] / MIB:.1f} MiB"
+    )
+    say(f"{body['outcome']}  ({figures}, {usage['host_calls']} calls)")
+    for line in body["logs"]:
+        say(f"{line['level']:7} {line['text']}")
+    if body["error"]:
+        _show_error(body["error"], source, name)
+    elif body["outcome"] == "ok":
+        say(f"result  {json.dumps(body['result'], ensure_ascii=False)}")
+    if body["effects"]:
+        say("would change, had it not been a rehearsal:" if body["outcome"] == "ok" else "had asked for, in vain:")
+        for text in lines(body["effects"]):
+            say(f"  {text}")
+    missing = [wall for wall, stands in body["walls"].items() if not stands]
+    if missing:
+        say(f"walls missing here: {', '.join(missing)}; lodger doctor says how to get them")
+
+
+def _show_error(error: dict[str, Any], source: str, name: str) -> None:
+    from lodger.engine.cli.output.code_frame import excerpt
+
+    place = f"{name}:{error['line']}" if error["line"] else name
+    sys.stdout.write(visible(f"{place}: {error['name']}: {error['message']}") + "\n")
+    if error["name"] == "NotText":
+        return
+    for line in excerpt(source, error["line"], error["column"]):
+        say(line)

@@ -1,0 +1,90 @@
+"""``lodger grant``: what a tenant's scripts may do."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, table, write_json
+
+app = typer.Typer(name="grant", help="What a tenant's scripts may do.", no_args_is_help=True)
+
+Words = Annotated[list[str], typer.Argument(metavar="GRANT...", help="Grants, as `lodger grant table` writes them.")]
+
+
+@app.command("table")
+def show_table(as_json: AsJson = False) -> None:
+    """List every grant there is, what it lets a script do, and whether tenants hold it by default."""
+    from lodger.engine.core.access.grants import GRANTS
+
+    if as_json:
+        write_json({"grants": [{"form": spec.form, "default": spec.default, "help": spec.help} for spec in GRANTS]})
+        return
+    table(("grant", "by default", "what"), ((spec.form, "yes" if spec.default else "", spec.help) for spec in GRANTS))
+
+
+@app.command("list")
+def show_all(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
+    """List what a tenant holds, and its own people."""
+    with opened(db) as engine:
+        held = engine.grants.list(tenant)
+        found = engine.tenants.get(tenant)
+    if as_json:
+        write_json({"tenant": tenant, "grants": held, "own": found.grants is not None, "people": found.people})
+        return
+    _told(tenant, held)
+    if found.grants is None:
+        say("as the setting LODGER_GRANTS says; `lodger grant give` makes them the tenant's own")
+    say("its people: " + (", ".join(found.people) or "none are named"))
+
+
+@app.command()
+def give(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson = False) -> None:
+    """Let a tenant do more; runs that start from now on may."""
+    with opened(db) as engine:
+        held = engine.grants.give(tenant, *grants)
+    _told(tenant, held, as_json=as_json)
+
+
+@app.command()
+def take(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson = False) -> None:
+    """Take something away, named as `lodger grant list` shows it; what runs goes on with what it was given."""
+    with opened(db) as engine:
+        held = engine.grants.take(tenant, *grants)
+    _told(tenant, held, as_json=as_json)
+
+
+@app.command()
+def reset(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
+    """Let a tenant hold what the setting LODGER_GRANTS says, now and later."""
+    with opened(db) as engine:
+        held = engine.grants.keep(tenant, None)
+    _told(tenant, held, as_json=as_json)
+
+
+@app.command()
+def people(
+    tenant: TenantId,
+    addresses: Annotated[
+        list[str] | None, typer.Argument(metavar="ADDRESS...", help="All of them; *@example.com is a whole domain.")
+    ] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set the tenant's own people, whom its scripts may mail without further grant."""
+    with opened(db) as engine:
+        found = engine.grants.people(tenant, addresses or [])
+    if as_json:
+        write_json({"tenant": tenant, "people": found.people})
+    else:
+        say(f"people of {tenant}: " + (", ".join(found.people) or "none"))
+
+
+def _told(tenant: str, held: Sequence[str], *, as_json: bool = False) -> None:
+    from lodger.engine.core.access.grants import meaning
+
+    if as_json:
+        write_json({"tenant": tenant, "grants": held})
+    else:
+        table((f"{tenant} holds", "which lets its scripts"), ((each, meaning(each)) for each in held))

@@ -1,0 +1,68 @@
+"""``lodger init``: a folder of scripts that an editor understands, without any extension."""
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli.output.answer import AsJson, Database, say, write_json
+
+TYPES = "lodger-types"
+JSCONFIG = """{
+  "compilerOptions": {
+    "checkJs": true,
+    "strict": true,
+    "target": "es2023",
+    "lib": ["es2023"],
+    "types": [],
+    "moduleDetection": "force",
+    "noEmit": true
+  },
+  "include": ["**/*.js", "lodger-types/*.d.ts"],
+  "exclude": ["node_modules"]
+}
+"""
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="Where the scripts are; made when it is absent.")] = Path(),
+    expose: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: types for the tables that it exposes."),
+    ] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write types for scripts, and a jsconfig.json where there is none, so that an editor completes and checks them."""
+    place = folder / TYPES
+    place.mkdir(parents=True, exist_ok=True)
+    written = []
+    for source in sorted((files("lodger.stdlib") / "types").iterdir(), key=lambda each: each.name):
+        if source.name.endswith(".d.ts"):
+            (place / source.name).write_text(source.read_text())
+            written.append(source.name)
+    if expose is not None:
+        (place / "sets.d.ts").write_text(_sets(expose, db))
+        written.append("sets.d.ts")
+    config = folder / "jsconfig.json"
+    fresh = not config.exists()
+    if fresh:
+        config.write_text(JSCONFIG)
+    if as_json:
+        write_json({"folder": str(folder), "types": written, "jsconfig": fresh})
+        return
+    say(f"{place}: {len(written)} files of types")
+    say(f"{config}: written" if fresh else f"{config}: left as it is")
+
+
+def _sets(expose: str, db: str | None) -> str:
+    from lodger.engine.cli.ledger import opened
+    from lodger.engine.cli.up import named
+    from lodger.engine.data.sets.typescript import declarations
+
+    tell = named(expose)
+    with opened(db) as engine:
+        tell(engine)
+        links = {name: about["links"] for name, about in engine.datasets.described().items()}
+        return declarations(engine.datasets, links)

@@ -1,0 +1,94 @@
+"""``lodger profile``: servers and ledgers by name."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli.output.answer import AsJson, say, table, write_json
+from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.place import Profile, Profiles, server_said
+
+app = typer.Typer(name="profile", help="Servers and ledgers by name.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="The profile's name.")]
+
+
+@app.command("set")
+def put(
+    name: Name,
+    address: Annotated[
+        str | None, typer.Option("--address", help="The server's address, as --server; its token is read from stdin.")
+    ] = None,
+    db: Annotated[
+        str | None, typer.Option("--db", metavar="PLACE", help="Or a ledger: a file or a database URL.")
+    ] = None,
+    use: Annotated[bool, typer.Option("--use", help="Use it unless told otherwise.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Store a profile. A token is read from stdin (asked for on a terminal), never from the command line."""
+    # --server names a server everywhere else, so it does here.
+    address = address or server_said()
+    if (address is None) == (db is None):
+        raise Usage("place_ambiguous", "a profile is a server or a ledger", fix="give --server or --db")
+    token = _token() if address is not None else None
+    if address is not None:
+        from lodger.engine.client.requests import connection
+
+        address, _headers = connection(address, token)
+    Profiles().put(Profile(name, address, token, db), use=use)
+    if as_json:
+        write_json({"profile": name, "server": address, "db": db})
+    else:
+        say(f"profile {name} is {address or db}")
+
+
+@app.command("list")
+def show_all(as_json: AsJson = False) -> None:
+    """List the profiles, without their tokens."""
+    found, current = Profiles().all()
+    told = [
+        {
+            "name": each.name,
+            "server": each.server,
+            "db": each.db,
+            "token": bool(each.token),
+            "current": each.name == current,
+        }
+        for each in found
+    ]
+    if as_json:
+        write_json({"profiles": told})
+    else:
+        rows = (
+            (each["name"], each["server"] or each["db"], "used unless told" if each["current"] else "") for each in told
+        )
+        table(("profile", "place", ""), rows)
+
+
+@app.command()
+def use(name: Name, as_json: AsJson = False) -> None:
+    """Use a profile unless told otherwise."""
+    Profiles().use(name)
+    if as_json:
+        write_json({"current": name})
+    else:
+        say(f"profile {name} is used unless told otherwise")
+
+
+@app.command()
+def remove(name: Name, as_json: AsJson = False) -> None:
+    """Forget a profile with its token; the token itself goes on until it is revoked."""
+    Profiles().remove(name)
+    if as_json:
+        write_json({"removed": name})
+    else:
+        say(f"profile {name} is gone; lodger token revoke ends its token")
+
+
+def _token() -> str:
+    if sys.stdin.isatty():
+        import getpass
+
+        return getpass.getpass("token: ").strip()
+    return sys.stdin.readline(5000).strip()

@@ -1,0 +1,72 @@
+"""``lodger script``: what runs."""
+
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli import inputs
+from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, write_json
+
+ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="The script's name.")]
+app = typer.Typer(name="script", help="What runs: sources and their versions.", no_args_is_help=True)
+
+
+@app.command("dry-run")
+def dry_run(
+    tenant: TenantId,
+    name: ScriptName,
+    input_json: Annotated[
+        str | None, typer.Option("--input", metavar="JSON", help="What it sees as action.input.")
+    ] = None,
+    version: Annotated[int | None, typer.Option(help="The version; the latest when left out.")] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Run this source instead of what is stored: an edit not saved yet."),
+    ] = None,
+    expose: Annotated[
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="Called with the engine: expose tables there.")
+    ] = None,
+    fetches: Annotated[
+        bool, typer.Option("--fetches", help="Let requests leave that change something elsewhere (POST, PUT, …), too.")
+    ] = False,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a script once against the data of now; show what it would change, and change nothing."""
+    from pathlib import Path
+
+    from lodger.engine.cli.commands.exec import present
+    from lodger.engine.cli.up import named
+    from lodger.engine.core.serialization import shaped
+
+    params = inputs.value("--input", input_json)
+    source = None if file is None else inputs.script(Path(file))
+    prepare = named(expose) if expose else None
+    local = "a function of your own Python is called in this process (--expose)" if expose else None
+    with opened(db, local=local) as engine:
+        if prepare is not None:
+            prepare(engine)
+        shown = source if source is not None else engine.scripts.get(tenant, name, version).modules
+        ended = engine.scripts.dry_run(tenant, name, params, version=version, source=source, fetches=fetches)
+    text = shown if isinstance(shown, str) else shown.get("main.js", "") if isinstance(shown, dict) else ""
+    present(shaped(ended) | {"walls": {}}, text, name, as_json=as_json)
+
+
+@app.command()
+def module(
+    tenant: TenantId,
+    name: ScriptName,
+    out: Annotated[typer.FileBinaryWrite, typer.Option("--out", help="Where the module's bytes go; - is stdout.")],
+    version: Annotated[int | None, typer.Option(help="The version; the latest when left out.")] = None,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a WebAssembly module's bytes to a file."""
+    with opened(db) as engine:
+        content = engine.scripts.module(tenant, name, version)
+    out.write(content)
+    if as_json and out.name != "<stdout>":
+        write_json({"bytes": len(content)})
+    elif out.name != "<stdout>":
+        say(f"{len(content)} bytes")

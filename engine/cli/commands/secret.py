@@ -1,0 +1,65 @@
+"""``lodger secret``: what scripts use and never see."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, write_json
+from lodger.engine.cli.output.failure import Usage
+
+app = typer.Typer(name="secret", help="What scripts use and never see.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="Its name, like STRIPE_KEY.")]
+
+
+@app.command()
+def put(
+    tenant: TenantId,
+    name: Name,
+    host: Annotated[
+        list[str] | None, typer.Option(help="Where it may be sent in a header: api.example.com; several may be given.")
+    ] = None,
+    grant: Annotated[bool, typer.Option("--grant", help="Also give the tenant the grant secret:NAME.")] = False,
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store a secret, or its new value, which is read from stdin (asked for on a terminal): never from the command line."""
+    with opened(db) as engine:
+        made = engine.secrets.put(tenant, name, _value(name), hosts=host or (), grant=grant)
+    if as_json:
+        write_json(made)
+    else:
+        say(f"secret {name} of {tenant} is stored; it may go to: {', '.join(made.hosts) or 'no host'}")
+
+
+@app.command()
+def keygen(
+    file: Annotated[Path, typer.Argument(help="Where the keys shall be; LODGER_SECRET_KEYS names it then.")],
+    as_json: AsJson = False,
+) -> None:
+    """Make a file of keys with its first key. Keep a copy of it apart from the ledger: without it no secret can be read."""
+    from lodger.engine.vault.keyring import Keyring, refuse_existing
+
+    refuse_existing(file)
+    made = Keyring(file).add()
+    if as_json:
+        write_json({"file": str(file), "key": made})
+    else:
+        say(f"key {made} is in {file}; set LODGER_SECRET_KEYS={file} on every node")
+
+
+def _value(name: str) -> str:
+    if sys.stdin.isatty():
+        import getpass
+
+        return getpass.getpass(f"{name}: ")
+    raw = sys.stdin.buffer.read(1 << 20)
+    try:
+        return raw.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise Usage(
+            "not_text", "the secret on stdin is not UTF-8", fix="encode it as text, such as base64, first"
+        ) from None

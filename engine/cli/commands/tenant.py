@@ -1,0 +1,70 @@
+"""``lodger tenant``: whose scripts run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lodger.engine.cli import inputs
+from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.output import views
+from lodger.engine.cli.output.answer import AsJson, Database, TenantId, say, write_json
+from lodger.engine.cli.output.files import keep
+from lodger.engine.cli.output.progress import bar
+from lodger.engine.core.progress import listening
+from lodger.engine.service.archive.export import MOST_BYTES
+
+app = typer.Typer(name="tenant", help="Whose scripts run.", no_args_is_help=True)
+
+
+@app.command()
+def show(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
+    """Show one tenant: state, limits, grants and people."""
+    with opened(db) as engine:
+        found = engine.tenants.get(tenant)
+        held = engine.grants.list(tenant)
+    if as_json:
+        write_json(
+            {"id": found.id, "name": found.name, "state": found.state, "limits": found.limits, "grants": held,
+             "people": found.people, "created_at": found.created_at}
+        )  # fmt: skip
+        return
+    say(f"{found.id}: {found.name}, {found.state}")
+    say("limits  " + (", ".join(f"{name} {value}" for name, value in sorted(found.limits.items())) or "the operator's"))
+    say("grants  " + " ".join(held))
+    say("people  " + (", ".join(found.people) or "none are named"))
+
+
+@app.command()
+def export(
+    tenant: TenantId,
+    out: Annotated[str, typer.Option("--out", metavar="FILE", help="Where the archive goes; - is stdout.")],
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a suspended tenant to one file, for lodger tenant restore elsewhere."""
+    with opened(db) as engine, bar(f"exporting {tenant}", "rows", as_json=as_json) as told, listening(told):
+        archive = engine.tenants.export(tenant)
+    if not keep(out, archive):
+        return
+    if as_json:
+        write_json({"bytes": len(archive)})
+    else:
+        say(f"{len(archive)} bytes; tokens are not in it, and unread changes of feeds")
+
+
+@app.command()
+def restore(
+    tenant: TenantId,
+    file: Annotated[Path, typer.Argument(help="What lodger tenant export wrote; - is stdin.")],
+    db: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a tenant of an archive, suspended; lodger tenant resume lets it go on."""
+    content = inputs.source(file, most=MOST_BYTES)
+    with opened(db) as engine, bar(f"restoring {tenant}", "rows", as_json=as_json) as told, listening(told):
+        made = engine.tenants.restore(tenant, content)
+    if as_json:
+        write_json(made)
+    else:
+        views.tenant(made)

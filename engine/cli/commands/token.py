@@ -1,0 +1,22 @@
+"""``lodger token``: who may ask over HTTP."""
+
+import typer
+
+from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.output import views
+from lodger.engine.cli.output.answer import AsJson, Database, say, write_json
+
+app = typer.Typer(name="token", help="Who may ask over HTTP.", no_args_is_help=True)
+
+
+@app.command()
+def first(db: Database = None, as_json: AsJson = False) -> None:
+    """Make the first administrator's token, which `lodger up` makes too; nothing when there ever was one."""
+    with opened(db, local="there is no token yet to ask a server with") as engine:
+        made = engine.tokens.first("first administrator")
+    if as_json:
+        write_json(made)
+    elif made is None:
+        say("there has been an administrator's token already: lodger token create NAME admin makes another")
+    else:
+        views.token(made)

@@ -1,0 +1,137 @@
+"""One attempt in the real walls without a ledger: collections in memory, the journal shown and thrown away."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from lodger.engine.capabilities.fetching import Fetching
+from lodger.engine.core.access.grants import DEFAULT, Grants, parse
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.settings import load
+from lodger.engine.data.reading.memory import MemoryStore
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.node.executors.sandbox_executor import as_job, demanded, merged
+from lodger.sandbox.job import Report
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.pool import Pool
+from lodger.sandbox.runtimes import native_libraries
+from lodger.sandbox.runtimes.js.artefact import ensure
+from lodger.sandbox.wasm.pool import WasmPool
+
+#: Nothing is sent, so a script tried alone may show whom it would write to.
+GRANTED = (*DEFAULT.split(), "mail:*")
+ACTION_ID = "00000000-0000-7000-8000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What came of it. ``outcome`` is the report's, sharpened by what the host had refused."""
+
+    outcome: Outcome
+    report: Report
+    effects: tuple[dict[str, Any], ...]
+
+
+def as_dict(ended: "Rehearsed | Finished") -> dict[str, Any]:
+    """Return the object that ``--json`` prints of one attempt that left nothing behind."""
+    report = ended.report if isinstance(ended, Rehearsed) else ended
+    error = report.error
+    return {
+        "outcome": ended.outcome.value,
+        "result": None if report.result is None else json.loads(report.result),
+        "error": None if error is None else asdict(error),
+        "logs": [{"level": line.level, "text": line.text} for line in report.logs],
+        "effects": list(ended.effects),
+        "usage": {
+            "cpu_ms": round(report.usage.cpu_ms, 3),
+            "wall_ms": round(report.usage.wall_ms, 3),
+            "memory_peak_bytes": report.usage.memory_peak_bytes,
+            "host_calls": report.usage.host_calls,
+        },
+        "walls": ended.report.walls if isinstance(ended, Rehearsed) else {},
+    }
+
+
+def rehearse(
+    source: str | bytes | dict[str, str],
+    params: object,
+    limits: Limits,
+    *,
+    runtime: str = "quickjs",
+    progress: Callable[[str], None] = lambda _text: None,
+    grants: Sequence[str] = (),
+) -> Rehearsed:
+    """Run a script once.
+
+    Args:
+        source: the script's text, its files by name with main.js among them, or the bytes of a WebAssembly module.
+        params: what a script sees as ``action.input``, and all that a module reads from its standard input.
+        runtime: what executes a script's text; the caller's choice, never the script's.
+        progress: told when the runtime has to be compiled first.
+        grants: what it may do beside what every tenant's scripts may; requests to hosts that are granted leave when they only read.
+
+    Raises:
+        InputError: one is no grant.
+        SandboxError: the host cannot raise the walls, or the runtime cannot be made ready.
+    """
+    return asyncio.run(_rehearse(source, params, limits, runtime, progress, parse([*GRANTED, *grants])))
+
+
+async def _rehearse(
+    source: str | bytes | dict[str, str],
+    params: object,
+    limits: Limits,
+    runtime: str,
+    progress: Callable[[str], None],
+    granted: Grants,
+) -> Rehearsed:
+    now_us = SystemClock().now_us()
+    claim = Claim(
+        action_id=ACTION_ID,
+        tenant_id="rehearsal",
+        schedule_id=None,
+        script_name="main",
+        script_version=1,
+        modules={"main.js": source} if isinstance(source, str) else source if isinstance(source, dict) else {},
+        wasm=source if isinstance(source, bytes) else None,
+        attempt=1,
+        step=0,
+        lease_epoch=0,
+        origin="run_now",
+        slot_us=None,
+        due_us=now_us,
+        started_us=now_us,
+        params=params,
+        grants=granted,
+        limits=limits,
+        dry_run=True,
+    )
+    settings = load()
+    store, way_out = MemoryStore(), WayOut(settings)
+    pool: Pool | WasmPool
+    if claim.wasm is not None:
+        pool = WasmPool(**demanded(settings))
+    elif runtime == "quickjs":
+        native_libraries.demand(settings.profile, runtime)  # baking loads it, before the pool starts
+        ensure(settings.cache_dir, progress=progress)
+        pool = Pool(size=1, cache=settings.cache_dir, **demanded(settings))
+    else:
+        pool = Pool(runtime=runtime, size=1, **demanded(settings))
+    try:
+        fetching = Fetching(claim.tenant_id, claim.action_id, 0, way_out.send, dry=True, frame_bytes=limits.frame_bytes)
+        attempt = Attempt(claim, store.read, Datasets(), now_us=now_us, fetching=fetching)
+        await pool.start()
+        report = await pool.run(as_job(claim, attempt), attempt)
+        attempt.close()
+        report = replace(report, logs=merged(attempt, report))
+        return Rehearsed(attempt.verdict(report.outcome, report.error), report, attempt.effects())
+    finally:
+        await pool.stop()
+        way_out.stop()
+        store.close()

@@ -1,0 +1,205 @@
+"""Reads what people give on the command line: files of source, JSON, instants, short ids; errors say what is wrong."""
+
+import json
+import re
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lodger.engine.cli.output.answer import visible
+from lodger.engine.cli.output.failure import Usage
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
+
+#: More than any limit allows is not even read; the sandbox names the exact limit for what is.
+MAX_BYTES = 64 * 1024 * 1024
+#: Most files of one script.
+MAX_FILES = 500
+#: What a WebAssembly file begins with.
+WASM = b"\0asm"
+#: Part of an action's id, and how many of the newest actions it may be of.
+_PART = re.compile(r"(?=.{4,35}$)[0-9a-f]+(-[0-9a-f]+)*", re.ASCII)
+NEWEST = 1000
+
+
+def source(path: Path, most: int = MAX_BYTES) -> bytes:
+    """Read a script's file, or another of at most so many bytes; ``-`` is stdin.
+
+    Raises:
+        Usage: it is missing, a folder, unreadable or larger than anything that could run.
+    """
+    if str(path) == "-":
+        given = sys.stdin.buffer.read(most + 1)
+        if len(given) > most:
+            raise Usage("file_too_large", f"stdin holds more than {most} bytes", fix="give less")
+        return given
+    if path.is_dir():
+        raise Usage(
+            "file_is_folder", f"{str(path)!r} is a folder", fix="name a file, or a folder with a script's main.js"
+        )
+    try:
+        if path.stat().st_size > most:
+            raise Usage("file_too_large", f"{str(path)!r} is larger than {most} bytes", fix="give a smaller one")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise Usage("file_missing", f"there is no file {str(path)!r}", fix="check the path and its spelling") from None
+    except OSError as error:
+        raise Usage(
+            "file_unreadable", f"{str(path)!r} cannot be read: {error.strerror}", fix="check who may read it"
+        ) from None
+
+
+#: The file of a script that is run.
+MAIN = "main.js"
+#: Where package managers put what they fetch.
+PACKAGES = "node_modules"
+#: Code and data that scripts elsewhere can import; files of these names are tools' own.
+CODE = frozenset({".ts", ".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs", ".json"})
+TOOLS = frozenset({"jsconfig.json", "tsconfig.json", "package.json", "package-lock.json"})
+
+
+def script(path: Path) -> str | bytes | dict[str, str]:
+    """Read a script: a file of UTF-8 text, a folder of them, or a WebAssembly module, which its first bytes tell.
+
+    Raises:
+        Usage: as :func:`source`; or it is neither.
+    """
+    if path.is_dir():
+        return folder(path)
+    raw = source(path)
+    return raw if raw.startswith(WASM) else _text(path, raw)
+
+
+def folder(path: Path) -> dict[str, str]:
+    """Read a script of several files: every .js below a folder, by its path from there.
+
+    What lies beside them and belongs to tools is left out, which standard error tells; folders with a leading point are not looked at.
+
+    Raises:
+        Usage: as :func:`source`; a file is no text, or code of another kind, which would be missing; there are too many.
+    """
+    files: list[Path] = []
+    others: list[str] = []
+    packages = 0
+    for each in sorted(path.rglob("*")) if (path / MAIN).is_file() else ():
+        place = each.relative_to(path)
+        if any(part.startswith(".") for part in place.parts) or not each.is_file() or each.is_symlink():
+            continue
+        if PACKAGES in place.parts:
+            packages += each.suffix == ".js"
+        elif each.suffix == ".js":
+            files.append(each)
+        elif each.suffix in CODE and each.name not in TOOLS and not each.name.endswith(".d.ts"):
+            others.append(place.as_posix())
+    if packages:
+        sys.stderr.write(
+            f"{visible(str(path / PACKAGES))}: left out, with {packages} files of JavaScript; bundle what the script imports\n"
+        )
+    if others:
+        raise Usage(
+            "file_not_javascript",
+            f"{str(path)!r} holds what a script cannot: {', '.join(others[:5])}{' …' if len(others) > 5 else ''}",
+            why="a script's files are JavaScript, and nothing else would be stored",
+            fix="write data as `export default …` in a .js file, compile TypeScript first, or name a folder without them",
+        )
+    if not files or len(files) > MAX_FILES:
+        raise Usage(
+            "folder_unusable",
+            f"{str(path)!r} has {len(files)} files of JavaScript" if files else f"{str(path)!r} has no {MAIN}",
+            why=f"a script has 1 to {MAX_FILES}, {MAIN} among them",
+            fix="name the script's own folder",
+        )
+    return {each.relative_to(path).as_posix(): _text(each, source(each)) for each in files}
+
+
+def instant(name: str, given: str) -> datetime:
+    """Read an instant: RFC 3339 with a zone, ``now``, or a length of time from now, such as ``-2h`` or ``+30m``.
+
+    Raises:
+        Usage: instant_unreadable.
+    """
+    from lodger.engine.core.clock import SystemClock, from_us
+
+    text = given.strip()
+    now_us = SystemClock().now_us()
+    try:
+        if text == "now":
+            return from_us(now_us)
+        if text[:1] in {"+", "-"}:
+            from lodger.engine.recurrence.duration import parse_duration
+
+            return from_us(now_us + (-1 if text[0] == "-" else 1) * parse_duration(text[1:]))
+        found = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        found = None
+    if found is None or found.tzinfo is None:
+        raise Usage(
+            "instant_unreadable",
+            f"{name} {given!r} is no instant",
+            fix=f"{name} 2027-01-31T09:00:00+01:00, or now, or -2h, or +30m",
+        )
+    return found
+
+
+def _text(path: Path, raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Usage(
+            "not_text",
+            f"{str(path)!r} is not UTF-8 text",
+            why=f"byte {error.start} cannot begin or continue a character",
+            fix="a script is a text file of JavaScript",
+        ) from None
+
+
+def value(name: str, given: str | None) -> Any:  # noqa: ANN401 - any JSON value
+    """Read an option that is JSON text.
+
+    Raises:
+        Usage: it is not JSON.
+    """
+    if given is None:
+        return None
+    try:
+        return json.loads(given, parse_constant=_constant, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise Usage(
+            "not_json",
+            f"{name} is not JSON: {error}",
+            fix=f"""{name} '{{"name": "value"}}'""",
+        ) from None
+
+
+def _constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"{text[:40]} is larger than a number can be")
+    return number
+
+
+def action_id(engine: "Engine", tenant_id: str | None, given: str) -> str:
+    """Complete the beginning or the end of an action's id, among the newest actions of the tenant; anything else is returned as it is.
+
+    Raises:
+        Usage: action_ambiguous.
+    """
+    part = given.lower()
+    if not _PART.fullmatch(part):
+        return given
+    newest = engine.actions.list(tenant_id, limit=NEWEST)
+    found = [each.id for each in newest if each.id.endswith(part) or each.id.startswith(part)]
+    if len(found) > 1:
+        raise Usage(
+            "action_ambiguous",
+            f"{len(found)} actions have ids that match {given!r}",
+            why=", ".join(found[:3]),
+            fix="give more of the id",
+        )
+    return found[0] if found else given

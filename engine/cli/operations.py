@@ -1,0 +1,288 @@
+"""Makes the commands of a noun from the table of operations: names, arguments, options and help from each verb's own signature.
+
+What a verb takes by position without a default is an argument, and its tenant; everything else is an option. How a result looks
+to people is :mod:`lodger.engine.cli.output.views`. A module of :mod:`lodger.engine.cli.commands` may show a verb in its own way.
+"""
+
+import inspect
+import re
+import sys
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import typer
+from pydantic import ValidationError
+
+from lodger.engine.cli import inputs
+from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.output import views
+from lodger.engine.cli.output.answer import AsJson, Database, Yes, write_json
+from lodger.engine.cli.output.failure import Usage
+from lodger.engine.core.serialization import unshaped
+from lodger.engine.service.operations.route import wire
+from lodger.engine.service.operations.table import NOUNS, OPERATIONS, Operation
+
+#: Parameters that are several texts, although the verb takes other things too.
+SEVERAL = {"rules", "exclusions", "script", "labels"}
+#: Parameters that are milliseconds, or a text such as 90s.
+DURATIONS = {"delay", "lease"}
+#: What a person writes where a program writes null.
+NOTHING = "none"
+#: What the command line calls a parameter.
+CALLED = {
+    "rules": "rule", "exclusions": "exclude", "grants": "grant", "labels": "label", "hosts": "host", "events": "event",
+    "tenant_id": "tenant", "action_id": "action", "n": "slots",
+}  # fmt: skip
+#: Help of parameters that the verbs' own documentation does not explain.
+WORDS = {
+    "tenant_id": "The tenant's id.", "schedule": "The schedule's name or id.", "action_id": "The action's id, or its end.",
+    "name": "Its name.", "tz": "IANA time zone, such as Europe/Berlin; UTC when left out.", "params": "The script's input.",
+    "exclusions": "A rule whose slots are taken away.", "start": "No slot before then.", "end": "No slot from then on.",
+    "limits": "Process limits.", "retry": "How often to try, or a whole policy.", "dst": 'Such as {"gap": "skip", "fold": "both"}.',
+    "limit": "Most entries.", "cursor": "Where to go on: next of the page before.", "script": "The script's name.",
+    "rules": "A rule; several make a union.", "state": "Only those in this state.", "outcome": "Only those that ended so.",
+    "origin": "Only slot, backfill, run_now, replay, once or change.", "why": "The reason, for the audit log.",
+    "role": "admin, operator, editor or viewer.",
+    "older": "The version or revision before.", "newer": "The one after; the present one when left out.",
+    "request_key": "Asking again with the same key asks for nothing new.", "note": "Why, for people.",
+    "until": "Only those before.", "since": "Only those from then on.", "collection": "The collection's name.",
+    "path": "The path, as a filter writes it: address.city.",
+    "at": "When.", "token": "Its id, or its prefix.", "version": "Which version.", "revision": "Which revision.",
+}  # fmt: skip
+_EXAMPLES = {"rules": "'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'", "script": "NAME"}
+_ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.*?)(?=\n {4}\w|\n\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def group(word: str, what: str, special: typer.Typer | None) -> typer.Typer:
+    """Return the commands of a noun: those made by hand, and one for each other operation of it."""
+    app = special or typer.Typer(name=word, help=what, no_args_is_help=True)
+    noun = next((noun for noun in NOUNS if word in {noun, noun.removesuffix("s")}), None)
+    there = {each.name or (each.callback.__name__ if each.callback else "") for each in app.registered_commands}
+    for operation in OPERATIONS.values():
+        name = command_name(operation)
+        if operation.noun == noun and name is not None and name not in there:
+            app.command(name)(_function(operation))
+    if app.registered_callback is None:
+        # Without one, an application of a single command takes no name of a command.
+        app.callback()(lambda: None)
+    return app
+
+
+def command_name(operation: Operation) -> str | None:
+    """Return what an operation is called below its noun; None if no command is made of it."""
+    if operation.declared.command is None:
+        return None
+    return operation.declared.command or {"get": "show"}.get(operation.verb, operation.verb.replace("_", "-"))
+
+
+def _function(operation: Operation) -> Callable[..., None]:
+    declared, function = operation.declared, operation.function
+    hints = get_type_hints(function)
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    positional = _positional(operation, parameters)
+    helps = explained(function)
+
+    def run(**said: Any) -> None:
+        db, as_json = said.pop("db"), said.pop("as_json")
+        if declared.confirm is not None:
+            confirm(declared.confirm, said, yes=said.pop("yes"), as_json=as_json)
+        arguments, many = {}, ()
+        for each in parameters:
+            value = said[each.name]
+            if each.kind is inspect.Parameter.VAR_POSITIONAL:
+                many = tuple(value)
+            elif value is not None and value != []:
+                arguments[each.name] = read(each.name, hints[each.name], value)
+            elif each.default is inspect.Parameter.empty:
+                raise _missing(each.name)
+        with opened(db) as engine:
+            if "action_id" in arguments:
+                arguments["action_id"] = inputs.action_id(engine, arguments.get("tenant_id"), arguments["action_id"])
+            first = [arguments.pop(each.name) for each in parameters[:1] if many]
+            result = getattr(getattr(engine, operation.noun), operation.verb)(*first, *many, **arguments)
+        if as_json:
+            write_json(_body(operation, hints, said, positional, result))
+        else:
+            views.show(operation, result)
+        if declared.may_fail and not result:
+            raise typer.Exit(1)
+
+    by_name = {each.name: each for each in parameters}
+    ordered = [by_name[name] for name in positional] + [each for each in parameters if each.name not in positional]
+    signature = [_parameter(each, hints[each.name], helps, positional=each.name in positional) for each in ordered]
+    signature += [_option("yes", Yes, False)] if declared.confirm else []
+    signature += [_option("db", Database, None), _option("as_json", AsJson, False)]
+    run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # what the parser of options reads
+    run.__annotations__ = {each.name: each.annotation for each in signature}
+    run.__doc__ = summary(function)
+    return run
+
+
+def _positional(operation: Operation, parameters: Sequence[inspect.Parameter]) -> tuple[str, ...]:
+    if operation.declared.arguments is not None:
+        return operation.declared.arguments
+    return tuple(
+        each.name
+        for each in parameters
+        if each.kind is not inspect.Parameter.KEYWORD_ONLY
+        and (each.default is inspect.Parameter.empty or (each is parameters[0] and each.name == "tenant_id"))
+    )
+
+
+def _body(
+    operation: Operation,
+    hints: Mapping[str, Any],
+    said: Mapping[str, Any],
+    positional: Sequence[str],
+    result: Any,  # noqa: ANN401 - any operation's result
+) -> Any:  # noqa: ANN401 - what is written as JSON
+    if hints["return"] is type(None):
+        return {operation.verb + "d": said[positional[-1]]}
+    if not isinstance(result, list):
+        return result
+    items = operation.declared.items or (operation.noun if operation.verb == "list" else operation.verb)
+    following = getattr(result, "next", None)
+    return {items: result} | ({"next": following} if following else {})
+
+
+def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:  # noqa: ANN401 - an annotation
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, positional: bool) -> inspect.Parameter:  # noqa: ANN401 - an annotation
+    called = CALLED.get(each.name, each.name).replace("_", "-")
+    told = helps.get(each.name) or WORDS.get(each.name, "")
+    kind = _kind(each.name, hint)
+    if positional:
+        many = each.kind is inspect.Parameter.VAR_POSITIONAL
+        about: Any = typer.Argument(metavar=called.upper() + ("..." if many else ""), help=told)
+        reads: Any = list[str] if many else kind
+        if each.name == "source":
+            about = typer.Argument(metavar="FILE", help="Its source, or a folder of it, or a module; - is stdin.")
+            reads = Path
+        needed = each.default is inspect.Parameter.empty
+        default = inspect.Parameter.empty if needed or many else None
+        return _option(each.name, Annotated[reads, about], default)
+    switch = kind is bool or get_origin(kind) is list
+    short = ("-n",) if each.name in {"n", "limit"} else ()
+    option: Any = typer.Option(f"--{called}", *short, metavar=None if switch else _metavar(each.name, hint), help=told)
+    return _option(each.name, Annotated[kind | None, option], None)
+
+
+def _kind(name: str, hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
+    """Return what the command line reads a parameter as: text, a number, a switch, several texts."""
+    if (name in SEVERAL and not set(_members(hint)) <= {str, type(None)}) or _is_list(hint):
+        return list[str]
+    for kind in (bool, int, float):
+        if hint is kind or set(_members(hint)) == {kind, type(None)}:
+            return kind
+    return str
+
+
+def _members(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401 - an annotation
+    return get_args(hint) if get_origin(hint) in {Union, types.UnionType} else (hint,)
+
+
+def _is_list(hint: Any) -> bool:  # noqa: ANN401 - an annotation
+    return all(get_origin(each) in {Iterable, Sequence, list} for each in _members(hint) if each is not type(None))
+
+
+def _metavar(name: str, hint: Any) -> str | None:  # noqa: ANN401 - an annotation
+    if datetime in _members(hint):
+        return "INSTANT"
+    return "JSON" if _is_json(name, hint) else None
+
+
+def _is_json(name: str, hint: Any) -> bool:  # noqa: ANN401 - an annotation
+    plain = {str, int, float, bool, type(None), date, datetime}
+    return name not in {"version", *DURATIONS, "schedule", *SEVERAL} and not set(_members(hint)) <= plain
+
+
+def read(name: str, hint: Any, said: Any) -> Any:  # noqa: ANN401 - text in, the verb's own kind out
+    """Read an argument as the verb wants it.
+
+    Raises:
+        Usage: not_json, instant_unreadable, option_invalid.
+    """
+    option = "--" + CALLED.get(name, name).replace("_", "-")
+    if name == "source":
+        return inputs.script(said)
+    if name == "script" and isinstance(said, list):
+        steps = [inputs.value(option, each) if each.startswith("{") else each for each in said]
+        return steps[0] if len(steps) == 1 else steps
+    if isinstance(said, list):
+        return [] if said == [NOTHING] else said
+    if name == "version" and str(said).isdigit():
+        return int(said)
+    if name in DURATIONS:
+        return float(said) if str(said).replace(".", "", 1).isdigit() else said
+    if isinstance(said, str) and said == NOTHING and type(None) in _members(hint):
+        return None
+    if datetime in _members(hint):
+        return inputs.instant(option, said)
+    if isinstance(said, str) and _is_json(name, hint):
+        return _shaped(option, name, hint, inputs.value(option, said))
+    return said
+
+
+def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:  # noqa: ANN401 - JSON in, the verb's own kind out
+    if hint is Any:
+        return body
+    try:
+        found = unshaped(wire(hint), body)
+    except (ValidationError, ValueError) as refused:
+        errors = refused.errors() if isinstance(refused, ValidationError) else []
+        why = str(errors[0]["msg"]) if errors else str(refused)
+        raise Usage(
+            "option_invalid", f"{option} cannot be {str(body)[:80]}", why=why, fix="see the verb's --help"
+        ) from None
+    # What is an object to the verb stays one: only what it knows as a record of its own is made one.
+    return body if isinstance(body, int | dict) and name != "dst" else found
+
+
+def _missing(name: str) -> Usage:
+    called = CALLED.get(name, name).replace("_", "-")
+    what = WORDS.get(name, called).rstrip(".")
+    return Usage(
+        "option_missing",
+        f"--{called} is missing",
+        why=what,
+        fix=f"--{called} {_EXAMPLES.get(name, '…')}",
+    )
+
+
+def confirm(question: str, said: Mapping[str, Any], *, yes: bool, as_json: bool) -> None:
+    """Ask a person before something that cannot be taken back.
+
+    Raises:
+        Usage: not_confirmed.
+    """
+    asked = question.format(**{name: value for name, value in said.items() if isinstance(value, str)})
+    if yes:
+        return
+    if as_json or not sys.stdin.isatty():
+        raise Usage("not_confirmed", f"{asked}?", why="there is no terminal to ask on", fix="give --yes")
+    if not typer.confirm(asked + "?", err=True):
+        raise Usage("not_confirmed", "nothing was done", fix="answer yes, or give --yes")
+
+
+def summary(function: Callable[..., Any]) -> str:
+    """Return the first sentence of a verb's documentation, for help."""
+    return _plain((inspect.getdoc(function) or "").partition("\n\n")[0])
+
+
+def explained(function: Callable[..., Any]) -> dict[str, str]:
+    """Return what a verb's documentation says of each parameter."""
+    text = (inspect.getdoc(function) or "").partition("Args:\n")[2].partition("\nRaises:")[0]
+    found: dict[str, str] = {}
+    for names, about in _ARGUMENT.findall(text):
+        for name in names.split(", "):
+            found[name] = _plain(about)
+    return found
+
+
+def _plain(text: str) -> str:
+    return re.sub(r":\w+:`[^`]*`", "the reference", re.sub(r"``([^`]*)``", r"\1", " ".join(text.split())))

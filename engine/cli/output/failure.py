@@ -1,0 +1,138 @@
+"""The one renderer of errors: what happened, why, how to fix it; for people on stderr, for programs on stdout."""
+
+import sqlite3
+import sys
+import traceback
+from typing import Any, Protocol, runtime_checkable
+
+from lodger.engine.cli.output.answer import visible, write_json
+
+_MAX_LETTERS = 1000
+#: Set to see the whole traceback of a fault of ours.
+TRACEBACK = "LODGER_TRACEBACK"
+
+
+@runtime_checkable
+class Teaching(Protocol):
+    """Any error that explains itself: :mod:`lodger.engine.core.errors`, :mod:`lodger.sandbox.errors`."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return code, message, and where known why, fix, index and further fields."""
+        ...
+
+
+class Usage(Exception):
+    """The command line itself cannot be used (exit 2): a missing file, an option that is not JSON."""
+
+    def __init__(self, code: str, what: str, *, why: str = "", fix: str = "") -> None:
+        super().__init__(what)
+        self._body = {"code": code, "message": what, "why": why, "fix": fix}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the error as the object that ``--json`` shows."""
+        return {name: text for name, text in self._body.items() if text}
+
+
+def described(error: BaseException) -> dict[str, Any]:
+    """Return any exception as code, message, why and fix; an unforeseen one is called a fault of Lodger's."""
+    if isinstance(error, Teaching):
+        return error.as_dict()
+    cause = getattr(error, "orig", None) or error
+    if isinstance(cause, sqlite3.Error):
+        return _of_sqlite(cause)
+    if isinstance(error, OSError):
+        path = f" {error.filename!r}" if error.filename else ""
+        return {
+            "code": "system_error",
+            "message": f"the system refused{path}: {error.strerror or error}",
+            "fix": "check that the place exists, has room and may be written",
+        }
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    return {
+        "code": "internal_error",
+        "message": f"Lodger met something it did not foresee: {type(error).__name__}: {error}",
+        "why": "".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in last),
+        "fix": f"this is a fault of Lodger, not yours: report it with the output of {TRACEBACK}=1",
+    }
+
+
+_SQLITE = (
+    ("file is not a database", "not_a_database", "the file is not a SQLite database", "name another file with --db"),
+    ("readonly", "read_only", "the database cannot be written", "give write permission on the file and its folder"),
+    (
+        "unable to open",
+        "cannot_open",
+        "the database file cannot be opened",
+        "check that its folder exists and may be written",
+    ),
+    ("full", "disk_full", "the disk is full", "make room: nothing was changed"),
+    ("locked", "database_locked", "another process holds the database", "try again, or stop the other process"),
+    ("no such table", "not_a_ledger", "the database has no ledger", "lodger db upgrade"),
+)
+
+
+def _of_sqlite(error: sqlite3.Error) -> dict[str, Any]:
+    text = str(error)
+    for sign, code, message, fix in _SQLITE:
+        if sign in text:
+            return {"code": code, "message": message, "why": f"SQLite says: {text}", "fix": fix}
+    return {"code": "database_error", "message": f"the database refused: {text}", "fix": "lodger db check"}
+
+
+def human(body: dict[str, Any]) -> str:
+    """Lay out an error for people, without colour; what a stranger wrote can neither fill nor repaint the terminal."""
+    lines = [f"error: {_short(body.get('message', ''))}  [{body.get('code', 'error')}]"]
+    lines += [f"  {label}: {_short(body[name])}" for name, label in (("why", "why"), ("fix", "fix")) if body.get(name)]
+    return "\n".join(lines)
+
+
+def _short(text: str) -> str:
+    return visible(text if len(text) <= _MAX_LETTERS else f"{text[:_MAX_LETTERS]}… ({len(text)} letters)")
+
+
+def under(text: str, index: int) -> str:
+    """Show the place of a mistake in a text of one line: the text and a caret beneath the character."""
+    start = max(0, index - 60)
+    flat = text[start : start + 110].replace("\n", " ").replace("\t", " ")
+    return f"  {visible(flat)}\n  {' ' * len(visible(flat[: index - start]))}^"
+
+
+def _place(text: str, line: int, column: int | None) -> list[str]:
+    from lodger.engine.cli.output.code_frame import excerpt
+
+    shown = excerpt("\n" * (line - 1) + text, line, column, before=0)
+    # What is far to the right is shown without what stands before it: nothing can point there.
+    return shown if column is None or column <= len(text) + 1 else shown[:1]
+
+
+def tell(error: BaseException, *, as_json: bool) -> int:
+    """Render an error where its reader looks, and answer with the exit code."""
+    import os
+
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    body = described(error)
+    if as_json:
+        write_json({"error": body})
+    else:
+        text = human(body)
+        given, index, line = body.get("given"), body.get("index"), body.get("line")
+        if isinstance(line, int) and body.get("source_line"):
+            text = "\n".join([text, *_place(str(body["source_line"]), line, body.get("column"))])
+        if isinstance(given, str) and isinstance(index, int):
+            head, _, rest = text.partition("\n")
+            text = "\n".join(part for part in (head, under(given, index), rest) if part)
+        sys.stderr.write(text + "\n")
+    return 2 if isinstance(error, Usage) else 1
+
+
+def demand_matplotlib() -> None:
+    """Refuse a picture before anything is measured if matplotlib is not installed.
+
+    Raises:
+        Usage: extra_missing.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise Usage("extra_missing", "a picture needs matplotlib", fix="pip install 'lodger[bench]'")

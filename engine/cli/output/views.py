@@ -1,0 +1,355 @@
+"""How answers look to people: a table for a list, lines for one thing. One place, for every verb."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from lodger.engine.cli.output.answer import say, table, visible, zulu
+from lodger.engine.cli.output.humanize import span
+from lodger.engine.core.serialization import shaped
+
+if TYPE_CHECKING:
+    from lodger.engine.service.operations.table import Operation
+
+Cell = Callable[[Any], object]
+
+
+def _when(name: str) -> Cell:
+    return lambda each: zulu(getattr(each, name)) if getattr(each, name) else ""
+
+
+def _words(name: str) -> Cell:
+    return lambda each: " ".join(getattr(each, name) or ())
+
+
+#: Characters of an id that tables show; commands accept them for the whole id.
+SHORT = 8
+#: Most characters of an error in a table.
+_ERROR = 60
+
+
+def short(identity: str | None) -> str:
+    """Return the end of an id, which differs between actions made at the same time."""
+    return (identity or "")[-SHORT:]
+
+
+def ended(each: Any) -> str:  # noqa: ANN401 - an action
+    """Return an action's state, with its outcome or reason where that says more."""
+    more = each.outcome or each.reason
+    return each.state if more in (None, "ok") else f"{each.state}: {more}"
+
+
+def took(each: Any) -> str:  # noqa: ANN401 - an action or an attempt
+    """Return how long it ran; empty while it has not ended."""
+    if each.started_at is None or each.finished_at is None:
+        return ""
+    return span(max(0.0, (each.finished_at - each.started_at).total_seconds()))
+
+
+def slots(each: Any) -> str:  # noqa: ANN401 - an action
+    """Return an action's slot, the first and last of a gap, or when a request was due."""
+    first = zulu(each.slot or each.due_at.replace(microsecond=0))
+    return f"{first} to {zulu(each.slot_to)}" if each.slot_to else first
+
+
+def _error(each: Any) -> str:  # noqa: ANN401 - an action
+    if each.error is None:
+        return ""
+    text = f"{each.error.name}: {each.error.message}"
+    return text if len(text) <= _ERROR else text[:_ERROR] + "…"
+
+
+#: Columns of a table, by the kind of its rows.
+COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
+    "Tenant": (
+        ("tenant", "id"), ("name", "name"), ("state", "state"),
+        ("grants", lambda each: "default" if each.grants is None else " ".join(each.grants)),
+    ),
+    "Script": (("script", "name"), ("version", "version"), ("stored", _when("created_at"))),
+    "ScriptVersion": (
+        ("version", "version"), ("stored", _when("created_at")), ("by", "created_by"), ("why", "why"),
+        ("digest", lambda each: each.digest[:12]),
+    ),
+    "Schedule": (
+        ("schedule", "name"), ("in words", "text"), ("state", "state"), ("next slot", _when("next_at")),
+    ),
+    "ScheduleRevision": (
+        ("revision", "revision"), ("made", _when("created_at")), ("by", "created_by"), ("in words", "text"), ("why", "why"),
+    ),
+    "Action": (
+        ("id", lambda each: short(each.id)), ("schedule", lambda each: each.schedule or each.script), ("slot", slots),
+        ("state", ended), ("took", took), ("error", _error),
+    ),
+    "Attempt": (
+        ("step", "step"), ("attempt", "n"), ("started", _when("started_at")), ("how it ended", lambda each: each.outcome or "running"),
+        ("took", took), ("CPU ms", lambda each: f"{each.usage.cpu_ms:.1f}"),
+    ),
+    "Token": (
+        ("token", "prefix"), ("name", "name"), ("role", "role"), ("tenant", "tenant_id"), ("expires", _when("expires_at")),
+        ("revoked", _when("revoked_at")), ("used", _when("used_at")),
+    ),
+    "AuditEntry": (
+        ("when", _when("at")), ("who", "actor"), ("by", "via"), ("what", "verb"), ("of", lambda each: each.named or each.target),
+        ("tenant", "tenant_id"), ("why", "why"),
+    ),
+    "RunningNow": (
+        ("schedule", lambda each: each.schedule or each.script), ("tenant", "tenant_id"), ("node", "node"),
+        ("runs for", lambda each: f"{each.elapsed_ms / 1000:.1f} s"), ("", lambda each: "slow" if each.slow else ""),
+        ("id", lambda each: short(each.action_id)),
+    ),
+    "Overdue": (
+        ("id", lambda each: short(each.action_id)), ("schedule", "schedule"), ("tenant", "tenant_id"), ("due", _when("due_at")),
+        ("waits", lambda each: f"{each.waits_ms / 1000:.1f} s"), ("why", "why"),
+    ),
+    "Compared": (
+        ("step", "step"), ("attempt", "attempt"), ("took", lambda each: span(each.took_ms / 1000)),
+        ("times the median", lambda each: "" if each.times is None else f"{each.times:.1f}"),
+        ("", lambda each: "slow" if each.slow else ""),
+    ),
+    "Secret": (
+        ("secret", "name"), ("may go to", lambda each: ", ".join(each.hosts)), ("key", "key_id"), ("stored", _when("updated_at")),
+    ),
+    "Webhook": (("webhook", "name"), ("goes to", "url"), ("is told", _words("events")), ("state", "state")),
+    "CollectionInfo": (
+        ("collection", "name"), ("documents", "documents"), ("indexes", lambda each: ", ".join(each.indexes)),
+    ),
+    "NodeRow": (
+        ("node", "name"), ("state", "state"), ("runs", lambda each: f"{each.running} of {each.slots}"), ("labels", _words("labels")),
+        ("heard of", _when("seen_at")), ("version", "version"),
+    ),
+    "BudgetRow": (
+        ("budget", "budget"), ("per", "per"), ("used", "used"),
+        ("limit", lambda each: "any" if each.limit is None else each.limit), ("what", "help"),
+    ),
+    "Lock": (
+        ("lock", "name"), ("held by", lambda each: each.holder or ""), ("until", _when("until")), ("slot", _when("slot")),
+        ("epoch", "epoch"),
+    ),
+    "Change": (("field", "field"), ("before", lambda each: compact(each.before)), ("after", lambda each: compact(each.after))),
+}  # fmt: skip
+
+
+def show(operation: "Operation", result: Any) -> None:  # noqa: ANN401 - any operation's result
+    """Show the result of an operation: by its own view, else what came of a change in short, else all of it."""
+    view = VIEWS.get(operation.name)
+    if view is None and operation.verb != "get":
+        view = SHORT_VIEWS.get(type(result).__name__)
+    if view is not None:
+        view(result)
+    elif get_type_hints(operation.function)["return"] is type(None):
+        say("done")
+    elif result is None:
+        say("none")
+    elif isinstance(result, list | tuple) and all(isinstance(each, str) for each in result):
+        for each in result or ("none",):
+            say(each)
+    elif isinstance(result, list | tuple):
+        rows(result)
+    elif is_dataclass(result):
+        one(result)
+    else:
+        say(str(result))
+
+
+def rows(found: Sequence[Any]) -> None:
+    """Show a list as a table, and say how it goes on."""
+    if not found:
+        say("none")
+        return
+    columns = COLUMNS.get(type(found[0]).__name__) or tuple((field.name, field.name) for field in fields(found[0]))
+    table(
+        [heading for heading, _cell in columns],
+        ([cell(each) if callable(cell) else getattr(each, cell) for _heading, cell in columns] for each in found),
+    )
+    if getattr(found, "next", None):
+        say(f"there are more: --cursor {found.next}")  # type: ignore[attr-defined]  # of a page
+
+
+def one(thing: Any) -> None:  # noqa: ANN401 - any record
+    """Show one thing, a line for each of its parts that says anything."""
+    parts = [(field.name, getattr(thing, field.name)) for field in fields(thing)]
+    width = max(len(name) for name, _value in parts) + 2
+    for name, value in parts:
+        if value in (None, (), [], {}, ""):
+            continue
+        text = cell(value).split("\n")
+        say(f"{name:{width}}{text[0]}")
+        for line in text[1:]:
+            say(" " * width + line)
+
+
+def cell(value: Any) -> str:  # noqa: ANN401 - any value of a record
+    """Return a value as text."""
+    if isinstance(value, datetime):
+        return zulu(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple | list) and all(isinstance(each, str) for each in value):
+        return " ".join(value)
+    return compact(value)
+
+
+def compact(value: Any) -> str:  # noqa: ANN401 - any value of a record
+    """Return a value as JSON on one line."""
+    return json.dumps(shaped(value), ensure_ascii=False)
+
+
+def schedule(made: Any) -> None:  # noqa: ANN401 - a schedule
+    """Show a schedule as what it means: its sentence and its next slot."""
+    say(f"{made.name}: {made.text}")
+    say(f"  next slot {zulu(made.next_at)}" if made.next_at else f"  no next slot: {made.state}")
+
+
+def action(made: Any) -> None:  # noqa: ANN401 - an action
+    """Show what became of an action that was asked for."""
+    say(f"action {made.id} is {made.state}, due {zulu(made.due_at)}")
+
+
+def version(made: Any) -> None:  # noqa: ANN401 - a version of a script
+    """Show which version was stored."""
+    module = f", WebAssembly, {made.wasm_bytes} bytes" if made.wasm_bytes is not None else ""
+    say(f"script {made.name} of {made.tenant_id}: version {made.version}{module}")
+    if made.unchecked:
+        say(f"  it was not checked: {made.unchecked}")
+
+
+def tenant(made: Any) -> None:  # noqa: ANN401 - a tenant
+    """Show that a tenant is there, and how."""
+    say(f"tenant {made.id} is {made.state}")
+
+
+def usage(found: Any) -> None:  # noqa: ANN401 - an Account
+    """Show what a tenant used by day, without what it never used, and how far its budgets are used up."""
+    names = sorted({name for each in found.days for name, amount in each.counts.items() if amount})
+    table(
+        ("day", "runs", "cpu_s", *names),
+        (
+            [str(each.day), each.runs, f"{each.cpu_s:.3f}", *(each.counts[name] for name in names)]
+            for each in found.days
+        ),
+    )
+    say("")
+    rows(found.budgets)
+
+
+def script_diff(diff: Any) -> None:  # noqa: ANN401 - a ScriptDiff
+    """Show what differs between two versions, as a unified diff with colours on a terminal."""
+    if not diff.files:
+        say(f"versions {diff.older} and {diff.newer} are alike")
+    for each in diff.files:
+        coloured(
+            [
+                f"--- {each.file} (version {diff.older})",
+                f"+++ {each.file} (version {diff.newer})",
+                *each.text.split("\n"),
+            ]
+        )
+
+
+def schedule_diff(diff: Any) -> None:  # noqa: ANN401 - a ScheduleDiff
+    """Show what differs between two revisions."""
+    if not diff.changes:
+        say(f"revisions {diff.older} and {diff.newer} are alike")
+    else:
+        rows(diff.changes)
+
+
+def coloured(lines: Iterable[str]) -> None:
+    """Show lines of a diff, in colours on a terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in lines:
+        console.print(Text(visible(line), styles.get(line[:1], "")))
+
+
+def checked(found: Any) -> None:  # noqa: ANN401 - a Checked
+    """Show whether a source could run, and if not, where not."""
+    if found.ok:
+        say("it could run")
+    for problem in found.problems:
+        place = f"{problem.file}:{problem.line}: " if problem.line else ""
+        say(f"{place}{problem.name}: {problem.message}")
+
+
+def preview(shown: Any) -> None:  # noqa: ANN401 - a Preview
+    """Show what rules mean, with their next slots."""
+    say(shown.text)
+    for slot in shown.slots:
+        say(f"  {zulu(slot)}{'  moved by DST' if slot in shown.shifted else ''}")
+
+
+def what_if(told: Any) -> None:  # noqa: ANN401 - a WhatIf
+    """Show what an edit would change."""
+    say(f"now:  {told.before}\nthen: {told.after}")
+    changes = [(slot, "dropped") for slot in told.dropped] + [(slot, "added") for slot in told.added]
+    for slot, what in sorted(changes):
+        say(f"  {'-' if what == 'dropped' else '+'} {zulu(slot)}")
+    said = f"{len(told.dropped)} dropped, {len(told.added)} added" if changes else "no slot changes"
+    say(f"{said}; compared up to {zulu(told.complete_to)}")
+
+
+def token(made: Any) -> None:  # noqa: ANN401 - a NewToken
+    """Show a token this once."""
+    say(f"token {made.token.name}, role {made.token.role}, shown this once:\n\n    {made.text}\n")
+
+
+def webhook(made: Any) -> None:  # noqa: ANN401 - a webhook, with its secret or without
+    """Show where a webhook goes, and a new secret this once."""
+    hook = getattr(made, "webhook", made)
+    say(f"webhook {hook.name} goes to {hook.url} and is told {' '.join(hook.events)}")
+    if hook is not made:
+        say(f"its secret, shown this once: {made.secret}")
+
+
+def rotated(done: Any) -> None:  # noqa: ANN401 - a Rotated
+    """Show what a rotation of keys did."""
+    say(f"{done.renewed} encrypted anew with key {done.key_id}")
+    if done.dropped:
+        say("forgotten: " + ", ".join(done.dropped))
+
+
+def _tenant_gone(_result: None) -> None:
+    say("the tenant and everything of its own are gone; that it was deleted stands in the audit log")
+
+
+def _taken(lock: Any) -> None:  # noqa: ANN401 - a lock, or None
+    say("another has it" if lock is None else f"{lock.name} is held by {lock.holder} until {zulu(lock.until)}")
+
+
+def _freed(had: bool) -> None:
+    say("free" if had else "that holder did not have it any more")
+
+
+def _metrics(found: Any) -> None:  # noqa: ANN401 - metrics
+    table(
+        ("metric", "labels", "value"),
+        (
+            (
+                sample.name,
+                " ".join(f"{name}={value}" for name, value in dict(sample.labels).items()),
+                f"{sample.value:g}",
+            )
+            for each in found
+            for sample in each.samples
+        ),
+    )
+
+
+#: Views of single operations.
+VIEWS: dict[str, Callable[[Any], None]] = {
+    "tenants.delete": _tenant_gone,
+    "locks.take": _taken,
+    "locks.free": _freed,
+    "metrics.read": _metrics,
+}
+#: What came of a change, by the kind of its result.
+SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
+    "Tenant": tenant, "ScriptVersion": version, "Schedule": schedule, "Action": action, "NewToken": token, "NewWebhook": webhook,
+    "Webhook": webhook, "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
+    "Checked": checked, "Preview": preview, "WhatIf": what_if,
+}  # fmt: skip

@@ -1,0 +1,264 @@
+"""Authentication: a token or a session for every request, counted by the rate limits, guarded against other sites.
+
+A request without a valid token or session is refused before its route is looked up.
+"""
+
+import asyncio
+import hmac
+import ipaddress
+import logging
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import lru_cache
+from http.cookies import CookieError, SimpleCookie
+from typing import Literal, TypeVar
+from urllib.parse import urlsplit
+
+from anyio import CapacityLimiter, to_thread
+from sqlalchemy import Connection
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from lodger.engine.core.access.roles import Caller
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.server.limits import RateLimits, Threads
+from lodger.engine.server.problems import Refused, problem
+from lodger.engine.store.context import Books
+from lodger.engine.store.tenants import sessions, tokens
+
+#: Routes without authentication, by method and path: the health check and the login.
+OPEN = {("GET", "/healthz"), ("HEAD", "/healthz"), ("POST", "/api/v1/session")}
+SAFE = {"GET", "HEAD", "OPTIONS"}
+#: Longest header that can be a token or hold a session, characters.
+MAX_HEADER = 4096
+T = TypeVar("T")
+_log = logging.getLogger("lodger.api")
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """The caller of a request, and how it was authenticated."""
+
+    caller: Caller
+    by: Literal["token", "session"]
+
+    @property
+    def key(self) -> str:
+        """The key that threads and memory are shared by: the tenant, or the token of a platform role."""
+        return self.caller.tenant_id or self.caller.token_id
+
+
+class Authentication:
+    """Middleware that authenticates each request, or answers it with 401, 403 or 429."""
+
+    def __init__(self, app: ASGIApp, books: Books, threads: Threads, limits: RateLimits) -> None:
+        self._app = app
+        self._books = books
+        self._threads = threads
+        self._limits = limits
+        self._last_use = LastUse(books)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on, or answer it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            if (request.method, scope["path"]) not in OPEN:
+                found = await self._authenticated(request)
+                self._limits.request(found.caller.token_id, found.caller.tenant_id)
+                scope.setdefault("state", {})["authenticated"] = found
+        except Exception as error:  # noqa: BLE001 - whatever it is, the request goes no further
+            await problem(error)(scope, receive, send)
+            return
+        writing = asyncio.create_task(self._last_use.write()) if self._last_use.pending else None
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            if writing is not None:
+                await writing
+            if self._last_use.pending:  # a login
+                await self._last_use.write()
+
+    async def _authenticated(self, request: Request) -> Authenticated:
+        address = client(request)
+        header = request.headers.getlist("authorization")
+        if len(header) > 1 or any(len(each) > MAX_HEADER for each in header):
+            raise Refused(
+                400,
+                "header_invalid",
+                "the Authorization header is too long, or there are several",
+                fix="send one: Authorization: Bearer <token>",
+            )
+        if header:
+            return Authenticated(await self.by_token(header[0], address), "token")
+        cookie = session_of(request)
+        if cookie is not None:
+            return Authenticated(await self._by_session(request, cookie, address), "session")
+        raise unauthorized("token_missing", "the request has no token", "send Authorization: Bearer <token>")
+
+    async def by_token(self, header: str, address: str) -> Caller:
+        """Return the caller that a token belongs to. Only wrong tokens count towards the limit of an address.
+
+        Raises:
+            Refused: token_invalid, token_expired, too_many_failures.
+        """
+        scheme, _, text = header.partition(" ")
+        now_us = self._books.clock.now_us()
+
+        def look(connection: Connection) -> tuple[Caller, int | None] | str:
+            return tokens.caller(connection, text.strip() if scheme.lower() == "bearer" else "", now_us)
+
+        found = await self._read(address, look)
+        if isinstance(found, str):
+            self._limits.failure(address)
+            _log.warning("refused a token from %s: %s", address, found)
+            if found == "expired":
+                raise unauthorized("token_expired", "this token has expired", "ask for a new one")
+            raise unauthorized(
+                "token_invalid",
+                "this token is not valid: it is unknown or revoked",
+                "check that it is complete, or create a new one: lodger token create",
+            )
+        caller, used_us = found
+        if used_us is None or used_us + tokens.USED_US < now_us:
+            self._last_use.note(caller.token_id, lambda connection: tokens.used(connection, caller.token_id, now_us))
+        return caller
+
+    async def _by_session(self, request: Request, text: str, address: str) -> Caller:
+        now_us = self._books.clock.now_us()
+        found = await self._read(address, lambda connection: sessions.caller(connection, text, now_us))
+        if found is None:
+            self._limits.failure(address)
+            raise unauthorized("session_over", "this session has ended", "log in again")
+        caller, unnoted = found
+        if request.method not in SAFE:
+            own_site(request)
+            wanted = await self._read(address, lambda connection: sessions.csrf(connection, text))
+            if not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode("latin-1"), wanted.encode()):
+                raise Refused(
+                    403,
+                    "csrf_missing",
+                    "a change with a session needs its X-CSRF-Token",
+                    why="another site could have sent this request with your cookie",
+                    fix="send the csrf that GET /api/v1/session answers",
+                )
+        if unnoted:
+            self._last_use.note(text, lambda connection: sessions.seen(connection, text, now_us))
+            await self._last_use.write()  # when the session ends depends on it
+        return caller
+
+    async def _read(self, address: str, look: Callable[[Connection], T]) -> T:
+        def work() -> T:
+            with self._books.database.read() as connection:
+                return look(connection)
+
+        return await self._threads.run(address, work)
+
+
+class LastUse:
+    """Writes when tokens and sessions were last used, in one transaction beside the answers, so that no request waits for the writer.
+
+    Belongs to the event loop that writes first.
+    """
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._pending: dict[Hashable, Callable[[Connection], object]] = {}
+        self._under_way: dict[Hashable, Callable[[Connection], object]] = {}
+        self._alone: asyncio.Lock | None = None
+        self._thread: CapacityLimiter | None = None
+
+    def note(self, key: Hashable, write: Callable[[Connection], object]) -> None:
+        """Queue a write, unless one with this key is queued or under way."""
+        if key not in self._pending and key not in self._under_way:
+            self._pending[key] = write
+
+    @property
+    def pending(self) -> int:
+        """Number of writes that wait for the next transaction."""
+        return len(self._pending)
+
+    async def write(self) -> None:
+        """Write what is queued. If the database is unavailable it is logged and dropped: the next use queues it again."""
+        self._alone = self._alone or asyncio.Lock()
+        self._thread = self._thread or CapacityLimiter(1)
+        async with self._alone:
+            self._under_way, self._pending = self._pending, {}
+            try:
+                if self._under_way:
+                    await to_thread.run_sync(self._write, list(self._under_way.values()), limiter=self._thread)
+            except Unavailable as error:
+                _log.warning("the last use of tokens is not written: %s", error)
+            finally:
+                self._under_way = {}
+
+    def _write(self, writes: list[Callable[[Connection], object]]) -> None:
+        with self._books.database.write() as connection:
+            for write in writes:
+                write(connection)
+
+
+def unauthorized(code: str, what: str, fix: str) -> Refused:
+    """Return the refusal of a request that is not authenticated."""
+    return Refused(401, code, what, fix=fix, headers={"WWW-Authenticate": 'Bearer realm="lodger"'})
+
+
+def client(request: Request) -> str:
+    """Return the address that failures are counted for; see :func:`network`."""
+    return network(request.client.host if request.client else "unknown")
+
+
+@lru_cache(maxsize=4096)
+def network(host: str) -> str:
+    """Return an IPv4 address, or the /64 network of an IPv6 address, because one client has as many of those as it likes."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.version == 6:
+        mapped = address.ipv4_mapped
+        return str(mapped) if mapped else str(ipaddress.ip_network((address, 64), strict=False))
+    return host
+
+
+def cookie_name(secure: bool) -> str:
+    """Return the session cookie's name; over TLS the prefix keeps other hosts and paths from setting it."""
+    return "__Host-lodger" if secure else "lodger"
+
+
+def session_of(request: Request) -> str | None:
+    """Return the session that a request carries, or None."""
+    name = cookie_name(request.url.scheme == "https")
+    found = []
+    for header in request.headers.getlist("cookie"):
+        if len(header) > MAX_HEADER:
+            continue
+        jar: SimpleCookie = SimpleCookie()
+        try:
+            jar.load(header)
+        except CookieError:
+            continue
+        if name in jar:
+            found.append(jar[name].value)
+    return found[0] if len(found) == 1 else None
+
+
+def own_site(request: Request) -> None:
+    """Refuse a request that another site has sent, as the browser's headers tell.
+
+    Raises:
+        Refused: other_site.
+    """
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    foreign = site is not None and site not in {"same-origin", "none"}
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host", ""):
+        foreign = True
+    if foreign:
+        raise Refused(
+            403,
+            "other_site",
+            "another site has sent this request",
+            fix="use the API from its own pages, or with a token",
+        )

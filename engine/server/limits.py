@@ -1,0 +1,163 @@
+"""Limits of the API: requests a minute by token, tenant and address, and requests carried out at once.
+
+The rates are counted by throttled-py, in this process's memory; ``docs/decisions/0002-http-server.md`` says why that library.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from throttled import RateLimiterType, Throttled, rate_limiter, store
+
+from lodger.engine.core.settings import Settings
+from lodger.engine.server.problems import Refused
+
+T = TypeVar("T")
+#: Keys that each rate limit remembers; the one that was not used for longest is forgotten.
+MAX_KEYS = 50_000
+#: Requests of one tenant or token that may wait for a thread; more are refused with 429.
+MAX_WAITING = 128
+
+
+class RateLimit:
+    """A token bucket for each key: ``per_minute`` at once, refilled evenly over a minute."""
+
+    def __init__(self, per_minute: int) -> None:
+        self.per_minute = per_minute
+        self._throttled = Throttled(
+            using=RateLimiterType.TOKEN_BUCKET.value,
+            quota=rate_limiter.per_min(per_minute, burst=per_minute),
+            store=store.MemoryStore(options={"MAX_SIZE": MAX_KEYS}),
+        )
+
+    def hit(self, key: str) -> float:
+        """Count one; return 0.0 if the limit allows it, else the seconds until it allows the next one."""
+        result = self._throttled.limit(key)
+        return max(1.0, result.state.retry_after) if result.limited else 0.0
+
+
+class RateLimits:
+    """Requests a minute by token and by tenant, and failed authentications a minute by address."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._tokens = RateLimit(settings.api_requests_per_minute)
+        self._tenants = RateLimit(settings.api_tenant_requests_per_minute)
+        self._failures = RateLimit(settings.api_failures_per_minute)
+
+    def request(self, token_id: str, tenant_id: str | None) -> None:
+        """Count a request.
+
+        Raises:
+            Refused: too_many_requests.
+        """
+        _demand(self._tokens.hit(token_id), self._tokens.per_minute, "a token")
+        if tenant_id is not None:
+            _demand(self._tenants.hit(tenant_id), self._tenants.per_minute, "all tokens of a tenant together")
+
+    def failure(self, address: str) -> None:
+        """Count a failed authentication.
+
+        Raises:
+            Refused: too_many_failures.
+        """
+        wait_s = self._failures.hit(address)
+        if wait_s:
+            raise Refused(
+                429,
+                "too_many_failures",
+                "too many wrong tokens or sessions came from this address",
+                why="a right token or session is still accepted",
+                fix="correct the token, or wait as Retry-After says",
+                headers=_retry_after(wait_s),
+            )
+
+
+def _demand(wait_s: float, per_minute: int, subject: str) -> None:
+    if wait_s:
+        raise Refused(
+            429,
+            "too_many_requests",
+            f"{subject} may send {per_minute} requests a minute",
+            fix="wait as Retry-After says, and send fewer requests",
+            headers=_retry_after(wait_s),
+        )
+
+
+def _retry_after(wait_s: float) -> dict[str, str]:
+    return {"Retry-After": str(max(1, round(wait_s)))}
+
+
+@dataclass(slots=True)
+class _Share:
+    semaphore: asyncio.Semaphore
+    users: int = 0
+
+
+@dataclass(slots=True)
+class _Loop:
+    """What belongs to the event loop that uses a :class:`Threads` first."""
+
+    total: asyncio.Semaphore
+    threads: CapacityLimiter
+    shares: dict[str, _Share] = field(default_factory=dict)
+
+
+class Threads:
+    """Blocking work in threads: ``total`` at once, ``share`` of one key.
+
+    First in, first out between the keys; since no key holds or waits for more than its share of the total, a request waits for at most
+    ``share`` requests of each other key, however many one of them sent.
+    """
+
+    def __init__(self, total: int, share: int, *, max_waiting: int | None = MAX_WAITING) -> None:
+        self._total = total
+        self._share = share
+        self._max_waiting = max_waiting
+        self._loop: _Loop | None = None
+
+    async def run(self, key: str, work: Callable[[], T]) -> T:
+        """Run blocking work in a thread, in the present context.
+
+        Raises:
+            Refused: too_many_at_once.
+        """
+        async with self.slot(key):
+            return await self.run_held(work)
+
+    async def run_held(self, work: Callable[[], T]) -> T:
+        """Run blocking work in a thread; the caller is within :meth:`slot`."""
+        return await to_thread.run_sync(work, limiter=self._own().threads)
+
+    @asynccontextmanager
+    async def slot(self, key: str) -> AsyncIterator[None]:
+        """Wait for a slot and hold it for the block.
+
+        Raises:
+            Refused: too_many_at_once.
+        """
+        loop = self._own()
+        share = loop.shares.setdefault(key, _Share(asyncio.Semaphore(self._share)))
+        if self._max_waiting is not None and share.users >= self._share + self._max_waiting:
+            raise Refused(
+                429,
+                "too_many_at_once",
+                f"{self._share} requests of this tenant or token are carried out and {self._max_waiting} wait",
+                fix="send fewer requests at once",
+                headers={"Retry-After": "1"},
+            )
+        share.users += 1
+        try:
+            async with share.semaphore, loop.total:
+                yield
+        finally:
+            share.users -= 1
+            if not share.users:
+                del loop.shares[key]
+
+    def _own(self) -> _Loop:
+        if self._loop is None:
+            self._loop = _Loop(asyncio.Semaphore(self._total), CapacityLimiter(self._total))
+        return self._loop

@@ -1,0 +1,219 @@
+"""The OpenAPI 3.1 description, and the pydantic models of bodies and queries, both made from the table of operations."""
+
+import inspect
+import types
+from functools import cache
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.json_schema import models_json_schema
+
+from lodger.engine.core.version import VERSION
+from lodger.engine.server.problems import MEDIA
+from lodger.engine.service.operations.route import Parameter, Route
+from lodger.engine.service.operations.table import ROUTES
+from lodger.engine.store.records import Page
+
+T = TypeVar("T")
+M = TypeVar("M", bound="RequestModel")
+#: Entries of a page by default.
+PAGE_LIMIT = 100
+#: Longest text in a query or a path, characters.
+MAX_TEXT = 2000
+
+
+_REF = "#/components/schemas/{model}"
+
+
+class RequestModel(BaseModel):
+    """Base of every body and query: no undeclared field, no text for a number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=False, ser_json_inf_nan="null")
+
+
+class QueryModel(RequestModel):
+    """Base of every query: all values are text, so numbers are parsed."""
+
+    model_config = ConfigDict(extra="forbid", strict=False)
+
+
+def given(model: RequestModel) -> dict[str, Any]:
+    """Return the fields that the request set, by the operation's parameter names."""
+    return {name: getattr(model, name) for name in model.model_fields_set}
+
+
+class Paged(BaseModel, Generic[T]):
+    """A page of a list: ``next`` is the ``cursor`` of the page after, null on the last."""
+
+    items: list[T]
+    next: str | None
+
+
+@cache
+def body_of(route: Route) -> type[RequestModel] | None:
+    """Return the model of a route's body, or None if it takes none."""
+    return _model(route, route.at("body"), RequestModel, "Body")
+
+
+@cache
+def query_of(route: Route) -> type[QueryModel] | None:
+    """Return the model of a route's query, or None if it takes none."""
+    return _model(route, route.at("query"), QueryModel, "Query")
+
+
+def _model(route: Route, parameters: tuple[Parameter, ...], base: type[M], kind: str) -> type[M] | None:
+    if not parameters:
+        return None
+    fields: dict[str, Any] = {each.name: _field(route, each, kind) for each in parameters}
+    title = "".join(part.title() for part in route.identity.split("_"))
+    return create_model(f"{title}{kind}", __base__=base, __doc__=route.summary, **fields)
+
+
+def _field(route: Route, parameter: Parameter, kind: str) -> Any:  # noqa: ANN401 - a field of pydantic's
+    hint = parameter.kind
+    if parameter.name == "limit" and route.kind == "page":
+        return (Annotated[int, Field(ge=1, le=route.most)], min(PAGE_LIMIT, route.most))
+    if kind == "Query":
+        # A query has no null, only absent values.
+        hint = _bounded(_without_null(hint))
+    if parameter.needed:
+        return (hint, ...)
+    default = parameter.shown
+    if default is None or default is inspect.Parameter.empty:
+        return (hint, Field(default_factory=lambda: None))
+    return (hint, Field(default=list(default) if isinstance(default, tuple) else default))
+
+
+def _without_null(hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
+    if get_origin(hint) not in {Union, types.UnionType}:
+        return hint
+    kept = tuple(each for each in get_args(hint) if each is not type(None))
+    return Union[kept]  # noqa: UP007 - made at run time
+
+
+def _bounded(hint: Any) -> Any:  # noqa: ANN401 - annotations in, annotations out
+    return Annotated[str, Field(max_length=MAX_TEXT)] if hint is str else hint
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457): a stable code, what happened, and where known why and how to fix it."""
+
+    type: str = Field(description="urn:lodger:error: and the code")
+    title: str
+    status: int
+    detail: str
+    code: str = Field(description="stable name of the error, as docs/reference/errors.md lists them")
+    why: str | None = None
+    fix: str | None = None
+
+
+#: By status: its meaning.
+ERRORS = {
+    400: "the request is not as this description says",
+    401: "no token, or one that is not valid",
+    403: "the token's role may not do this",
+    404: "it does not exist, or not for this token",
+    409: "it contradicts the stored state",
+    412: "the stored state is not the one named by If-Match",
+    413: "the body is too large",
+    415: "the media type of the body is not accepted here",
+    422: "the request matches this description, and cannot be carried out",
+    429: "too many requests; Retry-After says when to go on",
+    503: "the host lacks something, or is overloaded",
+}
+_NO_BODY = {413, 415}
+_NO_CHANGE = {409, 412}
+
+
+def described(route: Route) -> dict[str, Any]:
+    """Return what the framework cannot derive from an endpoint: its answers, errors, body and headers."""
+    takes = body_of(route) is not None or route.raw is not None
+    errors = errors_of(
+        *(
+            status
+            for status in ERRORS
+            if (takes or status not in _NO_BODY) and (route.changes or status not in _NO_CHANGE)
+        )
+    )
+    good: dict[str, Any] = {"description": "done"}
+    if route.kind == "bytes":
+        good["content"] = {route.media: {"schema": {"type": "string", "format": "binary"}}}
+    elif route.kind == "page":
+        good["model"] = Paged[_entry(route)]  # type: ignore[misc]  # made at run time
+    elif route.kind == "json":
+        good["model"] = route.answer
+    if route.kind != "nothing":
+        good["headers"] = {"X-Request-Id": {"schema": {"type": "string"}}}
+    return {"responses": {route.status: good} | errors, "openapi_extra": _extra(route)}
+
+
+def errors_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the errors that a route may answer."""
+    schema = {MEDIA: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": ERRORS[status], "content": schema} for status in statuses}
+
+
+def _entry(route: Route) -> Any:  # noqa: ANN401 - an annotation
+    (entry,) = route.answer.__args__
+    assert route.answer.__origin__ is Page
+    return entry
+
+
+def _extra(route: Route) -> dict[str, Any]:
+    extra: dict[str, Any] = {"x-role": route.role.value}
+    body = body_of(route)
+    if body is not None:
+        needed = any(field.is_required() for field in body.model_fields.values())
+        content = {"application/json": {"schema": {"$ref": _REF.format(model=body.__name__)}}}
+        extra["requestBody"] = {"required": needed, "content": content}
+    elif route.raw:
+        extra["requestBody"] = {
+            "required": True, "content": {route.media: {"schema": {"type": "string", "format": "binary"}}}
+        }  # fmt: skip
+    headers = []
+    if route.changes:
+        headers.append(
+            _header("Lodger-Why", "the reason, for the audit log; percent-encoded where it is no plain letter", 1000)
+        )
+        if not route.secret:
+            headers.append(_header("Idempotency-Key", "the same request with the same key is carried out once", 200))
+        if route.tagged:
+            headers.append(_header("If-Match", "an ETag: the change is made to that state or not at all", 200))
+    if headers:
+        extra["parameters"] = headers
+    return extra
+
+
+def _header(name: str, what: str, most: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string", "maxLength": most}
+    if name == "Idempotency-Key":
+        schema |= {"minLength": 1, "pattern": "^[A-Za-z0-9._:-]+$"}
+    elif name == "Lodger-Why":
+        schema["pattern"] = "^[A-Za-z0-9 _.:,;!?()'/+=@#%-]*$"
+    return {"name": name, "in": "header", "required": False, "description": what, "schema": schema}
+
+
+def document(app: FastAPI, *by_hand: type[RequestModel]) -> dict[str, Any]:
+    """Return the whole description, with the models of bodies, which the framework does not know."""
+    made = get_openapi(
+        title="Lodger",
+        version=VERSION,
+        description="Untrusted scripts, run on schedule in a sandbox. Errors are problem documents with stable codes.",
+        routes=app.routes,
+    )
+    bodies: list[type[RequestModel]] = [body for body in (body_of(route) for route in ROUTES) if body is not None]
+    bodies += by_hand
+    _, defined = models_json_schema([(body, "validation") for body in bodies], ref_template=_REF)
+    schemas = made.setdefault("components", {}).setdefault("schemas", {})
+    schemas |= {name: schema for name, schema in defined.get("$defs", {}).items() if name not in schemas}
+    schemas["Problem"] = Problem.model_json_schema(ref_template=_REF)
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    made["components"]["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "lodger token create NAME --role ROLE"},
+        "session": {"type": "apiKey", "in": "cookie", "name": "lodger", "description": "POST /api/v1/session"},
+    }
+    made["security"] = [{"token": []}, {"session": []}]
+    return made

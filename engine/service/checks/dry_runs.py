@@ -1,0 +1,111 @@
+"""Runs that leave nothing behind: a script once against the data of now, and a source only read by the runtime's own parser."""
+
+import asyncio
+import json
+import threading
+from typing import TYPE_CHECKING
+
+from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.effects.diff import lines
+from lodger.engine.service.checks.trial_budget import TrialBudget
+from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion, Tenant
+from lodger.engine.store.scripts import scripts
+from lodger.engine.store.scripts.content import Content, Given, read
+from lodger.engine.store.tenants import tenants
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.job import ScriptError
+
+if TYPE_CHECKING:
+    from lodger.engine.core.execution import Finished
+    from lodger.engine.service.engine import Engine
+
+#: DryRuns of one process at once: each starts walls of its own. Seconds that one waits for its turn.
+AT_ONCE = 2
+PATIENCE_S = 60.0
+
+
+class DryRuns:
+    """Dry runs and checks of one engine."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
+        self._budget = TrialBudget(engine.books)
+        self._turn = threading.BoundedSemaphore(AT_ONCE)
+
+    def dry_run(
+        self,
+        tenant_id: str,
+        name: str,
+        params: Json,
+        version: int | None,
+        source: Given | None,
+        *,
+        fetches: bool,
+    ) -> DryRun:
+        """Run a script once in real walls; see :meth:`lodger.engine.service.nouns.scripts.Scripts.dry_run`."""
+        from lodger.engine.node.executors.rehearsal import chosen
+
+        with self._engine.books.database.read() as connection:
+            tenant = tenants.get(connection, tenant_id)
+            if source is not None:
+                content, found = read(source, scripts.limits_of(self._engine.books, connection, tenant_id)), None
+            else:
+                found, content = chosen(connection, tenant_id, name, version)
+        self._budget.demand(tenant_id)
+        grants = None if found is None else found.grants
+        ended = self._run(tenant, name, content, params, found, grants=grants, fetches=fetches)
+        self._budget.charge(tenant_id, ended.usage.cpu_ms)
+        return DryRun(
+            outcome=ended.outcome,
+            result=None if ended.result is None else json.loads(ended.result),
+            error=ended.error,
+            logs=ended.logs,
+            usage=ended.usage,
+            effects=ended.effects,
+            diff=tuple(lines(ended.effects)),
+        )
+
+    def check(self, tenant_id: str, source: Given) -> Checked:
+        """Let the runtime parse a script, without running a line of it."""
+        engine = self._engine
+        with engine.books.database.read() as connection:
+            limits = scripts.limits_of(engine.books, connection, tenant_id)
+        content = read(source, limits)
+        self._budget.demand(tenant_id)
+        if content.wasm is not None:
+            try:
+                engine.scripts.intake.demand(tenant_id, content.wasm, limits)
+            except InputError as refused:
+                return Checked(ok=False, problems=(ScriptError("CompileError", f"{refused.what}: {refused.why}"),))
+            return Checked(ok=True, problems=())
+        problem = engine.scripts.proof.problem(tenant_id, content.modules, limits)
+        return Checked(ok=problem is None, problems=() if problem is None else (problem,))
+
+    def _run(
+        self,
+        tenant: Tenant,
+        name: str,
+        content: Content,
+        params: Json,
+        found: ScriptVersion | None,
+        *,
+        grants: tuple[str, ...] | None,
+        fetches: bool,
+    ) -> "Finished":
+        from lodger.engine.node.executors.rehearsal import carry_out, claim
+
+        version = 0 if found is None else found.version
+        one = claim(self._engine.books, tenant, name, version, content, params, grants, fetches=fetches)
+        if not self._turn.acquire(timeout=PATIENCE_S):
+            raise Unavailable(
+                "rehearsals_busy",
+                "too many rehearsals wait here",
+                why=f"{AT_ONCE} run at once",
+                fix="try again in a moment",
+            )
+        try:
+            return asyncio.run(carry_out(self._engine.host, one))
+        except SandboxError as problem:
+            raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
+        finally:
+            self._turn.release()

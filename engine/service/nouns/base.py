@@ -1,0 +1,174 @@
+"""What the nouns of the engine share: an open ledger, how a change is made and written down, how arguments are read."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.access import names
+from lodger.engine.core.access.audit_context import Act, present
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.serialization import shaped
+from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.service.operations.declaration import M, Operations
+from lodger.engine.store import audit
+from lodger.engine.store.context import Books
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.records import Json
+
+#: A rule as people give it: a text, a RuleSpec, or several of them.
+RuleWish = str | RuleSpec | Sequence[str | RuleSpec]
+
+#: A script's name, or steps in order: names, or objects with ``script``, ``version`` and ``limits``.
+StepWish = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+
+R = TypeVar("R")
+
+
+_NOT_TOLD: Any = object()
+
+
+class Change:
+    """One change under way."""
+
+    def __init__(self, books: Books, connection: Connection, act: Act, doing: audit.Doing) -> None:
+        self.connection = connection
+        self._books = books
+        self.act = act
+        self._doing = doing
+        self._before: Json = None
+        self._after: Json = _NOT_TOLD
+        self._answer: Any = None
+        self._seen = False
+
+    def act_because(self, why: str | None) -> Act:
+        """Return the act with its reason, if one was given; the audit log shows it too.
+
+        Raises:
+            InputError: why_invalid.
+        """
+        if why is not None:
+            self.act = replace(self.act, why=names.reason(why))
+        return self.act
+
+    def before(self, record: R, *, of: object = None) -> R:
+        """Note what is there before; gives it back.
+
+        Args:
+            of: the record whose tag the caller had seen, where the log shows only a part of it.
+
+        Raises:
+            Conflict: precondition_failed, when the caller had seen something else.
+        """
+        if self.act.expect is not None:
+            self.act.expect(record if of is None else of)
+        self._seen = True
+        self._before = told(record)
+        self._name(record)
+        return record
+
+    def made(self, answer: R, after: object = _NOT_TOLD, *, changed: bool = True) -> R:
+        """Note what came of it; gives it back.
+
+        Args:
+            after: what the log shows, when that is not the answer itself; None where nothing is left.
+            changed: False when nothing was, because it had been done before.
+        """
+        self._answer = answer
+        if changed:
+            record = answer if after is _NOT_TOLD else after
+            self._after = told(record)
+            self._name(record)
+        return answer
+
+    def _name(self, record: object) -> None:
+        identity, name = getattr(record, "id", None), getattr(record, "name", None)
+        if isinstance(identity, str):
+            self._doing = replace(self._doing, target=identity, named=name or self._doing.named)
+
+    def settle(self, now_us: int) -> None:
+        """Write the row and what the request wants remembered; the last statements of the transaction."""
+        if self.act.expect is not None and not self._seen:
+            self.act.expect(None)
+        if self._after is not _NOT_TOLD and (self._before is None or self._before != self._after):
+            audit.write(self._books, self.connection, self.act, self._doing, self._before, self._after, now_us)
+        if self.act.remember is not None:
+            self.act.remember(self.connection, self._answer)
+
+
+def told(record: object) -> Json:
+    """Return a record as the audit log shows it; of sources only their length."""
+    body = shaped(record)
+    if isinstance(body, dict) and isinstance(body.get("modules"), dict):
+        body["modules"] = {file: len(text) for file, text in body["modules"].items()}
+    return body
+
+
+@dataclass(frozen=True, slots=True)
+class Noun(Operations[M]):
+    """What the nouns share. ``changed`` is called after every write, so that a node in this process looks at once.
+
+    A verb that writes does so inside :meth:`_changing`, which gives it its transaction, the audit log its row, and a request
+    with If-Match or an idempotency key its due.
+    """
+
+    books: Books
+    changed: Callable[[], None]
+
+    @property
+    def _now_us(self) -> int:
+        return self.books.clock.now_us()
+
+    @contextmanager
+    def _changing(
+        self, verb: str, tenant_id: str | None, target: str = "", named: str | None = None
+    ) -> Iterator[Change]:
+        """Open a transaction for one change; it is stored with its row in the audit log, or not at all.
+
+        Args:
+            verb: noun and verb, as ``schedules.pause``.
+            tenant_id: its tenant; None for the platform's own.
+            target: what is changed, an id or a name; :meth:`Change.before` and :meth:`Change.made` find out the id.
+        """
+        with self.books.database.write() as connection:
+            if tenant_id is not None:
+                # What is there before is read under the lock under which it is changed.
+                ready_queue.lock(connection, [tenant_id])
+            change = Change(self.books, connection, present(), audit.Doing(verb, tenant_id, target, named))
+            yield change
+            change.settle(self._now_us)
+            self.books.database.hints.send(connection, self.books.clock.elapsed_s())
+        self.changed()
+
+
+def specs(rules: RuleWish) -> tuple[RuleSpec, ...]:
+    """Return rules as RuleSpecs."""
+    if isinstance(rules, str | RuleSpec):
+        rules = (rules,)
+    return tuple(RuleSpec(rule) if isinstance(rule, str) else rule for rule in rules)
+
+
+def aware(instant: datetime | None) -> datetime | None:
+    """Return an instant that has a zone, or None for None.
+
+    Raises:
+        InputError: instant_invalid, instant_naive.
+    """
+    if instant is not None and not isinstance(instant, datetime):
+        raise InputError(
+            "instant_invalid",
+            f"{instant!r} is not an instant",
+            why="Python says instants as datetimes that have a zone",
+            fix="give an aware datetime, such as datetime(2027, 1, 1, tzinfo=UTC)",
+        )
+    if instant is not None and instant.tzinfo is None:
+        raise InputError(
+            "instant_naive",
+            f"{instant.isoformat()} is not an instant",
+            why="it has no time zone",
+            fix="give an aware datetime, such as datetime(2027, 1, 1, tzinfo=UTC)",
+        )
+    return instant

@@ -1,0 +1,124 @@
+"""The verbs on what the platform runs: nodes, named locks between its processes, and numbers for operators."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lodger.engine.core.access import names
+from lodger.engine.core.access.roles import Role
+from lodger.engine.core.clock import to_us
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.metrics import Meters, Metric, joined, labelled, prometheus_text
+from lodger.engine.recurrence.duration import parse_duration
+from lodger.engine.service.nouns.base import Noun, aware
+from lodger.engine.service.operations.declaration import M, local, operation
+from lodger.engine.store.connection import blocking
+from lodger.engine.store.connection.blocking import Chain
+from lodger.engine.store.platform import gauges, locks, node_rows
+from lodger.engine.store.platform.locks import Lock
+from lodger.engine.store.platform.node_rows import NodeRow
+
+# Inside the noun the word ``list`` is a verb.
+NodeList = list[NodeRow]
+
+
+class Nodes(Noun[M]):
+    """The engine's processes at work."""
+
+    __slots__ = ()
+
+    @operation("GET", "/nodes", Role.OPERATOR)
+    def list(self, *, gone: bool = False) -> NodeList:
+        """List the living nodes by name; with ``gone`` also those that ended or were lost, while they are remembered."""
+        with self.books.database.read() as connection:
+            return node_rows.list_all(self.books, connection, self._now_us, gone=gone)
+
+
+LockList = list[Lock]
+#: Longest lease; a live holder renews it.
+MAX_US = 86_400_000_000
+
+
+class Locks(Noun[M]):
+    """Named locks between the platform's processes. They change hands by the minute, so the audit log leaves them out."""
+
+    __slots__ = ()
+
+    @operation("POST", "/locks/{name}/take", Role.OPERATOR, may_fail=True)
+    def take(
+        self, name: str, holder: str, lease: float | str | timedelta = "1m", *, slot: datetime | None = None
+    ) -> Lock | None:
+        """Take a lock, or renew it by taking it again; None if another holder has it.
+
+        Args:
+            holder: name of the holder, such as host and process; the same name is the same holder.
+            lease: until when it is held unless it is renewed or freed: milliseconds, a timedelta, or a text such as ``"90s"``; at
+                most a day. By the database's time where several machines share it.
+            slot: take it for this occurrence: it is given to one, once, even after it was freed.
+
+        Raises:
+            InputError: lock_name_invalid, lock_holder_invalid, lock_lease_invalid, instant_naive.
+        """
+        names.check(name, "lock_name_invalid", "a lock", "such as rebuild-index")
+        names.check(holder, "lock_holder_invalid", "a lock's holder", "such as the host's name and the process's id")
+        lease_us, at = _us(lease), aware(slot)
+        if not 0 < lease_us <= MAX_US:
+            raise InputError(
+                "lock_lease_invalid", f"{lease!r} is no lease of a lock", why="a lease ends within a day", fix='"1m"'
+            )
+        with self.books.database.write() as connection:
+            slot_us = None if at is None else to_us(at)
+            return locks.take(self.books, connection, name, holder, lease_us, slot_us, self._now_us)
+
+    @operation("POST", "/locks/{name}/free", Role.OPERATOR, may_fail=True)
+    def free(self, name: str, holder: str) -> bool:
+        """Free a lock; False if this holder did not have it any more."""
+        with self.books.database.write() as connection:
+            return locks.free(self.books, connection, name, holder, self._now_us)
+
+    @operation("GET", "/locks", Role.OPERATOR)
+    def list(self) -> LockList:
+        """List every lock that was ever taken, by name, with its holder."""
+        with self.books.database.read() as connection:
+            return locks.list_all(self.books, connection, self._now_us)
+
+
+def _us(lease: float | str | timedelta) -> int:
+    if isinstance(lease, str):
+        return parse_duration(lease)
+    if isinstance(lease, timedelta):
+        return lease // timedelta(microseconds=1)
+    # NaN is below nothing.
+    return round(lease * 1000) if abs(lease) < MAX_US else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics(Noun[M]):
+    """Numbers for operators: what this process has counted, what nodes of other processes have, and what the ledger holds."""
+
+    meters: Meters
+
+    @operation("GET", "/metrics", Role.OPERATOR, items="metrics")
+    def read(self) -> list[Metric]:
+        """Return every metric with its values: what this process and the nodes have counted, and what the ledger holds.
+
+        What nodes of other processes have counted carries the label ``node``; it is up to ten seconds old.
+        """
+        return self._all()
+
+    def _all(self) -> list[Metric]:
+        with self.books.database.read() as connection:
+            of_ledger = gauges.read(self.books, connection, self._now_us)
+            others = node_rows.figures_of_others(self.books, connection, self.meters.process, self._now_us)
+        of_nodes = [metric for name, figures in others for metric in labelled(figures, "node", name)]
+        return joined([*self.meters.read(), *of_nodes, *of_ledger])
+
+    @local("is no JSON: GET /metrics/text")
+    def text(self) -> str:
+        """Return the metrics in Prometheus' text format."""
+        return prometheus_text(self._all())
+
+    @operation("GET", "/metrics/blocked", Role.OPERATOR)
+    def blocked(self) -> list[Chain]:
+        """List sessions that have waited for a lock of the database for a second, with the session that holds it; empty on SQLite."""
+        with self.books.database.read() as connection:
+            return blocking.chains(connection)

@@ -1,0 +1,120 @@
+"""The verbs that say what rules mean, or would change, before anything is stored."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from lodger.engine.core.access.roles import Role
+from lodger.engine.core.clock import from_us
+from lodger.engine.recurrence.difference import difference
+from lodger.engine.recurrence.on_changes import END, named
+from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
+from lodger.engine.recurrence.search import SAVE_STEPS, SearchedTo
+from lodger.engine.service.nouns.base import Noun, RuleWish, aware, specs
+from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
+from lodger.engine.store.records import Preview
+from lodger.engine.store.schedules import schedules
+
+#: Slots that one answer looks at.
+MAX_COMPARED = 10_000
+#: What is compared when no end is given.
+_USUAL = timedelta(days=31)
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What an edit of a schedule's rules would change over a range.
+
+    Attributes:
+        before, after: the sentences of the rules as they are and as they would be.
+        dropped, added: slots that only the one or only the other has, ascending.
+        complete_to: up to there (not inside) everything was compared.
+    """
+
+    before: str
+    after: str
+    dropped: tuple[datetime, ...]
+    added: tuple[datetime, ...]
+    complete_to: datetime
+
+
+class Previews(Noun[M]):
+    """What rules mean."""
+
+    __slots__ = ()
+
+    @operation("POST", "/preview", Role.VIEWER, reads=True)
+    def preview(
+        self,
+        rules: RuleWish,
+        *,
+        exclusions: RuleWish = (),
+        tz: str | None = None,
+        dst: DstPolicy | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        after: datetime | None = None,
+        n: int = 10,
+    ) -> Preview:
+        """Explain rules: their sentence and the next ``n`` slots. Nothing is stored.
+
+        Raises:
+            RuleInvalid, RuleNeverFires.
+        """
+        begin = aware(after) or from_us(self._now_us)
+        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
+        recurrence = self.books.rulebook.compiled(wished, begin)
+        slots: list[datetime] = []
+        slot = recurrence.next_after(begin, limit=SAVE_STEPS)
+        while isinstance(slot, datetime) and slot < END and len(slots) < max(0, min(n, 1000)):
+            slots.append(slot)
+            slot = recurrence.next_after(slot)
+        shifted = tuple(each for each in slots if recurrence.shifted(each))
+        searched_to = slot.instant if isinstance(slot, SearchedTo) else None
+        return Preview(recurrence.text(), tuple(slots), shifted, recurrence.ends() and not named(wished), searched_to)
+
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/what-if", Role.VIEWER, reads=True)
+    def what_if(
+        self,
+        tenant_id: str,
+        schedule: str,
+        *,
+        rules: RuleWish = UNCHANGED,
+        exclusions: RuleWish = UNCHANGED,
+        tz: str | None = UNCHANGED,
+        dst: DstPolicy = UNCHANGED,
+        start: datetime | None = UNCHANGED,
+        end: datetime | None = UNCHANGED,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        at_most: int = MAX_COMPARED,
+    ) -> WhatIf:
+        """Show which slots an edit would drop and add over a range, before or after now. Nothing is stored.
+
+        Args:
+            since: first instant of the range; now when it is left out.
+            until: end of the range, which is not in it; 31 days later when it is left out.
+            at_most: how many slots are looked at, at most 10 000; ``complete_to`` says how far that was enough.
+
+        Raises:
+            NotFound: schedule_unknown.
+            RuleInvalid: the new rules are none.
+        """
+        wish: dict[str, Any] = {
+            "rules": rules if rules is UNCHANGED else specs(rules),
+            "exclusions": exclusions if exclusions is UNCHANGED else specs(exclusions),
+            "tz": tz,
+            "dst": dst,
+            "start": start if start is UNCHANGED else aware(start),
+            "end": end if end is UNCHANGED else aware(end),
+        }
+        change = {name: value for name, value in wish.items() if value is not UNCHANGED}
+        with self.books.database.read() as connection:
+            found = schedules.get(connection, tenant_id, schedule)
+            before = self.books.rulebook.revision(connection, found.tenant_id, found.id, found.revision).recurrence
+        now = from_us(self._now_us)
+        after = self.books.rulebook.compiled(replace(found.rules, **change), now) if change else before
+        begin = aware(since) or now
+        finish = aware(until) or min(begin, END - _USUAL) + _USUAL
+        told = difference(before, after, begin, min(finish, END), at_most=max(1, min(at_most, MAX_COMPARED)))
+        return WhatIf(before.text(), after.text(), told.dropped, told.added, told.complete_to)

@@ -1,0 +1,53 @@
+"""Nouns that pass their verbs on: to a thread for the asynchronous engine, to a server for the clients."""
+
+import inspect
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, Protocol
+
+from lodger.engine.service.operations.declaration import M
+from lodger.engine.service.operations.table import NOUNS, OPERATIONS, Nouns, Operation
+
+
+class Carry(Protocol):
+    """Carries out one operation with the arguments of its caller; an awaitable, or the result itself."""
+
+    def __call__(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own result
+        """Carry it out."""
+        ...
+
+
+@cache
+def signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return a verb's signature as its caller sees it, without ``self``."""
+    found = inspect.signature(function)
+    return found.replace(parameters=list(found.parameters.values())[1:])
+
+
+class Proxy:
+    """One noun. It has the verbs of the table, each with the signature and the documentation of its function."""
+
+    def __init__(self, noun: str, carry: Carry) -> None:
+        self._noun = noun
+        self._carry = carry
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        operation = OPERATIONS.get(f"{self._noun}.{verb}")
+        if operation is None:
+            raise AttributeError(f"{self._noun} has no verb {verb!r}")
+
+        @wraps(operation.function)
+        def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the verb's own signature
+            return self._carry(operation, args, kwargs)
+
+        call.__signature__ = signature(operation.function)  # type: ignore[attr-defined]  # what inspect reads
+        return call
+
+    def __dir__(self) -> list[str]:
+        return [each.verb for each in OPERATIONS.values() if each.noun == self._noun]
+
+
+def furnish(engine: Nouns[M], carry: Carry) -> None:
+    """Set the nouns of an engine or a client."""
+    for noun in NOUNS:
+        setattr(engine, noun, Proxy(noun, carry))

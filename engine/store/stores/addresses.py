@@ -1,0 +1,82 @@
+"""Addresses of databases: which driver opens which, and how people see them."""
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.store.stores import Driver, driver_named
+
+_EXAMPLES = "sqlite:///path or postgresql://user@host/name"
+#: What SQLAlchemy raises for an address that names nothing it can open.
+UNOPENABLE = (ArgumentError, NoSuchModuleError, ModuleNotFoundError)
+
+
+def parse(place: str | URL, *, absolute: bool = True) -> URL:
+    """Return the URL of an address; a path is a SQLite file, in which ? and # are characters of its name."""
+    if isinstance(place, URL):
+        return place
+    if "://" in place:
+        return make_url(place)
+    return URL.create("sqlite", database=_absolute(place) if absolute else place)
+
+
+def ledger(place: str) -> tuple[Driver, URL]:
+    """Return the driver of a ledger's address and the URL that SQLAlchemy opens.
+
+    Raises:
+        InputError: database_url.
+    """
+    try:
+        parsed = parse(place)
+        driver = driver_named(parsed.get_backend_name())
+        url = parsed if driver is None else driver.ledger_url(parsed)
+        url.get_dialect().import_dbapi()
+    except UNOPENABLE as error:
+        raise InputError(
+            "database_url",
+            f"{shown(place)!r} names no database that Lodger can open",
+            why=str(error),
+            fix="pip install 'lodger[postgres]'" if "psycopg" in str(error) else f"give a path, {_EXAMPLES}",
+        ) from error
+    if driver is None:
+        raise InputError(
+            "database_url",
+            f"Lodger keeps no ledger in {parsed.get_backend_name()}",
+            why="its transactions were proved on SQLite and PostgreSQL",
+            fix=f"give a path, {_EXAMPLES}",
+        )
+    return driver, url
+
+
+def read_only(place: str) -> URL | None:
+    """Return a URL by which a place is looked at without changing it; None for a file that is not there."""
+    if "://" in place:
+        return make_url(place)
+    if not Path(place).exists():
+        return None
+    # Opened otherwise, SQLite would make the file, and two files beside it.
+    name = f"file:{quote(str(Path(place).absolute()))}"
+    return URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
+
+
+def opened_as(url: URL) -> URL:
+    """Return the URL that SQLAlchemy opens for an address of a ledger; an unknown one stays what it is."""
+    driver = driver_named(url.get_backend_name())
+    return url if driver is None else driver.ledger_url(url)
+
+
+def shown(url: str) -> str:
+    """Return an address as people may read it: without its password, also when it is no address at all."""
+    return _PASSWORD.sub(r"\1\2***", url) if "://" in url else url
+
+
+#: Between a user's name and the last @, or named in the query, as libpq allows too.
+_PASSWORD = re.compile(r"(://[^:/@?]*:).*(?=@)|([?&]password=)[^&]*")
+
+
+def _absolute(path: str) -> str:
+    return path if path in {"", ":memory:"} else str(Path(path).absolute())

@@ -1,0 +1,151 @@
+"""Connections to PostgreSQL: sessions, time limits, and what the server's refusals mean.
+
+Works behind a transaction pooler by construction: what a session needs is set at the beginning of each transaction and
+ends with it, nothing is prepared on the server, no lock outlives its transaction.
+"""
+
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError
+
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.stores.patience import PATIENCE_S
+
+DRIVER = "postgresql+psycopg"
+#: A snapshot that all statements of a question share; it never waits and nothing can be written in it.
+READ: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+LOCK_TIMEOUT_MS = 10_000
+
+_CONNECT: dict[str, Any] = {
+    "connect_timeout": 5,
+    "application_name": "lodger",
+    # A server whose machine or network is gone is noticed within half a minute, not after the kernel's two hours. What these
+    # cannot see, a silence in which everything sent is still acknowledged, the watchdog ends.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+    # A pooler gives the next transaction another session, which knows none of this one's prepared statements.
+    "prepare_threshold": None,
+}
+SESSION = "; ".join((
+    # Waiting for a lock that long means that a transaction is stuck: give up, roll back, try again later.
+    f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}",
+    # A process that is stopped in the middle of a transaction keeps its tenants' locks no longer than this.
+    f"SET LOCAL idle_in_transaction_session_timeout = {LOCK_TIMEOUT_MS}",
+    # Compiling a statement of a millisecond costs a hundred.
+    "SET LOCAL jit = off",
+    # A zone east of Greenwich would show instants of the year 9999 as the year 10000, which Python does not have.
+    "SET LOCAL timezone = 'UTC'",
+))  # fmt: skip
+#: Any number that no other program on the database takes: the bytes "lodger".
+_UPGRADE_LOCK = int.from_bytes(b"lodger")
+
+
+def opened(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] | None = None) -> Engine:
+    """Return a pool of connections; none is made yet.
+
+    Args:
+        patience_s: how long the server may be silent while it owes an answer.
+        options: execution options of every connection.
+    """
+    given = {name: value for name, value in _CONNECT.items() if name not in url.query}
+    # A connection that died while it lay in the pool (a restart of the server) is replaced before it is used.
+    engine = create_engine(url, connect_args=given, pool_size=8, max_overflow=24, pool_pre_ping=True,
+                           isolation_level="READ COMMITTED", execution_options=options or {})  # fmt: skip
+    event.listen(engine, "begin", _begin)
+
+    def connected(_dialect: object, _record: object, args: Any, given: Any) -> Any:  # noqa: ANN401 - the DBAPI's
+        return _answering(patience_s, *args, **given)
+
+    event.listen(engine, "do_connect", connected)
+    return engine
+
+
+def _answering(patience_s: float, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - psycopg's connection
+    from lodger.engine.store.stores.postgresql.watchdog import Answering  # psycopg is an extra
+
+    connection = Answering.connect(*args, **given)
+    connection.patience_s = patience_s
+    return connection
+
+
+def alone(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN401 - psycopg's connection
+    """Return a connection of psycopg's that belongs to no pool and commits each statement by itself."""
+    url = make_url(url).set(drivername=DRIVER)
+    args, given = url.get_dialect()().create_connect_args(url)
+    return _answering(patience_s, *args, **(_CONNECT | dict(given)), autocommit=True)
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql(SESSION)
+
+
+def prepare_upgrade(connection: Connection) -> None:
+    """Let one process at a time look at the schema's revision and change it, in a database that can hold any text.
+
+    Raises:
+        Unavailable: database_encoding.
+    """
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
+    encoding = connection.scalar(text("SHOW server_encoding"))
+    if encoding != "UTF8":
+        raise Unavailable(
+            "database_encoding",
+            f"this database keeps text as {encoding}",
+            why="scripts and their results are Unicode, and are compared by code point",
+            fix="make one with: createdb -E UTF8 -T template0 NAME",
+        )
+
+
+def explain(error: DBAPIError, place: str) -> Unavailable | None:
+    """Return the error for what the server or the network says, None when it concerns a statement of ours."""
+    state = getattr(error.orig, "sqlstate", None)
+    message = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+    if state is None:
+        refused = "FATAL:" in str(error.orig)
+        if not error.connection_invalidated and not refused and not _is_connecting(error):
+            return None
+        # Without an SQLSTATE, the words tell a server that is coming up or going down from one that refuses.
+        code, what, fix = _REFUSED if refused and "the database system is" not in str(error.orig) else _GONE
+        return Unavailable(code, f"{place}: {what}", why=message, fix=fix)
+    for sign, (code, what, fix) in _STATES.items():
+        if state.startswith(sign):
+            return Unavailable(code, f"{place}: {what}", why=message, fix=fix)
+    return None
+
+
+def _is_connecting(error: DBAPIError) -> bool:
+    return type(error.orig).__name__ in {"OperationalError", "ConnectionTimeout"} and error.statement is None
+
+
+_GONE = ("database_unreachable", "the database server cannot be reached",
+         "start it, or look at the network; nodes that are up go on by themselves when it answers again")  # fmt: skip
+_REFUSED = ("database_refused", "the database server lets nobody in under this name",
+            "check user, password, database name and pg_hba.conf; then open again")  # fmt: skip
+_BUSY = ("database_busy", "another transaction kept a lock too long",
+         "look who: SELECT pid, pg_blocking_pids(pid), query FROM pg_stat_activity WHERE wait_event_type = 'Lock'")  # fmt: skip
+#: By SQLSTATE or its class (PostgreSQL, Appendix A).
+_STATES = {
+    "08": _GONE,
+    "57P": _GONE,
+    "25P03": (
+        "database_busy",
+        "a transaction of ours stood still too long and was ended",
+        "the engine goes on by itself",
+    ),
+    "40": _BUSY,
+    "55P03": _BUSY,
+    "53100": ("disk_full", "the server's disk is full", "free some space; the engine goes on by itself"),
+    "53": ("database_busy", "the server has no room for another connection", "raise max_connections, or use a pooler"),
+    "28": _REFUSED,
+    "3D000": _REFUSED,
+    "25006": ("database_read_only", "the server may only be read", "give the address of the primary, not of a standby"),
+    "42501": (
+        "database_refused",
+        "this user may not do that",
+        "make the user the owner of Lodger's tables and their schema",
+    ),
+}

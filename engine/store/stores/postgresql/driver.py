@@ -1,0 +1,400 @@
+"""The driver of PostgreSQL."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial, reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Connection,
+    Double,
+    Engine,
+    Integer,
+    LargeBinary,
+    Numeric,
+    Select,
+    Table,
+    Text,
+    any_,
+    bindparam,
+    cast,
+    collate,
+    create_engine,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    text,
+    true,
+)
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError
+
+from lodger.engine.store.stores import OPTION, Driver
+from lodger.engine.store.stores.features import ExclusionRule, QueryRefusal, Session, StatementTimeout, WatchedTable
+from lodger.engine.store.stores.postgresql import commits, connections, triggers
+from lodger.engine.store.stores.postgresql.json_path import PostgresJsonPath
+from lodger.engine.store.stores.postgresql.row_security import NAMES, PostgresRowSecurity
+from lodger.engine.store.stores.postgresql.rows import Array, Over, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Column
+    from sqlalchemy.engine import URL
+    from sqlalchemy.sql.compiler import IdentifierPreparer
+    from sqlalchemy.sql.elements import ColumnElement
+
+    from lodger.engine.core.errors import Unavailable
+    from lodger.engine.store.stores.features import (
+        JsonPath,
+        RowQuery,
+        RowSecurity,
+        RowWriter,
+        ServerWatcher,
+        Subscription,
+    )
+
+#: SQLSTATEs (PostgreSQL's manual, appendix A).
+_QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
+#: Collations that find nothing alike but what is the same.
+_EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
+#: A transaction of the platform's database may wait so long for a row, and any statement may take so long.
+_PLATFORM_WRITE = "SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
+_PLATFORM_READ = "SET LOCAL timezone = 'UTC'; SET LOCAL jit = off"
+#: Of the statement, not of the transaction: a transaction that waited for a lock began long ago.
+_NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+_XMIN: Any = literal_column("(SELECT (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint)")
+_XMAX = text("SELECT (pg_snapshot_xmax(pg_current_snapshot())::text)::bigint")
+_OLDEST = text(
+    "SELECT pid, (extract(epoch FROM xact_start) * 1000000)::bigint FROM pg_stat_activity "
+    "WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid() ORDER BY age(backend_xid) DESC LIMIT 1"
+)
+_SESSIONS = text(
+    """
+    SELECT pid, coalesce(application_name, '') AS application, coalesce(state, '') AS state,
+           coalesce(extract(epoch FROM clock_timestamp() - xact_start), 0)::float8 AS transaction_s,
+           coalesce(left(query, 200), '') AS query,
+           CASE WHEN wait_event_type = 'Lock' THEN pg_blocking_pids(pid) ELSE '{}' END AS blockers,
+           coalesce((SELECT extract(epoch FROM clock_timestamp() - min(l.waitstart)) FROM pg_locks l
+                     WHERE l.pid = a.pid AND NOT l.granted), 0)::float8 AS waited_s
+    FROM pg_stat_activity a WHERE datname = current_database()
+    """
+)
+_LIMITS_BEFORE = text("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
+_LIMITS = text("SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true)")
+#: Taken back once it has held, so that each rule is again checked when its table says.
+_CHECK_NOW = "SAVEPOINT lodger_rules; SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK TO SAVEPOINT lodger_rules; RELEASE SAVEPOINT lodger_rules"
+_SEQUENCE = text(
+    "SELECT pg_get_serial_sequence(:table, :column), attidentity FROM pg_attribute "
+    "WHERE attrelid = to_regclass(:table) AND attname = :column"
+)
+_NEXT = text("SELECT nextval(CAST(:sequence AS regclass)) FROM generate_series(1, :many)")
+#: Asked of the catalogue itself: SQLAlchemy's inspector passes over indexes on expressions.
+_UNIQUE = text(
+    "SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+    "CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (number, place) "
+    "LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number > 0 "
+    "WHERE i.indrelid = to_regclass(:table) AND k.place <= i.indnkeyatts AND (i.indisunique OR i.indisexclusion)"
+)
+_TRIGGERS = text(
+    "SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(:table) AND tgname LIKE :name || '%' AND tgenabled <> 'D'"
+)
+_ATTRIBUTE = text("SELECT set_config('lodger.made_by', :consumer, true)")
+
+
+class PostgresDriver(Driver):
+    """PostgreSQL as the ledger's database, and as the platform's."""
+
+    name: ClassVar[str] = "postgresql"
+    aliases: ClassVar[tuple[str, ...]] = ("postgres",)
+    has_row_locks: ClassVar[bool] = True
+    has_lateral: ClassVar[bool] = True
+    has_clock: ClassVar[bool] = True
+    has_notifications: ClassVar[bool] = True
+    has_zones: ClassVar[bool] = True
+    row_security: ClassVar[RowSecurity | None] = PostgresRowSecurity()
+
+    # Connections
+
+    def ledger_url(self, url: URL) -> URL:
+        """Name psycopg where no DBAPI is named."""
+        return url.set(drivername=connections.DRIVER) if url.drivername in (self.name, *self.aliases) else url
+
+    def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
+        """Return a pool of connections that notice a silent server."""
+        return connections.opened(url, patience_s, {OPTION: self})
+
+    def open_platform(self, url: URL) -> Engine:
+        """Return the same with psycopg; a pool of SQLAlchemy's own with any other DBAPI."""
+        url = self.ledger_url(url)
+        options = {OPTION: self}
+        if url.drivername == connections.DRIVER:
+            return connections.opened(url, options=options)
+        return create_engine(url, execution_options=options)
+
+    @property
+    def read_options(self) -> Mapping[str, Any]:
+        """A snapshot that all statements share; it never waits and nothing can be written in it."""
+        return connections.READ
+
+    def platform_options(self, *, write: bool) -> Mapping[str, Any]:
+        """Under REPEATABLE READ a row that was changed meanwhile could not be locked, only failed on."""
+        return {"isolation_level": "READ COMMITTED"} if write else connections.READ
+
+    def begin_platform(self, connection: Connection, *, write: bool) -> None:
+        """Set the transaction's limits."""
+        connection.exec_driver_sql(_PLATFORM_WRITE if write else _PLATFORM_READ)
+
+    def prepare_upgrade(self, connection: Connection) -> None:
+        """Take the lock of upgrades; refuse a database that cannot hold any text."""
+        connections.prepare_upgrade(connection)
+
+    def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
+        """Explain by SQLSTATE."""
+        return connections.explain(error, place)
+
+    def is_transaction_lost(self, connection: Connection) -> bool:
+        """Return False: PostgreSQL ends nothing but the statement."""
+        return False
+
+    def server_watcher(self, url: URL, patience_s: float) -> ServerWatcher | None:
+        """Return a watcher of the server's snapshots."""
+        return commits.ServerWatcher(partial(connections.alone, url, patience_s))
+
+    def notify(self, connection: Connection, channel: str) -> None:
+        """Send NOTIFY with the transaction."""
+        connection.exec_driver_sql(f"NOTIFY {channel}")
+
+    def subscribe(self, url: URL | str, channel: str, patience_s: float) -> Subscription:
+        """Connect and listen."""
+        return commits.Subscription(connections.alone(url, patience_s), channel)
+
+    def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
+        """Read the statistics views."""
+        return [
+            (
+                Session(row.pid, row.application, row.state, row.transaction_s, row.query),
+                row.waited_s,
+                tuple(row.blockers),
+            )
+            for row in connection.execute(_SESSIONS)
+        ]
+
+    # Statements for many rows
+
+    def insert(self, table: Table) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+        """Return PostgreSQL's INSERT."""
+        return postgresql.insert(table)
+
+    def row_writer(
+        self,
+        types: Mapping[str, ColumnElement[Any]],
+        each: Callable[[], Any],
+        over: Callable[[Any], Any],
+    ) -> RowWriter:
+        """Compile one statement over arrays."""
+        return Writer(types, over)
+
+    def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
+        """Compile one question over arrays."""
+        return Over(types, over)
+
+    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
+        """Look each up behind OFFSET 0: the planner can do nothing but use the key, whatever it knows of the table."""
+        found = wanted.where(*conditions).correlate(given).offset(literal_column("0")).lateral("found")
+        return select(*found.c, *given.c).select_from(given.join(found, true()))
+
+    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        """Compare with an array: five hundred values in a list are planned one by one, which takes longer than the answer."""
+        found: ColumnElement[bool] = column == any_(cast(bindparam(name, type_=Array()), ARRAY(column.type)))
+        return found
+
+    # Expressions
+
+    @property
+    def identifiers(self) -> IdentifierPreparer:
+        """Return the preparer of a dialect without parameters."""
+        return NAMES
+
+    def execute_text(self, connection: Connection, statement: str) -> None:
+        """Double the percent signs for DBAPIs that look for parameters by them."""
+        formatted = connection.dialect.paramstyle in ("format", "pyformat")
+        connection.exec_driver_sql(statement.replace("%", "%%") if formatted else statement)
+
+    def bytewise_sql(self, text: str) -> str:
+        """Cast and collate: the column may be ``citext`` or have a collation of its own."""
+        return f'(CAST({text} AS TEXT) COLLATE "C")'
+
+    def transaction_number_sql(self) -> str:
+        """Return the 64-bit number."""
+        return "(pg_current_xact_id()::text)::bigint"
+
+    def now_us(self) -> ColumnElement[int]:
+        """Return the server's clock."""
+        return literal_column(_NOW_US, type_=BigInteger())
+
+    def byte_length(self, column: ColumnElement[Any]) -> ColumnElement[int]:
+        """Return ``octet_length``."""
+        return func.octet_length(column)
+
+    def position(self, text: ColumnElement[Any], part: ColumnElement[Any]) -> ColumnElement[int]:
+        """Return ``strpos``."""
+        return func.strpos(text, part)
+
+    def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> JsonPath:
+        """Return a path in jsonb."""
+        return PostgresJsonPath(body, parts, tag)
+
+    def json_number(self, value: float) -> ColumnElement[Any]:
+        """Bind a double."""
+        return literal(float(value), Double())
+
+    def decimal_type(self) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+        """Return the type of any precision, which rounds nothing."""
+        return Numeric()
+
+    def integer_type(self, column: Column[Any]) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+        """Return 64 bits: larger than the column can hold is no fault of a question, the answer is no."""
+        return BigInteger()
+
+    def uuid_extreme(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Take the text, which sorts alike: UUIDs have no extremes."""
+        return collate(cast(column, Text()), "C")
+
+    def bool_extreme(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Take the number: booleans have no extremes."""
+        return cast(column, Integer())
+
+    # Reading and writing tenants' rows
+
+    def rows_up_to(
+        self, connection: Connection, statement: Select[Any], weighed: Sequence[int], max_bytes: int, min_rows: int
+    ) -> tuple[list[Any], bool]:
+        """Let the statement add up what its rows weigh: a server-side cursor costs three round trips where there is one."""
+        some = statement.subquery("some")
+        wanted = list(some.c)
+        bytes_ = reduce(add, (func.coalesce(func.octet_length(_plain(wanted[place])), 0) for place in weighed))
+        weights = select(*wanted, bytes_.label("lodger_bytes")).subquery("weights")
+        upto = func.sum(weights.c.lodger_bytes).over(rows=(None, 0))
+        before, number, of = upto - weights.c.lodger_bytes, func.row_number().over(), func.count().over()
+        extra = (before.label("lodger_before"), number.label("lodger_n"), of.label("lodger_of"))
+        summed = select(*list(weights.c)[: len(wanted)], *extra).subquery("summed")
+        kept = or_(summed.c.lodger_n <= min_rows, summed.c.lodger_before < max_bytes)
+        asked = (*list(summed.c)[: len(wanted)], summed.c.lodger_of)
+        found = list(connection.execute(select(*asked).where(kept).order_by(summed.c.lodger_n)))
+        return [row[:-1] for row in found], bool(found) and found[0][-1] > len(found)
+
+    @contextmanager
+    def time_limit(
+        self,
+        connection: Connection,
+        seconds: float,
+        elapsed_s: Callable[[], float],
+    ) -> Iterator[None]:
+        """Set the server's own limit of each statement, which ends with the transaction."""
+        connection.execute(text(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}"))
+        try:
+            yield
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) == _QUERY_CANCELED:
+                raise StatementTimeout from error
+            raise
+
+    def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
+        """Tell by SQLSTATE; without one the refusal is the DBAPI's, of a value that it was given."""
+        if not isinstance(error, DataError):
+            return None
+        state = getattr(error.orig, "sqlstate", None)
+        if state is None:
+            return QueryRefusal.UNREADABLE
+        return QueryRefusal.OUT_OF_RANGE if state == _OUT_OF_RANGE else QueryRefusal.INCOMPARABLE
+
+    @contextmanager
+    def short_waits(self, connection: Connection, lock_ms: int, statement_ms: int) -> Iterator[None]:
+        """Set both limits for the block."""
+        before = connection.execute(_LIMITS_BEFORE).one()
+        connection.execute(_LIMITS, {"lock": f"{lock_ms}ms", "statement": f"{statement_ms}ms"})
+        yield  # after an exception the caller's savepoint takes the limits back
+        connection.execute(_LIMITS, {"lock": before[0], "statement": before[1]})
+
+    def check_constraints(self, connection: Connection) -> None:
+        """Check them inside a savepoint."""
+        connection.exec_driver_sql(_CHECK_NOW)
+
+    def take_numbers(self, connection: Connection, table: Table, column: str, many: int) -> list[int] | None:
+        """Take them from the column's sequence; None for ``GENERATED ALWAYS``, whose values may not be given."""
+        named = NAMES.format_table(table)
+        found = connection.execute(_SEQUENCE, {"table": named, "column": column}).first()
+        if found is None or found[0] is None or found[1] == "a":
+            return None
+        return list(connection.scalars(_NEXT, {"sequence": found[0], "many": many}))
+
+    def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
+        """Read the catalogue."""
+        found: dict[str, list[str | None]] = {}
+        for label, column in connection.execute(_UNIQUE, {"table": NAMES.format_table(table)}):
+            found.setdefault(label, []).append(column)
+        return found
+
+    def exclusions(self, table: Table) -> list[ExclusionRule]:
+        """Return PostgreSQL's EXCLUDE constraints."""
+        return [
+            ExclusionRule(
+                str(each.name or ""),
+                tuple(each.columns),
+                frozenset(column for column in each.columns if each.operators[column.name] == "="),
+            )
+            for each in table.constraints
+            if isinstance(each, postgresql.ExcludeConstraint)
+        ]
+
+    def is_loose(self, kind: Any) -> bool:  # noqa: ANN401 - a construct of SQLAlchemy
+        """``citext`` and collations that are not known to be exact."""
+        collation = getattr(kind, "collation", None)
+        return isinstance(kind, postgresql.CITEXT) or (collation or "C").upper() not in _EXACT
+
+    # The feed of changes
+
+    def is_final(self, transaction: ColumnElement[int]) -> ColumnElement[bool]:
+        """Compare with the oldest transaction under way."""
+        found: ColumnElement[bool] = transaction < _XMIN
+        return found
+
+    def next_transaction(self, connection: Connection) -> int | None:
+        """Return the end of the snapshot."""
+        return int(connection.scalar(_XMAX) or 0)
+
+    def oldest_writer(self, connection: Connection) -> tuple[int, int] | None:
+        """Read the statistics views."""
+        found = connection.execute(_OLDEST).first()
+        return None if found is None else (found[0], found[1])
+
+    def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
+        """Read the catalogue."""
+        return int(connection.scalar(_TRIGGERS, {"table": NAMES.format_table(table), "name": prefix}) or 0)
+
+    def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
+        """Name the consumer in a setting that the triggers read."""
+        connection.execute(_ATTRIBUTE, {"consumer": consumer or ""})
+        return None
+
+    def trigger_function(self) -> list[str]:
+        """Return the function that the triggers call."""
+        return [triggers.FUNCTION]
+
+    def trigger_statements(self, watched: WatchedTable, *, wanted: bool) -> list[str]:
+        """Return a trigger for each kind of statement."""
+        return triggers.statements(NAMES, watched, wanted=wanted)
+
+
+def _plain(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    return column if isinstance(column.type, LargeBinary) else cast(column, Text())
+
+
+DRIVER = PostgresDriver()

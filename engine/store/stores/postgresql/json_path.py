@@ -1,0 +1,72 @@
+"""The value at a path of a JSON text, in PostgreSQL's jsonb; see :class:`lodger.engine.store.stores.features.JsonPath`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Boolean, Double, Integer, String, case, cast, collate, func, literal, null
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.store.stores.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
+
+Clause = ColumnElement[bool]
+
+
+class PostgresJsonPath:
+    """A path in PostgreSQL's jsonb."""
+
+    _TYPES = {BOOLEAN: "boolean", NUMBER: "number", STRING: "string", TIME: "string"}  # noqa: RUF012 - never changed
+
+    def __init__(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> None:
+        # Names are bound; none begins with a digit, so none can mean an element of a list.
+        self._body = cast(body, JSONB())
+        self._parts = [literal(part, String()) for part in parts]
+        self._value = func.jsonb_extract_path(self._body, *self._parts)
+        self._kind = func.jsonb_typeof(self._value)
+        self._instant = [*self._parts, literal(tag, String())]
+        self._time_kind = func.jsonb_typeof(func.jsonb_extract_path(self._body, *self._instant))
+
+    def missing(self) -> Clause:
+        """Whether nothing or null is there."""
+        return (self._kind.is_(None)) | (self._kind == "null")
+
+    def held(self, rank: int) -> tuple[Clause, ColumnElement[Any]]:
+        """Return whether a value of this class is there, and the value."""
+        kind = self._time_kind if rank == TIME else self._kind
+        there: Clause = kind == self._TYPES[rank]
+        return there, case((there, self._form(rank)), else_=null())
+
+    def _form(self, rank: int) -> ColumnElement[Any]:
+        if rank == NUMBER:
+            return cast(self._value, Double())
+        if rank == BOOLEAN:
+            return cast(cast(cast(self._value, Boolean()), Integer()), Double())
+        parts = self._instant if rank == TIME else self._parts
+        return collate(func.jsonb_extract_path_text(self._body, *parts, type_=String()), "C")
+
+    def rank(self) -> ColumnElement[Any]:
+        """Return the class: :mod:`lodger.engine.store.stores.features`."""
+        return case(
+            (self.missing(), NULL),
+            (self._kind == "boolean", BOOLEAN),
+            (self._kind == "number", NUMBER),
+            (self._kind == "string", STRING),
+            ((self._kind == "object") & (self._time_kind == "string"), TIME),
+            else_=OTHER,
+        )
+
+    def values(self) -> list[ColumnElement[Any]]:
+        """Return what is compared within the class: a number, a text; both NULL for lists, objects and missing values."""
+        number = case(
+            (self._kind == "number", self._form(NUMBER)), (self._kind == "boolean", self._form(BOOLEAN)), else_=null()
+        )
+        words = case(
+            (self._kind == "string", self._form(STRING)),
+            ((self._kind == "object") & (self._time_kind == "string"), self._form(TIME)),
+            else_=null(),
+        )
+        return [number, collate(words, "C")]
+
+    def numbers(self) -> ColumnElement[Any]:
+        """Return the number as a double, NULL for anything else."""
+        return self.held(NUMBER)[1]

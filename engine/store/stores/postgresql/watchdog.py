@@ -1,0 +1,49 @@
+"""A connection of psycopg's that is closed when the server owes it an answer and stays silent for too long."""
+
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.store.stores import patience
+
+T = TypeVar("T")
+
+
+class Answering(psycopg.Connection[Any]):
+    """Everything that waits for the server goes through :meth:`wait`, which looks at the clock ten times a second.
+
+    Attributes:
+        patience_s: seconds of silence; a thread's own (:class:`lodger.engine.store.stores.patience.Patience`) stands above it.
+    """
+
+    patience_s = patience.PATIENCE_S
+    _clock = SystemClock()
+
+    def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
+        """Wait as psycopg does.
+
+        Raises:
+            psycopg.OperationalError: the server was silent for too long; the connection is closed.
+        """
+        return super().wait(self._impatient(gen), *args, **kwargs)
+
+    def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
+        own, heard_s = patience.of_thread(), self._clock.elapsed_s()
+        try:
+            wants = next(gen)
+            while True:
+                ready = yield wants
+                if ready:
+                    heard_s = self._clock.elapsed_s()
+                else:
+                    self._look(heard_s, self.patience_s if own is None else own.patience_s)
+                wants = gen.send(ready)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]  # what the generator returns is what is waited for
+
+    def _look(self, heard_s: float, patience_s: float) -> None:
+        if self._clock.elapsed_s() - heard_s >= patience_s:
+            self.pgconn.finish()
+            raise psycopg.OperationalError(f"no answer for {patience_s:g} s, so the connection was given up")

@@ -1,0 +1,93 @@
+"""Connections to SQLite files: pragmas, transactions, the commit watcher, and what SQLite's refusals mean."""
+
+import sqlite3
+from typing import Any
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.errors import Unavailable
+
+BUSY_TIMEOUT_MS = 10_000
+#: Execution options of a transaction that only reads.
+READ = {"lodger_read": True}
+
+
+def prepare(raw: Any, synchronous: str) -> None:  # noqa: ANN401 - the DBAPI's connection
+    """Set up a new connection of the ledger's."""
+    # The DBAPI's own transaction handling would begin deferred transactions behind our back.
+    raw.isolation_level = None
+    for pragma in (
+        # Readers never block the writer nor the writer them; survives kill -9 with the file intact.
+        "journal_mode = WAL",
+        # WAL alone loses the last commits on a power cut: with FULL a mail that left is never sent twice.
+        f"synchronous = {synchronous}",
+        # Another process may hold the write lock: wait for it instead of failing at once.
+        f"busy_timeout = {BUSY_TIMEOUT_MS}",
+        # SQLite checks foreign keys only when asked, per connection.
+        "foreign_keys = ON",
+        # Sorting for a page of history stays off the disk, which may be full.
+        "temp_store = MEMORY",
+        # 32 MiB of pages: the hot indexes of a million schedules stay in memory.
+        "cache_size = -32768",
+    ):
+        raw.execute(f"PRAGMA {pragma}")
+
+
+def begin(connection: Connection) -> None:
+    """Begin a transaction on the ledger's own pool."""
+    # A deferred transaction that turns into a writer fails at once with SQLITE_BUSY and ignores busy_timeout.
+    deferred = connection.get_execution_options().get("lodger_read")
+    connection.exec_driver_sql("BEGIN DEFERRED" if deferred else "BEGIN IMMEDIATE")
+
+
+class FileWatcher:
+    """A connection to a SQLite file that never writes; see :class:`lodger.engine.store.stores.features.CommitWatcher`."""
+
+    def __init__(self, path: str) -> None:
+        self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        self._unknown = 0
+
+    def version(self) -> int:
+        """Return a number that differs after each commit of another connection, of this process or not.
+
+        When the file cannot be asked, the number is one that was never returned.
+        """
+        try:
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error:
+            self._unknown -= 1
+            return self._unknown
+        return int(version)
+
+    def close(self) -> None:
+        """Close the connection; safe to call twice."""
+        self._connection.close()
+
+
+def explain(message: str, place: str) -> Unavailable | None:
+    """Return the error for SQLite's message about the host, None for any other message."""
+    text = message.lower()
+    for sign, code, what, why, fix in _SIGNS:
+        if sign in text:
+            return Unavailable(code, f"{place}: {what}", why=why or message, fix=fix)
+    return None
+
+
+_SIGNS = (
+    ("file is not a database", "not_a_database", "this file is not a database",
+     "its first bytes are not those of SQLite 3", "give another path; Lodger makes the file when it is absent"),
+    ("malformed", "database_damaged", "the database file is damaged",
+     "", "restore a backup, or salvage what is left with: sqlite3 FILE .recover"),
+    ("unable to open database file", "database_unreadable", "the database file cannot be opened",
+     "the folder is missing, or this user may not read or write it",
+     "make the folder, or give its owner's rights to the user Lodger runs as"),
+    ("readonly database", "database_read_only", "the database may only be read",
+     "the file, its folder or its file system is read-only for this user; SQLite also writes two files beside it",
+     "make the file and its folder writable, or give a path elsewhere"),
+    ("disk is full", "disk_full", "the disk is full",
+     "the transaction was rolled back, nothing is half written", "free some space; the engine goes on by itself"),
+    ("disk i/o error", "disk_error", "the disk refused to read or write",
+     "", "look at the kernel's log; a network file system cannot hold a ledger in WAL mode"),
+    ("database is locked", "database_busy", "another process kept the write lock too long",
+     f"waited {BUSY_TIMEOUT_MS} ms", "end what holds a transaction open on this file"),
+)  # fmt: skip

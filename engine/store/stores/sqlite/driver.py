@@ -1,0 +1,303 @@
+"""The driver of SQLite."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import AbstractContextManager, contextmanager
+from decimal import Context, Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Float,
+    Integer,
+    Select,
+    Table,
+    bindparam,
+    cast,
+    create_engine,
+    event,
+    func,
+    literal,
+    literal_column,
+    text,
+    type_coerce,
+)
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError
+from sqlalchemy.types import LargeBinary
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.refusal import CallRefused
+from lodger.engine.store.stores import OPTION, Driver
+from lodger.engine.store.stores.features import QueryRefusal, StatementTimeout, WatchedTable, weight_of
+from lodger.engine.store.stores.sqlite import connections, triggers
+from lodger.engine.store.stores.sqlite.json_path import SqliteJsonPath
+from lodger.engine.store.stores.sqlite.rows import EachRow, Over
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Column
+    from sqlalchemy.engine import URL
+    from sqlalchemy.sql.compiler import IdentifierPreparer
+    from sqlalchemy.sql.elements import ColumnElement
+
+    from lodger.engine.core.errors import Unavailable
+    from lodger.engine.store.stores.features import CommitWatcher, JsonPath, RowQuery, RowWriter
+
+#: A double tells apart all decimals of so many digits.
+EXACT_DIGITS = 15
+#: SQLite's steps between two looks at the clock.
+_STEPS = 20_000
+_LOW = 0xFFFFFFFF
+#: Digits enough that no decimal is rounded.
+_WHOLE = Context(prec=160)
+#: What SQLite says of a statement beyond its limits.
+_TOO_COMPLEX = (
+    "Expression tree is too large",
+    "too many SQL variables",
+    "parser stack overflow",
+    "LIKE or GLOB pattern too complex",
+)
+_TRIGGERS = text(
+    "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :table AND name LIKE :name || '%'"
+)
+#: Asked of the catalogue itself: SQLAlchemy's inspector passes over indexes on expressions.
+_UNIQUE = text(
+    'SELECT l.name, i.name FROM pragma_index_list(:table) l, pragma_index_info(l.name) i WHERE l."unique" '
+    "UNION ALL SELECT 'the key', name FROM pragma_table_info(:table) WHERE pk > 0"
+)
+_LAST_CHANGE = text("SELECT coalesce(max(seq), 0) FROM lodger_changes")
+_ATTRIBUTE = text("UPDATE lodger_changes SET made_by = :consumer WHERE seq > :last AND made_by IS NULL")
+
+
+class SqliteDriver(Driver):
+    """SQLite as the ledger's database, and as the platform's."""
+
+    name: ClassVar[str] = "sqlite"
+
+    # Connections
+
+    def ledger_url(self, url: URL) -> URL:
+        """Refuse a database in memory."""
+        if url.database in {None, "", ":memory:"}:
+            raise InputError(
+                "database_url",
+                "a database in memory cannot hold a ledger",
+                why="every connection would see a database of its own",
+                fix="give a path; a temporary folder will do",
+            )
+        return url
+
+    def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
+        """Return a pool of connections that are set up for the ledger."""
+        engine = create_engine(
+            url,
+            connect_args={"check_same_thread": False},
+            pool_size=8,
+            max_overflow=8,
+            execution_options={OPTION: self},
+        )
+        event.listen(engine, "connect", lambda raw, _record: connections.prepare(raw, synchronous))
+        event.listen(engine, "begin", connections.begin)
+        return engine
+
+    def open_platform(self, url: URL) -> Engine:
+        """Return a pool whose connections check foreign keys."""
+        engine = create_engine(url, execution_options={OPTION: self})
+        event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
+        return engine
+
+    def writer(self) -> AbstractContextManager[object]:
+        """Return a lock: between processes ``BEGIN IMMEDIATE`` does the same."""
+        return threading.Lock()
+
+    @property
+    def read_options(self) -> Mapping[str, Any]:
+        """A deferred transaction."""
+        return connections.READ
+
+    def begin_platform(self, connection: Connection, *, write: bool) -> None:
+        """Begin where the DBAPI has not."""
+        raw: Any = connection.connection.driver_connection
+        if not raw.in_transaction:
+            # Python's driver begins no transaction before the first write, and then one that ignores its busy timeout.
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN DEFERRED")
+
+    def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
+        """Explain by the words of the message: SQLite's codes are too coarse."""
+        return connections.explain(str(error.orig), place)
+
+    def is_transaction_lost(self, connection: Connection) -> bool:
+        """``RAISE(ROLLBACK)``, ``ON CONFLICT ROLLBACK`` and sometimes a full disk end the whole transaction."""
+        if connection.closed:
+            return False
+        raw = connection.connection.driver_connection
+        return raw is not None and not raw.in_transaction
+
+    def file_watcher(self, url: URL) -> CommitWatcher | None:
+        """Return a watcher of the file's version."""
+        return connections.FileWatcher(str(url.database))
+
+    # Statements for many rows
+
+    def insert(self, table: Table) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+        """Return SQLite's INSERT."""
+        return sqlite.insert(table)
+
+    def row_writer(
+        self,
+        types: Mapping[str, ColumnElement[Any]],
+        each: Callable[[], Any],
+        over: Callable[[Any], Any],
+    ) -> RowWriter:
+        """Compile both forms: a hundred rows at once, and the rest row by row."""
+        return EachRow(each, over)
+
+    def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
+        """Compile a question over VALUES."""
+        return Over(tuple(types), over)
+
+    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
+        """Join: SQLite begins with the rows that are given."""
+        return wanted.add_columns(*given.c).select_from(given).where(*conditions)
+
+    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        """Return IN with a list."""
+        return column.in_(bindparam(name, expanding=True))
+
+    def unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Put a sign before the column, as SQLite's manual says."""
+        sql: Any = literal_column(f"+{column.compile(dialect=sqlite.dialect())}", type_=column.type)
+        found: ColumnElement[Any] = sql
+        return found
+
+    # Expressions
+
+    @property
+    def identifiers(self) -> IdentifierPreparer:
+        """Return the preparer of a dialect without parameters."""
+        return _NAMES
+
+    def bytewise_sql(self, text: str) -> str:
+        """Collate: SQLite's own texts are code points."""
+        return f"({text} COLLATE BINARY)"
+
+    def transaction_number_sql(self) -> str:
+        """Return 0: one transaction writes at a time."""
+        return "0"
+
+    def byte_length(self, column: ColumnElement[Any]) -> ColumnElement[int]:
+        """Return the length of the text as bytes."""
+        return func.length(cast(column, LargeBinary))
+
+    def position(self, text: ColumnElement[Any], part: ColumnElement[Any]) -> ColumnElement[int]:
+        """Return ``instr``."""
+        return func.instr(text, part)
+
+    def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> JsonPath:
+        """Return a path in SQLite's JSON functions."""
+        return SqliteJsonPath(body, parts, tag)
+
+    def json_number(self, value: float) -> ColumnElement[Any]:
+        """Bind it as it is: whole numbers and doubles compare exactly."""
+        return literal(value)
+
+    def decimal_column(self, column: Column[Any]) -> ColumnElement[Any]:
+        """Read the double: SQLAlchemy's own decimals warn and round through floats."""
+        return type_coerce(column, Float())
+
+    def decimal_value(self, value: Decimal) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+        """Return the nearest double, which is exact up to 15 digits."""
+        if len(value.normalize(_WHOLE).as_tuple().digits) > EXACT_DIGITS:
+            raise CallRefused("too_many_digits", f"this database keeps decimals of {EXACT_DIGITS} digits exactly")
+        return float(value)
+
+    def decimal_type(self) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
+        """Return the type of doubles."""
+        return Float()
+
+    def exact_sum(self, column: ColumnElement[Any], scale: int | None) -> list[ColumnElement[Any]]:
+        """Sum two halves: SQLite's sum of whole numbers fails beyond 64 bits."""
+        if scale is not None:
+            column = cast(func.round(column * 10**scale), Integer())
+        return [func.sum(column.op(">>")(32)), func.sum(column.op("&")(_LOW)), func.count(column)]
+
+    # Reading and writing tenants' rows
+
+    def rows_up_to(
+        self,
+        connection: Connection,
+        statement: Select[Any],
+        weighed: Sequence[int],
+        max_bytes: int,
+        min_rows: int,
+    ) -> tuple[list[Any], bool]:
+        """Step through the rows, which SQLite hands out one by one."""
+        found: list[Any] = []
+        weight = 0
+        with connection.execute(statement) as rows:
+            for row in rows:
+                if len(found) >= min_rows and weight >= max_bytes:
+                    return found, True
+                weight += weight_of(row)
+                found.append(row)
+        return found, False
+
+    @contextmanager
+    def time_limit(self, connection: Connection, seconds: float, elapsed_s: Callable[[], float]) -> Iterator[None]:
+        """Look at the clock every some thousand steps."""
+        raw = connection.connection.driver_connection
+        assert raw is not None
+        end = elapsed_s() + seconds
+        raw.set_progress_handler(lambda: elapsed_s() > end, _STEPS)
+        try:
+            yield
+        except OperationalError as error:
+            if elapsed_s() > end:
+                raise StatementTimeout from error
+            raise
+        finally:
+            raw.set_progress_handler(None, 0)
+
+    def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
+        """Tell by the words of the message."""
+        if isinstance(error, OperationalError) and any(sign in str(error.orig) for sign in _TOO_COMPLEX):
+            return QueryRefusal.TOO_COMPLEX
+        return QueryRefusal.UNREADABLE if isinstance(error, DataError) else None
+
+    def is_read_only_view(self, error: DBAPIError) -> bool:
+        """Tell by the words of the message."""
+        return "because it is a view" in str(error.orig)
+
+    def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
+        """Read the catalogue."""
+        found: dict[str, list[str | None]] = {}
+        for label, column in connection.execute(_UNIQUE, {"table": table.name}):
+            found.setdefault(label, []).append(column)
+        return found
+
+    # The feed of changes
+
+    def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
+        """Read the catalogue."""
+        return int(connection.scalar(_TRIGGERS, {"table": table.name, "name": prefix}) or 0)
+
+    def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
+        """Note the last change: triggers know no settings."""
+        last: int | None = connection.scalar(_LAST_CHANGE)
+        return last
+
+    def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:
+        """Write the consumer into the changes since."""
+        connection.execute(_ATTRIBUTE, {"consumer": consumer, "last": since})
+
+    def trigger_statements(self, watched: WatchedTable, *, wanted: bool) -> list[str]:
+        """Return a trigger for each kind of change."""
+        return triggers.statements(self.identifiers, watched, wanted=wanted)
+
+
+_NAMES: IdentifierPreparer = sqlite.dialect(paramstyle="named").identifier_preparer
+DRIVER = SqliteDriver()

@@ -1,0 +1,60 @@
+"""The value at a path of a JSON text, in SQLite's JSON functions; see :class:`lodger.engine.store.stores.features.JsonPath`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import case, func, null
+from sqlalchemy.sql.elements import ColumnElement
+
+from lodger.engine.store.stores.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
+
+Clause = ColumnElement[bool]
+
+
+class SqliteJsonPath:
+    """A path in SQLite's JSON functions."""
+
+    _TYPES = {BOOLEAN: ("true", "false"), NUMBER: ("integer", "real"), STRING: ("text",), TIME: ("text",)}  # noqa: RUF012 - never changed
+
+    def __init__(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> None:
+        # It is bound, and its parts are plain names.
+        self._body = body
+        self._path = "$." + ".".join(f'"{part}"' for part in parts)
+        self._time = f'{self._path}."{tag}"'
+        self._kind = func.json_type(body, self._path)
+
+    def missing(self) -> Clause:
+        """Whether nothing or null is there."""
+        return (self._kind.is_(None)) | (self._kind == "null")
+
+    def held(self, rank: int) -> tuple[Clause, ColumnElement[Any]]:
+        """Return whether a value of this class is there, and the value."""
+        path = self._time if rank == TIME else self._path
+        names = self._TYPES[rank]
+        kind = func.json_type(self._body, path)
+        return (kind == names[0] if len(names) == 1 else kind.in_(names)), func.json_extract(self._body, path)
+
+    def rank(self) -> ColumnElement[Any]:
+        """Return the class: :mod:`lodger.engine.store.stores.features`."""
+        return case(
+            (self.missing(), NULL),
+            (self.held(BOOLEAN)[0], BOOLEAN),
+            (self.held(NUMBER)[0], NUMBER),
+            (self.held(STRING)[0], STRING),
+            ((self._kind == "object") & self.held(TIME)[0], TIME),
+            else_=OTHER,
+        )
+
+    def values(self) -> list[ColumnElement[Any]]:
+        """Return what is compared within the class; NULL for lists, objects and missing values."""
+        value = case(
+            (self._kind == "object", func.json_extract(self._body, self._time)),
+            (self._kind == "array", null()),
+            else_=func.json_extract(self._body, self._path),
+        )
+        return [value]
+
+    def numbers(self) -> ColumnElement[Any]:
+        """Return the number as a double, NULL for anything else."""
+        there, value = self.held(NUMBER)
+        return case((there, value * 1.0), else_=null())

@@ -1,0 +1,33 @@
+"""The attack cases as tables: of JavaScript, of WebAssembly, of the engine behind the sandbox. A module's ``CASES`` is all that is taken."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from lodger.escape.case import Case
+
+#: Folders in the order in which they are run.
+PARTS = ("scripts", "commands", "tenants")
+
+
+def all_cases(*parts: str) -> tuple[Case, ...]:
+    """Return the cases of some parts, of all parts when none is named, ordered by class and name.
+
+    Raises:
+        ValueError: two cases are the same attack.
+    """
+    seen: dict[object, Case] = {}
+    sandbox, engine = list[Case](), list[Case]()
+    for part in parts or PARTS:
+        folder = import_module(f"{__name__}.{part}")
+        for module in iter_modules(folder.__path__):
+            for case in getattr(import_module(f"{folder.__name__}.{module.name}"), "CASES", ()):
+                for mark in (case.id, case.triple):
+                    if mark in seen:
+                        raise ValueError(f"{seen[mark].id} and {case.id} are one attack: {mark}")
+                    seen[mark] = case
+                (engine if part == "tenants" else sandbox).append(case)
+    return (*sorted(sandbox, key=_order), *sorted(engine, key=_order))
+
+
+def _order(case: Case) -> tuple[str, int, str]:
+    return case.letter, case.number, case.id

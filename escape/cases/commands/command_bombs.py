@@ -1,0 +1,216 @@
+"""Chapter I, classes 130, 131 and 135: modules that are bombs to compile, parts of WebAssembly that are off, machine code in a module's place."""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from lodger.escape.arena import COMPILE_LIMITS
+from lodger.escape.case import COMMANDS, Case
+from lodger.escape.evidence import CPU_SLACK_MS, Escaped, Trial, both, ends_as, survives, within
+from lodger.escape.modules import assembled, command, compiled, functions, leb, section
+from lodger.sandbox.limits import MIB
+from lodger.sandbox.outcome import Outcome
+
+_STORY = (
+    "A module small enough to be taken is slow to compile: it is compiled in a worker of its own, under its own clocks."
+)
+
+
+def _compiled_in_time(trial: Trial) -> str:
+    for report in trial.reports:
+        if report.outcome is Outcome.OK:
+            raise Escaped(f"it was compiled to its end, in {trial.took_ms:.0f} ms")
+    for report in trial.reports:
+        within("ms of the compiler beyond its limit", report.usage.cpu_ms - COMPILE_LIMITS.cpu_ms, CPU_SLACK_MS)
+    return f"{trial.report.usage.cpu_ms:.0f} ms of the compiler's CPU time, {trial.took_ms:.0f} ms in all"
+
+
+def _body(code: bytes, *, declared: bytes = b"\0") -> bytes:
+    return declared + code + b"\x0b"
+
+
+_ONE_LOCAL = b"\1\1\x7f"
+
+
+def _ifs(count: int) -> bytes:
+    return functions(_body(b"\x20\0\4\x40\x20\0\x41\1\x6a\x21\0\x0b" * count, declared=_ONE_LOCAL))
+
+
+def _sums(count: int) -> bytes:
+    return functions(_body(b"\x20\0\x41\x07\x6a\x22\0\x20\0\x6c\x21\0" * count, declared=_ONE_LOCAL))
+
+
+def _table_jumps(count: int) -> bytes:
+    targets = b"\x0e" + leb(2000) + b"\0" * 2000 + b"\0"
+    return functions(_body((b"\2\x40\x20\0" + targets + b"\x0b") * count, declared=_ONE_LOCAL))
+
+
+def _nested(count: int) -> bytes:
+    return functions(_body(b"\3\x40" * count + b"\x20\0\x0d\0" + b"\x0b" * count, declared=_ONE_LOCAL))
+
+
+def _many(count: int) -> bytes:
+    return functions(_body(b"\x20\0\x41\x07\x6a\x21\0" * 8, declared=_ONE_LOCAL), times=count)
+
+
+def _loads(count: int) -> bytes:
+    return functions(_body(b"\x20\0\x28\2\0\x21\0" * count, declared=_ONE_LOCAL))
+
+
+def _calls(count: int) -> bytes:
+    return functions(_body(b"\x10\1" * count), b"\0\x0b")
+
+
+def _floats(count: int) -> bytes:
+    return functions(_body(b"\x20\0\xb2\x91\xa8\x21\0" * count, declared=_ONE_LOCAL))
+
+
+def _divisions(count: int) -> bytes:
+    return functions(_body(b"\x20\0\x41\x07\x6e\x21\0" * count, declared=_ONE_LOCAL))
+
+
+def _locals(count: int) -> bytes:
+    declared = b"\1" + leb(count) + b"\x7f"
+    return functions(
+        _body(
+            b"".join(b"\x20" + leb(i) + b"\x41\1\x6a\x21" + leb((i * 7) % count) for i in range(count)) * 16,
+            declared=declared,
+        )
+    )
+
+
+BOMBS: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
+    ("ifs", "half a million conditions after another", lambda: _ifs(500_000)),
+    ("sums", "a function of six hundred thousand sums", lambda: _sums(600_000)),
+    ("jump-tables", "three and a half thousand jump tables of two thousand ends", lambda: _table_jumps(3600)),
+    ("loops", "two hundred thousand loops in one another", lambda: _nested(200_000)),
+    ("functions", "a hundred thousand functions", lambda: _many(100_000)),
+    ("loads", "a chain of a million loads", lambda: _loads(900_000)),
+    ("calls", "a million calls in a row", lambda: _calls(1_500_000)),
+    ("floats", "a million conversions", lambda: _floats(900_000)),
+    ("divisions", "a million divisions that may trap", lambda: _divisions(900_000)),
+    ("variables", "forty thousand variables, mixed", lambda: _locals(40_000)),
+)
+
+_MEMORY = '(memory (export "memory") 1)'
+
+
+def _text(items: str, body: str = "", memory: str = _MEMORY) -> Callable[[], bytes]:
+    return lambda: assembled(f'(module {memory} {items} (func (export "_start") {body}))')
+
+
+PROPOSALS: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
+    ("atomics", "atomic arithmetic", _text("", "(drop (i32.atomic.rmw.add (i32.const 0) (i32.const 1)))")),
+    ("fence", "a fence between threads", _text("", "atomic.fence")),
+    ("notify", "waking threads that wait", _text("", "(drop (memory.atomic.notify (i32.const 0) (i32.const 1)))")),
+    ("tail-call", "a call in the place of a return", _text("(func $f)", "return_call $f")),
+    (
+        "tail-call-indirect",
+        "the same by a table",
+        _text(
+            "(type $t (func)) (func $f) (table 1 funcref) (elem (i32.const 0) $f)",
+            "(return_call_indirect (type $t) (i32.const 0))",
+        ),
+    ),
+    (
+        "function-references",
+        "a typed reference to a function",
+        _text("(type $t (func)) (func $f (type $t)) (elem declare func $f)", "(call_ref $t (ref.func $f))"),
+    ),
+    (
+        "structs",
+        "objects of the collector",
+        _text("(type $s (struct (field i32)))", "(drop (struct.new $s (i32.const 1)))"),
+    ),
+    (
+        "arrays",
+        "arrays of the collector",
+        _text("(type $a (array i32))", "(drop (array.new_default $a (i32.const 9)))"),
+    ),
+    ("small-integers", "tagged integers", _text("", "(drop (ref.i31 (i32.const 1)))")),
+    (
+        "relaxed-vectors",
+        "vectors whose result depends on the processor",
+        _text("", "(drop (i32x4.relaxed_trunc_f32x4_s (v128.const f32x4 1 2 3 4)))"),
+    ),
+    ("memories", "a second memory", _text("(memory 1)")),
+    ("memory64", "a memory of sixty-four bits beside", _text("(memory i64 1)")),
+    ("table64", "a table of sixty-four bits", _text("(table i64 1 funcref)")),
+    (
+        "wide",
+        "arithmetic of a hundred and twenty-eight bits",
+        _text("", "(i64.add128 (i64.const 1) (i64.const 2) (i64.const 3) (i64.const 4)) drop drop"),
+    ),
+    ("exceptions", "a thrown exception", _text("(tag $e)", "(block $b (try_table (catch_all $b) (throw $e)))")),
+    ("tags", "a tag for exceptions", _text("(tag $e (param i32))")),
+    ("page-size", "pages of one byte", _text("", "", '(memory (export "memory") 65536 (pagesize 1))')),
+    ("continuations", "a type of continuations", _text("(type $f (func)) (type $c (cont $f))")),
+)
+
+
+@lru_cache(maxsize=1)
+def _machine_code() -> bytes:
+    return compiled(command("(call $say (i32.const 1))"))
+
+
+#: What is no module; a careless compiler hands it on to whoever loads machine code.
+BINARIES: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
+    ("machine-code", "machine code that our own compiler made", _machine_code),
+    ("machine-code-more", "the same with bytes after its end", lambda: _machine_code() + bytes(64)),
+)
+
+CASES = [
+    *(
+        Case(
+            f"I130-{name}",
+            "compile_limits",
+            mechanism,
+            # where the compiler finds no memory for one large block it gives up by the instruction that ends a program
+            expect=(Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.CRASHED),
+            seen=_compiled_in_time,
+            story=_STORY,
+            limits={"wasm_bytes": 8 * MIB, "wall_ms": 5000},
+            runtimes=COMMANDS,
+            wasm=module,
+        )
+        for name, mechanism, module in BOMBS
+    ),
+    Case(
+        "I130-too-large",
+        "wasm_bytes",
+        "a module one byte too large",
+        expect=(Outcome.SOURCE_TOO_LARGE,),
+        seen=ends_as(Outcome.SOURCE_TOO_LARGE),
+        story="A module that is too large is refused before a compiler sees it.",
+        limits={"wasm_bytes": 65_536},
+        runtimes=COMMANDS,
+        wasm=lambda: (
+            (small := command("(call $say (i32.const 1))")) + section(0, b"\1x" + bytes(65_537 - len(small) - 6))
+        ),
+    ),
+    *(
+        Case(
+            f"I131-{name}",
+            "proposals_off",
+            mechanism,
+            expect=(Outcome.COMPILE_ERROR,),
+            seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
+            story="Each part of WebAssembly that a command does not need is compiler and runtime code that a stranger could reach.",
+            runtimes=COMMANDS,
+            wasm=module,
+        )
+        for name, mechanism, module in PROPOSALS
+    ),
+    *(
+        Case(
+            f"I135-{name}",
+            "checked_code",
+            mechanism,
+            expect=(Outcome.COMPILE_ERROR,),
+            seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
+            story="Machine code is never taken from a tenant: what is compiled is compiled here.",
+            runtimes=COMMANDS,
+            wasm=binary,
+        )
+        for name, mechanism, binary in BINARIES
+    ),
+]

@@ -1,0 +1,399 @@
+"""Chapter I, classes 125, 126, 133, 134 and 136: what a command asks of its host, with whatever names, numbers and pointers it likes."""
+
+from collections.abc import Callable
+
+from lodger.escape.case import COMMANDS, Case
+from lodger.escape.evidence import answers, both, ends_as, survives, tells_nothing, where
+from lodger.escape.modules import command, data
+from lodger.sandbox.outcome import Outcome
+
+BADF, FAULT = 8, 21
+_PROCESS = ("seccomp", "landlock", "root", "namespaces", "uid")
+_SAY = "(call $say (i32.const 1))"
+
+
+def _wasm(body: str, **more: str) -> Callable[[], bytes]:
+    return lambda: command(body, **more)
+
+
+#: Imports that nobody granted, as the assembler reads them.
+IMPORTS = (
+    ("env-system", '(import "env" "system" (func (param i32) (result i32)))'),
+    ("env-open", '(import "env" "open" (func (param i32 i32 i32) (result i32)))'),
+    ("env-socket", '(import "env" "socket" (func (param i32 i32 i32) (result i32)))'),
+    ("env-dlopen", '(import "env" "dlopen" (func (param i32 i32) (result i32)))'),
+    ("env-empty", '(import "" "" (func))'),
+    ("host-call", '(import "env" "host_call" (func (param i32 i32 i32 i32 i32) (result i32)))'),
+    ("host-module", '(import "env" "host_module_load" (func (param i32 i32 i32) (result i32)))'),
+    ("lodger", '(import "lodger" "call" (func (param i32 i32) (result i32)))'),
+    ("global", '(import "env" "secret" (global i32))'),
+    ("global-mutable", '(import "env" "__stack_pointer" (global (mut i32)))'),
+    ("table", '(import "env" "__indirect_function_table" (table 1 funcref))'),
+    ("wasi-old", '(import "wasi_unstable" "fd_write" (func (param i32 i32 i32 i32) (result i32)))'),
+    ("wasi-new", '(import "wasi:filesystem/types@0.2.0" "open-at" (func (param i32) (result i32)))'),
+    ("wasi-http", '(import "wasi:http/outgoing-handler@0.2.0" "handle" (func (param i32) (result i32)))'),
+    ("wasi-nn", '(import "wasi_ephemeral_nn" "load" (func (param i32) (result i32)))'),
+    ("wasi-socket", '(import "wasi_snapshot_preview1" "sock_open" (func (param i32 i32 i32) (result i32)))'),
+    ("wasi-exec", '(import "wasi_snapshot_preview1" "proc_exec" (func (param i32 i32) (result i32)))'),
+    ("wasi-fork", '(import "wasix_32v1" "proc_fork" (func (param i32 i32) (result i32)))'),
+    ("wasi-thread", '(import "wasi" "thread-spawn" (func (param i32) (result i32)))'),
+    ("emscripten", '(import "env" "emscripten_run_script" (func (param i32)))'),
+    ("gojs", '(import "gojs" "syscall/js.valueGet" (func (param i32)))'),
+    ("bindgen", '(import "__wbindgen_placeholder__" "__wbg_eval" (func (param i32 i32) (result i32)))'),
+    ("extism", '(import "extism:host/env" "http_request" (func (param i64 i64) (result i64)))'),
+    ("spectest", '(import "spectest" "print_i32" (func (param i32)))'),
+    ("nul", '(import "env\\00x" "system" (func))'),
+    ("path", '(import "/etc/passwd" "../../x" (func))'),
+    ("many", "".join(f'(import "env" "f{number}" (func))' for number in range(900))),
+)
+_PATH = 4096  # where the name from the input lies
+_NAME = f"(local $n i32) (local $fd i32) (local.set $n (i32.sub (call $in (i32.const {_PATH - 1})) (i32.const 2)))"
+_READ_FD = (
+    "(i32.store (i32.const 64) (i32.const 16384)) (i32.store (i32.const 68) (i32.const 64)) (i32.store (i32.const 200) (i32.const 0))"
+    "(drop (call $fd_read {fd} (i32.const 64) (i32.const 1) (i32.const 200))) (call $say (i32.load (i32.const 200)))"
+)
+_OPEN = (
+    "(i32.store (i32.const 300) (i32.const 99))"
+    "(drop (call $path_open (i32.const {base}) (i32.const 1) (i32.const 4096) (local.get $n) (i32.const 0)"
+    " (i64.const -1) (i64.const -1) (i32.const 0) (i32.const 300))) (local.set $fd (i32.load (i32.const 300)))"
+)
+OPENED = (
+    (
+        "open",
+        "a file by its path below the first folder",
+        _NAME + _OPEN.format(base=3) + _READ_FD.format(fd="(local.get $fd)"),
+    ),
+    (
+        "open-stdin",
+        "a file by its path below standard input",
+        _NAME + _OPEN.format(base=0) + _READ_FD.format(fd="(local.get $fd)"),
+    ),
+    (
+        "open-any",
+        "a file by its path below descriptor 77",
+        _NAME + _OPEN.format(base=77) + _READ_FD.format(fd="(local.get $fd)"),
+    ),
+    (
+        "prestat",
+        "how many folders are open beforehand",
+        (
+            "(local $n i32) (local $fd i32) (local.set $fd (i32.const 3)) (block $end (loop $l (br_if $end (call $fd_prestat_get (local.get $fd) (i32.const 200)))"
+            " (local.set $fd (i32.add (local.get $fd) (i32.const 1))) (br_if $l (i32.lt_u (local.get $fd) (i32.const 200)))))"
+            " (call $say (i32.sub (local.get $fd) (i32.const 3)))"
+        ),
+    ),
+    (
+        "descriptors",
+        "how many descriptors beyond the three can be told about",
+        (
+            "(local $n i32) (local $fd i32) (local.set $fd (i32.const 3)) (loop $l (local.set $n (i32.add (local.get $n) (i32.eqz (call $fd_fdstat_get (local.get $fd) (i32.const 200)))))"
+            " (br_if $l (i32.lt_u (local.tee $fd (i32.add (local.get $fd) (i32.const 1))) (i32.const 1024)))) (call $say (local.get $n))"
+        ),
+    ),
+)
+_FILES = (("canary", '"CANARY_PATH"', "the canary file"), ("passwd", '"/etc/passwd"', "a file of the system"))
+
+_TELL = "(drop (call ${sizes} (i32.const 100) (i32.const 104))) (call $say (i32.add (i32.load (i32.const 100)) (i32.load (i32.const 104))))"
+_TEXT = "(drop (call ${get} (i32.const 1024) (i32.const 2048))) (call $say (i32.load8_u (i32.const 2048)))"
+TOLD = (
+    ("arguments", "how many arguments there are", _TELL.format(sizes="args_sizes_get")),
+    ("environment", "how large the environment is", _TELL.format(sizes="environ_sizes_get")),
+    ("arguments-text", "the text of the arguments", _TEXT.format(get="args_get")),
+    ("environment-text", "the text of the environment", _TEXT.format(get="environ_get")),
+)
+
+_LAST, _FAR = "(i32.const 65530)", "(i32.const -8)"
+#: Calls whose pointers or lengths lie outside the memory, each where another check would be needed.
+FORGED = (
+    ("random-beyond", "randomness across the end", "(call $random_get (i32.const 65000) (i32.const 5000))"),
+    ("random-far", "randomness four gigabytes away", f"(call $random_get {_FAR} (i32.const 64))"),
+    ("random-length", "randomness of a negative length", "(call $random_get (i32.const 0) (i32.const -1))"),
+    ("clock", "the time across the end", f"(call $clock_time_get (i32.const 0) (i64.const 0) {_LAST})"),
+    ("clock-far", "the time four gigabytes away", f"(call $clock_time_get (i32.const 0) (i64.const 0) {_FAR})"),
+    ("resolution", "a clock's resolution across the end", f"(call $clock_res_get (i32.const 0) {_LAST})"),
+    ("count", "the count of arguments far away", f"(call $args_sizes_get {_FAR} (i32.const 0))"),
+    ("size", "the size of arguments far away", f"(call $args_sizes_get (i32.const 0) {_FAR})"),
+    ("environment", "the size of the environment far away", f"(call $environ_sizes_get (i32.const 0) {_FAR})"),
+    ("stat", "a descriptor's facts across the end", f"(call $fd_fdstat_get (i32.const 1) {_LAST})"),
+    ("file-stat", "a file's facts across the end", "(call $fd_filestat_get (i32.const 0) (i32.const 65500))"),
+    (
+        "vectors",
+        "a table of vectors across the end",
+        f"(call $fd_write (i32.const 1) {_LAST} (i32.const 1) (i32.const 200))",
+    ),
+    (
+        "vectors-many",
+        "a table of vectors that ends behind the memory",
+        "(call $fd_write (i32.const 1) (i32.const 60000) (i32.const 1024) (i32.const 200))",
+    ),
+    (
+        "written",
+        "the count of written bytes far away",
+        f"(call $fd_write (i32.const 1) (i32.const 64) (i32.const 1) {_FAR})",
+    ),
+    (
+        "read-vectors",
+        "a table to read into across the end",
+        f"(call $fd_read (i32.const 0) {_LAST} (i32.const 1) (i32.const 200))",
+    ),
+    (
+        "read-count",
+        "the count of read bytes far away",
+        f"(call $fd_read (i32.const 0) (i32.const 64) (i32.const 1) {_FAR})",
+    ),
+    (
+        "poll",
+        "subscriptions across the end",
+        "(call $poll_oneoff (i32.const 65000) (i32.const 0) (i32.const 64) (i32.const 0))",
+    ),
+    (
+        "poll-far",
+        "subscriptions four gigabytes away",
+        f"(call $poll_oneoff {_FAR} (i32.const 0) (i32.const 1) (i32.const 0))",
+    ),
+    (
+        "write-beyond",
+        "a vector that begins inside and ends far outside",
+        "(call $vector (i32.const 65000) (i32.const 0x7fffffff))",
+    ),
+    ("write-far", "a vector four gigabytes away", f"(call $vector {_FAR} (i32.const 8))"),
+    ("write-huge", "a vector of four gigabytes", "(call $vector (i32.const 0) (i32.const -1))"),
+    ("read-beyond", "input read into a vector far outside", "(call $into (i32.const -65536) (i32.const 64))"),
+    ("read-end", "input read into a vector across the end", "(call $into (i32.const 65534) (i32.const 64))"),
+    ("events", "events of a poll far away", f"(call $sleep {_FAR} (i32.const 0))"),
+    ("events-count", "the count of events far away", f"(call $sleep (i32.const 4096) {_FAR})"),
+)
+_FORGERS = """
+(func $vector (param i32 i32) (result i32)
+ (i32.store (i32.const 64) (local.get 0)) (i32.store (i32.const 68) (local.get 1))
+ (call $fd_write (i32.const 2) (i32.const 64) (i32.const 1) (i32.const 200)))
+(func $into (param i32 i32) (result i32)
+ (i32.store (i32.const 64) (local.get 0)) (i32.store (i32.const 68) (local.get 1))
+ (call $fd_read (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 200)))
+(func $sleep (param i32 i32) (result i32)
+ (i32.store (i32.const 1040) (i32.const 1)) (i64.store (i32.const 1048) (i64.const 1000))
+ (call $poll_oneoff (i32.const 1024) (local.get 0) (i32.const 1) (local.get 1)))
+"""
+
+#: A NaN by each operation that makes one, as a whole number of its bits' first half.
+NANS = (
+    (
+        "divide",
+        "nothing divided by nothing",
+        "(i32.reinterpret_f32 (f32.div (f32.const 0) (f32.load (i32.const 900))))",
+        0x7FC00000,
+    ),
+    (
+        "root",
+        "the root of a negative number",
+        "(i32.reinterpret_f32 (f32.sqrt (f32.load (i32.const 904))))",
+        0x7FC00000,
+    ),
+    (
+        "subtract",
+        "infinity less infinity",
+        "(i32.reinterpret_f32 (f32.sub (f32.load (i32.const 908)) (f32.load (i32.const 908))))",
+        0x7FC00000,
+    ),
+    (
+        "multiply",
+        "infinity times nothing",
+        "(i32.reinterpret_f32 (f32.mul (f32.load (i32.const 908)) (f32.load (i32.const 900))))",
+        0x7FC00000,
+    ),
+    (
+        "payload",
+        "the bits of a NaN of its own, added to",
+        "(i32.reinterpret_f32 (f32.add (f32.load (i32.const 912)) (f32.const 1)))",
+        0x7FC00000,
+    ),
+    (
+        "double",
+        "the same in double precision",
+        "(i32.wrap_i64 (i64.shr_u (i64.reinterpret_f64 (f64.sub (f64.load (i32.const 920)) (f64.load (i32.const 920)))) (i64.const 32)))",
+        0x7FF80000,
+    ),
+)
+_NUMBERS = data(
+    900,
+    "\\00\\00\\00\\00\\00\\00\\80\\bf\\00\\00\\80\\7f\\01\\02\\83\\7f\\00\\00\\00\\00\\00\\00\\00\\00\\00\\00\\f0\\7f",
+)
+
+TRAPS = (
+    ("unreachable", "giving up", "unreachable", ""),
+    ("divide", "dividing by zero", "(drop (i32.div_u (i32.const 1) (i32.load (i32.const 900))))", ""),
+    ("bounds", "reading beyond its memory", "(drop (i32.load (i32.const 99999999)))", ""),
+    (
+        "table",
+        "calling beyond its table",
+        "(call_indirect (type $t) (i32.const 9))",
+        "(type $t (func)) (table 1 funcref)",
+    ),
+    (
+        "null",
+        "calling what is not there",
+        "(call_indirect (type $t) (i32.const 0))",
+        "(type $t (func)) (table 1 funcref)",
+    ),
+    ("exit", "ending itself with a number", "(call $proc_exit (i32.const 77))", ""),
+    (
+        "name",
+        "a trap in a function whose name is an escape and a line end",
+        "(call $f)",
+        '(func $f (@name "x\\1b[2J\\0ay") unreachable)',
+    ),
+    (
+        "deep",
+        "a trap sixteen calls deep",
+        "(call $f (i32.const 16))",
+        "(func $f (param i32) (if (local.get 0) (then (call $f (i32.sub (local.get 0) (i32.const 1)))) (else unreachable)))",
+    ),
+)
+
+RESULTS = (
+    ("nan", "NaN", "NaN"),
+    ("infinity", "a number beyond all", "1e999"),
+    ("digits", "a number of four hundred digits", "9" * 400),
+    ("half", "half an object", "{\\22a\\22:1"),
+    ("two", "two values", "1 2"),
+    ("garbage", "a value and something after it", "[1]x"),
+    ("bytes", "bytes that are no text", "\\22\\ff\\fe\\22"),
+    ("surrogate", "half a surrogate pair in bytes", "\\22\\ed\\a0\\80\\22"),
+    ("overlong", "an overlong letter", "\\22\\c0\\af\\22"),
+    ("nul", "a NUL", "\\22a\\00b\\22"),
+    ("mark", "a byte order mark", "\\ef\\bb\\bf1"),
+    ("single", "single quotes", "'x'"),
+    ("comment", "a comment", "1//x"),
+    ("newline", "a line end inside a text", "\\22a\\0ab\\22"),
+    ("twice", "an object with one key twice", "{\\22a\\22:1,\\22a\\22:2}"),
+    ("hidden", "a number whose digits hide how large it is", "9999999999e299"),
+)
+
+
+def _bytes(text: str) -> int:
+    """How many bytes the assembler makes of a text: an escape is a backslash and two digits."""
+    return len(text) - 2 * text.count("\\")
+
+
+CASES = [
+    *(
+        Case(
+            f"I125-{name}",
+            "closed_imports",
+            f"the import {name}",
+            expect=(Outcome.COMPILE_ERROR,),
+            seen=ends_as(Outcome.COMPILE_ERROR, says="imports what does not exist"),
+            story="A module imports what nobody granted: it is refused by name, before any of it runs.",
+            runtimes=COMMANDS,
+            wasm=_wasm(_SAY, imports=text),
+        )
+        for name, text in IMPORTS
+    ),
+    *(
+        Case(
+            f"I126-{name}-{mark}",
+            "nothing_opened",
+            f"{mechanism}: {what}",
+            seen=answers(0),
+            story="A command looks for a way to a file of the host among the descriptors that it was given.",
+            behind=_PROCESS,
+            context=context,
+            runtimes=COMMANDS,
+            wasm=_wasm(body),
+        )
+        for name, mechanism, body in OPENED[:3]
+        for mark, context, what in _FILES
+    ),
+    *(
+        Case(
+            f"I126-{name}",
+            "nothing_opened",
+            mechanism,
+            seen=answers(0),
+            story="A command looks for a way to a file of the host among the descriptors that it was given.",
+            runtimes=COMMANDS,
+            wasm=_wasm(body),
+        )
+        for name, mechanism, body in OPENED[3:]
+    ),
+    *(
+        Case(
+            f"I126-{name}",
+            "no_arguments",
+            mechanism,
+            seen=answers(0),
+            story="What the host was started with is nothing of a command's.",
+            runtimes=COMMANDS,
+            wasm=_wasm(body),
+        )
+        for name, mechanism, body in TOLD
+    ),
+    *(
+        Case(
+            f"I133-{name}",
+            "checked_pointers",
+            mechanism,
+            seen=both(survives, answers(FAULT)),
+            story="Every pointer and length that a command hands over is a stranger's: it is compared with the memory's size.",
+            runtimes=COMMANDS,
+            wasm=_wasm(
+                f"(call $say {call})",
+                extra=_FORGERS if "$vector" in call or "$into" in call or "$sleep" in call else "",
+            ),
+        )
+        for name, mechanism, call in FORGED
+    ),
+    *(
+        Case(
+            f"I134-{name}",
+            "no_paths",
+            mechanism,
+            expect=(Outcome.SCRIPT_ERROR,),
+            seen=both(ends_as(Outcome.SCRIPT_ERROR), tells_nothing),
+            story="What a trap says to the author holds nothing of the host's.",
+            runtimes=COMMANDS,
+            wasm=_wasm(body, extra=extra),
+        )
+        for name, mechanism, body, extra in TRAPS
+    ),
+    *(
+        Case(
+            f"I136-{name}",
+            "one_nan",
+            mechanism,
+            seen=answers(bits),
+            story="What is not a number has bits, and the processor chooses them unless we do.",
+            runtimes=COMMANDS,
+            wasm=_wasm(f"(call $say {value})", extra=_NUMBERS),
+        )
+        for name, mechanism, value, bits in NANS
+    ),
+    Case(
+        "A13-command-clock",
+        "coarse_clock",
+        "the finest digits of WASI's clock",
+        seen=answers(0),
+        story="The command's clock must not tell time finer than a millisecond.",
+        runtimes=COMMANDS,
+        wasm=_wasm(
+            "(local $i i32) (local $n i32) (loop $l (drop (call $clock_time_get (i32.const 1) (i64.const 0) (i32.const 200)))"
+            " (local.set $n (i32.or (local.get $n) (i32.wrap_i64 (i64.rem_u (i64.load (i32.const 200)) (i64.const 1000000)))))"
+            " (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100)))) (call $say (local.get $n))"
+        ),
+    ),
+    *(
+        Case(
+            f"C42-command-{name}",
+            "checked_result",
+            f"standard output that is {what}",
+            expect=(Outcome.SCRIPT_ERROR, Outcome.BAD_REQUEST),
+            seen=both(survives, where("no result", lambda value: value is None)),
+            story="A result that two parsers read differently is no result.",
+            runtimes=COMMANDS,
+            wasm=_wasm(
+                f"(call $out (i32.const 1) (i32.const 1024) (i32.const {_bytes(text)}))", extra=data(1024, text)
+            ),
+        )
+        for name, what, text in RESULTS
+    ),
+]

@@ -1,0 +1,219 @@
+"""Chapter C: what a script can do to the host through the calls that it has.
+
+Everything crosses as one JSON text that the parent checks before it parses; names come from a table, tenants from the socket. The matrix puts a
+careless host in its place: attribute by name, lenient parser, exception text in the answer.
+"""
+
+import json
+
+from lodger.escape.case import Case
+from lodger.escape.evidence import answers, host_saw
+from lodger.sandbox.outcome import Outcome
+
+_CODE = "try { await bridge.call(%s, %s); return 'answered'; } catch (e) { return e.code ?? e.name; }"
+
+#: Arguments that are refused: how they are made, and why.
+_REFUSED = (
+    (
+        "deep-array",
+        "json_depth",
+        "an array nested a hundred deep",
+        "let a = []; for (let i = 0; i < 100; i++) a = [a];",
+        "a",
+        "bad_request",
+    ),
+    (
+        "deep-object",
+        "json_depth",
+        "an object nested a hundred deep",
+        "let a = {}; for (let i = 0; i < 100; i++) a = { a };",
+        "a",
+        "bad_request",
+    ),
+    (
+        "deep-mixed",
+        "json_depth",
+        "arrays and objects nested a hundred deep",
+        "let a = 1; for (let i = 0; i < 50; i++) a = [{ a }];",
+        "a",
+        "bad_request",
+    ),
+    (
+        "deep-limit",
+        "json_depth",
+        "one level too many",
+        "let a = 1; for (let i = 0; i < 65; i++) a = [a];",
+        "a",
+        "bad_request",
+    ),
+    (
+        "number-huge",
+        "strict_json",
+        "a number beyond a double, by raw JSON",
+        "const a = JSON.rawJSON ? JSON.rawJSON('1e400') : null;",
+        "a",
+        "bad_request",
+    ),
+)
+_EXACT = (
+    ("two-32", "[2 ** 32, -(2 ** 31) - 1]", "[4294967296,-2147483649]"),
+    ("two-53-text", "'9007199254740993'", None),
+    ("nul-deep", "{ a: ['x\\u0000y'] }", '{"a":["x\\u0000y"]}'),
+    ("twins-key", "{ '\\u00e9': 1, 'e\\u0301': 2 }", None),
+    ("format-percent", "'%s%s%s%d'", None),
+    ("ligature", "'\\ufb01le'", None),
+    ("full-width", "'\\uff0e\\uff0e\\uff0f'", None),
+    ("safe-integer", "2 ** 53 - 1", "9007199254740991"),
+    ("idor-integer", "2 ** 32 + 7", "4294967303"),
+    ("two-31", "2 ** 31", "2147483648"),
+    ("nul", "'admin\\u0000evil'", '"admin\\u0000evil"'),
+    ("nul-key", "{ 'a\\u0000b': 1 }", '{"a\\u0000b":1}'),
+    ("lone-high", "'\\ud800'", '"\\ud800"'),
+    ("lone-low", "'x\\udc00'", '"x\\udc00"'),
+    ("lone-key", "{ '\\ud800': 1 }", '{"\\ud800":1}'),
+    ("twins", "['\\u00e9', 'e\\u0301']", None),
+    ("format", "'{0.__class__}'", None),
+    ("proto-key", 'JSON.parse(\'{"__proto__":{"x":1},"a":1}\')', None),
+)
+_THROWS = (
+    ("bigint", "10n ** 5000n"),
+    ("bigint-small", "10n"),
+    ("cyclic", "(() => { const a = []; a.push(a); return a; })()"),
+    ("cyclic-map", "(() => { const a = {}; a.b = { c: [a] }; return a; })()"),
+    ("throwing-getter", "{ get x() { throw new Error('mine'); } }"),
+    ("throwing-tojson", "{ toJSON() { throw null; } }"),
+    ("revoked-proxy", "(() => { const r = Proxy.revocable({}, {}); r.revoke(); return r.proxy; })()"),
+    ("function", "() => 1"),
+    ("symbol", "Symbol('x')"),
+)
+CASES = [
+    *(
+        Case(
+            f"C41-{mark}",
+            wall,
+            mechanism,
+            prepare + _CODE % ("'echo'", value),
+            seen=answers(code),
+            story="A value made to break whoever reads it.",
+        )
+        for mark, wall, mechanism, prepare, value, code in _REFUSED
+    ),
+    *(
+        Case(
+            f"C42-{mark}",
+            "strict_json",
+            f"the value {mark} there and back",
+            f"const given = {value}; const back = await bridge.call('echo', given); return JSON.stringify(back) === {json.dumps(wanted) if wanted is not None else 'JSON.stringify(given)'};",
+            seen=answers(True),
+            story="A value crosses exactly, by the rules of JSON, or not at all: 4294967303 must never arrive as 7.",
+        )
+        for mark, value, wanted in _EXACT
+    ),
+    *(
+        Case(
+            f"C52-{mark}",
+            "flat_text",
+            f"an argument that JSON cannot say: {mark}",
+            f"try {{ await bridge.call('echo', {value}); return 'crossed'; }} catch {{ return 'refused'; }}",
+            seen=answers("refused"),
+            story="What JSON cannot say does not cross; nothing is stored on the host's side.",
+        )
+        for mark, value in _THROWS
+    ),
+    Case(
+        "C38-polluted",
+        "plain_answers",
+        "an answer with __proto__ as a key",
+        "const back = await bridge.call('echo', JSON.parse('{\"__proto__\":{\"polluted\":1}}')); return [({}).polluted ?? null, back.polluted ?? null, Object.keys(back)];",
+        seen=answers([None, None, ["__proto__"]]),
+        story="Keys of prototypes travel as data.",
+    ),
+    Case(
+        "C40-reentry",
+        "call_state",
+        "a call made while another call's arguments are written",
+        "const got = []; const first = bridge.call('echo', 'first'); await bridge.call('echo', { toJSON() { got.push(bridge.callSync('echo', 'inner')); return 'outer'; } }).then((v) => got.push(v)); return [...got, await first];",
+        seen=answers(["inner", "outer", "first"]),
+        story="Calls inside calls keep their own answers.",
+    ),
+    Case(
+        "C40-interleaved",
+        "call_state",
+        "waiting and other calls interleaved",
+        "const all = []; for (let i = 0; i < 20; i++) { all.push(bridge.call('echo', i)); if (bridge.callSync('echo', -i) !== -i && i) return 'mixed'; } return (await Promise.all(all)).join();",
+        seen=answers(",".join(map(str, range(20)))),
+        story="Each answer goes to its own call.",
+    ),
+    Case(
+        "C53-after-end",
+        "one_verdict",
+        "calls made after the answer",
+        "setTimeout(() => { for (let i = 0; i < 50; i++) bridge.call('nothing', 'late').catch(() => {}); }, 1); return 1;",
+        seen=host_saw(),
+        story="After the verdict nothing happens any more.",
+        limits={"host_calls": 60},
+    ),
+    Case(
+        "C37-toobject",
+        "flat_text",
+        "an argument object that turns into what the host wants",
+        "await bridge.call('nothing', { valueOf() { return 7; }, toString() { return 'x'; } }); return null;",
+        seen=host_saw(("nothing", "{}")),
+        story="Types are checked on the text that arrives.",
+    ),
+    Case(
+        "C47-identity",
+        "bound_tenant",
+        "another tenant's identity in the arguments",
+        "return await bridge.call('whoami', { tenant: 'other', tenant_id: 1, run: 'x', tag: 'y' });",
+        seen=answers("escape"),
+        story="Who asks is known by the socket; what the text claims is text.",
+    ),
+    Case(
+        "C41-large",
+        "frame_limit",
+        "arguments larger than a frame",
+        "try { await bridge.call('nothing', 'x'.repeat(200000)); return 'crossed'; } catch { return 'refused'; }",
+        (Outcome.OK, Outcome.OUTPUT_LIMIT),
+        seen=answers("refused"),
+        story="Arguments are bounded before they are copied.",
+        limits={"frame_bytes": 65536},
+    ),
+    Case(
+        "C41-wide-bytes",
+        "frame_limit",
+        "arguments that are small in characters and large in bytes",
+        r"try { await bridge.call('nothing', '\u4e00'.repeat(40000)); return 'crossed'; } catch { return 'refused'; }",
+        (Outcome.OK, Outcome.OUTPUT_LIMIT),
+        seen=answers("refused"),
+        story="Arguments are bounded in bytes, not in characters.",
+        limits={"frame_bytes": 65536},
+    ),
+    Case(
+        "C41-reply-large",
+        "frame_limit",
+        "an answer larger than a frame",
+        "try { return (await bridge.call('large', 200000)).length; } catch (e) { return e.code; }",
+        seen=answers("reply_too_large"),
+        story="An answer that does not fit is refused on the host's side.",
+        limits={"frame_bytes": 65536},
+    ),
+    *(
+        Case(
+            f"C42-raw-{mark}",
+            "checked_result",
+            f"a result that is {what}, by raw JSON",
+            f"return JSON.rawJSON ? JSON.rawJSON({number}) : null;",
+            (Outcome.BAD_REQUEST, Outcome.OK),
+            seen=answers(None),
+            story="A number that no double holds becomes infinity in one parser and an error in the next.",
+        )
+        for mark, what, number in (
+            ("exponent", "a number beyond a double", "'1e999'"),
+            ("digits", "a number of five thousand digits", "'9'.repeat(5000)"),
+            ("negative", "a number below all doubles", "'-1e400'"),
+            ("hidden", "a number whose digits hide how large it is", "'9999999999e299'"),
+            ("places", "three hundred and nine digits", "'2'.repeat(309)"),
+        )
+    ),
+]

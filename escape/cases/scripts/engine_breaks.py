@@ -1,0 +1,288 @@
+"""Classes 1, 2 and 45: memory errors of the JavaScript engine, and an engine that a script has taken over.
+
+The first table holds errors that are known in the pinned guest (docs/security.md), written anew from their public descriptions: they hit
+for real, and what they hit is the guest's own memory, which dies with the attempt. In the second the engine is gone altogether: a module
+runs in its place and says to the host what it likes. The third is what the native engine's binding would do with values.
+"""
+
+from collections.abc import Callable
+
+from lodger.escape.case import GUEST, NATIVE, Case
+from lodger.escape.evidence import Check, Escaped, Trial, both, ends_as, leaves_nothing, survives, value_of
+from lodger.escape.modules import data
+from lodger.escape.owned_guest import guest
+from lodger.sandbox.limits import MIB
+from lodger.sandbox.outcome import Outcome
+
+_GARBAGE = "const litter = () => { for (let i = 0; i < 30000; i++) { const o = { i }; o.me = o; } };\n"
+
+#: name, how, script; upstream's number of the error stands in the mechanism.
+ERRORS = (
+    (
+        "length-push",
+        "an array that is grown by its length, appended to and then counted by the collector (quickjs-ng #1562)",
+        "const held = []; for (let n = 0; n < 40; n++) { const list = [n]; list.length = 200 + n; list.push(n); held.push(list); } litter(); return held.length;",
+    ),
+    (
+        "length-unshift",
+        "the same by way of unshift and splice (quickjs-ng #1562)",
+        "const held = []; for (let n = 0; n < 50; n++) { const list = [1, 2, 3]; list.length = 64; list.unshift({}); list.push({}, {}); list.length = 2; list.length = 128; list.push({ list }); list.splice(1, 1, {}, {}, {}); held.push(list); } litter(); return held.length;",
+    ),
+    (
+        "disposal",
+        "a disposal during which the collector looks at what is disposed of already (quickjs-ng #1564)",
+        "const stack = new DisposableStack(); stack.adopt({}, litter); for (let n = 0; n < 20; n++) stack.use({ [Symbol.dispose]() {} }); stack.dispose(); litter(); return 1;",
+    ),
+    (
+        "rope-escape",
+        "a joined string that is read as a flat one (quickjs-ng #1571)",
+        "const half = 'q'.repeat(50000); return RegExp.escape(half + half).length;",
+    ),
+)
+_HIT = (Outcome.CRASHED, Outcome.OK, Outcome.SCRIPT_ERROR, Outcome.MEMORY_LIMIT)
+
+_FAR = "(i32.const 0x7fff0000)"
+_LETTERS = data(16, "sadlethr")
+
+
+def _call(letter: str, count: int = 1, arguments: str = "(i32.const 2048)") -> str:
+    place = 16 + "sadlethr".index(letter)
+    return f"(drop (call $host_call (i32.const {place}) (i32.const 1) (i32.const 0) (i32.const {count}) {arguments}))"
+
+
+#: What an owned engine hands over: name, how, instructions, what its own functions give.
+_FORGED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("text", "a text two gigabytes away", _call("l"), {"qjs_last_ptr": _FAR, "qjs_last_len": "(i32.const 64)"}),
+    (
+        "text-wrap",
+        "a text at the end of all addresses",
+        _call("l"),
+        {"qjs_last_ptr": "(i32.const -16)", "qjs_last_len": "(i32.const 64)"},
+    ),
+    ("result", "a result two gigabytes away", _call("d"), {"qjs_last_ptr": _FAR, "qjs_last_len": "(i32.const 64)"}),
+    ("error", "an error two gigabytes away", _call("e"), {"qjs_last_ptr": _FAR, "qjs_last_len": "(i32.const 64)"}),
+    (
+        "across",
+        "a text that begins inside and ends outside",
+        _call("l"),
+        {"qjs_last_ptr": "(i32.const 1179000)", "qjs_last_len": "(i32.const 250000)"},
+    ),
+    (
+        "operation",
+        "the name of an operation far away",
+        f"(drop (call $host_call {_FAR} (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0)))",
+        {},
+    ),
+    ("arguments", "the table of arguments far away", _call("l", 1, _FAR), {}),
+    ("arguments-wrap", "the table of arguments at the end of all addresses", _call("l", 1, "(i32.const -2)"), {}),
+    ("random", "randomness far away", f"(drop (call $random_get {_FAR} (i32.const 64)))", {}),
+    ("random-long", "randomness across the end", "(drop (call $random_get (i32.const 1179000) (i32.const 65536)))", {}),
+    ("clock", "the time far away", f"(drop (call $clock_time_get (i32.const 0) (i64.const 0) {_FAR}))", {}),
+    (
+        "environment",
+        "the size of the environment far away",
+        f"(drop (call $environ_sizes_get {_FAR} (i32.const 0)))",
+        {},
+    ),
+    (
+        "module",
+        "the name of a module far away",
+        f"(drop (call $host_module_load {_FAR} (i32.const 64) (i32.const 2048)))",
+        {},
+    ),
+    (
+        "module-long",
+        "the name of a module of two gigabytes",
+        "(drop (call $host_module_load (i32.const 16) (i32.const 0x7fffffff) (i32.const 2048)))",
+        {},
+    ),
+    (
+        "normalize",
+        "what a module is asked by far away",
+        f"(drop (call $host_module_normalize {_FAR} (i32.const 9) (i32.const 16) (i32.const 1) (i32.const 2048)))",
+        {},
+    ),
+    (
+        "normalize-wanted",
+        "what a module asks for far away",
+        f"(drop (call $host_module_normalize (i32.const 16) (i32.const 1) {_FAR} (i32.const 9) (i32.const 2048)))",
+        {},
+    ),
+    (
+        "normalize-out",
+        "where a module's name goes far away",
+        f"(drop (call $host_module_normalize (i32.const 16) (i32.const 1) (i32.const 16) (i32.const 1) {_FAR}))",
+        {},
+    ),
+    (
+        "alloc",
+        "memory for an answer far away",
+        "(drop (call $host_module_normalize (i32.const 16) (i32.const 1) (i32.const 16) (i32.const 1) (i32.const 2048)))",
+        {"qjs_alloc": f"(select {_FAR} (i32.const 4096) (global.get $owned))"},
+    ),
+)
+
+
+def _owned(attack: str, answers: dict[str, str]) -> Callable[[], bytes]:
+    extra = _LETTERS + "(global $owned (mut i32) (i32.const 0))"
+    return lambda: guest(f"(global.set $owned (i32.const 1)) {attack}", answers=answers, extra=extra)
+
+
+def _texts(text: str) -> dict[str, str]:
+    return {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text.encode())})"}
+
+
+#: What it says in place of a bootstrap, operation and text: results that are none, outcomes that only the parent decides.
+_CLAIMED = ("worker_lost", "engine_fault", "wall_limit", "conflict", "cancelled", "denied", "ok")
+_RESULTS = (
+    ("half", "half an object", '{"a":1'),
+    ("nan", "NaN", "NaN"),
+    ("infinity", "a number beyond all", "1e999"),
+    ("two", "two values", "1 2"),
+    ("twice", "an object with one key twice", '{"a":1,"a":2}'),
+    ("hidden", "a number whose digits hide how large it is", "9999999999e299"),
+    ("long", "two hundred digits and two hundred places more", "1" * 200 + "e200"),
+    ("nothing", "nothing at all", ""),
+    ("python", "a value of another language", "{'a': True}"),
+)
+
+
+_ARGUMENTS = (
+    (44, "twice", "one key twice", '{"a":1,"a":2}'),
+    (44, "twice-deep", "one key twice, deep inside", '[{"x":[{"a":1,"b":2,"a":3}]}]'),
+    (44, "twice-escaped", "one key twice, once by an escape", '{"a":1,"\\u0061":2}'),
+    (44, "twice-prototype", "a prototype's name twice", '{"__proto__":1,"__proto__":2}'),
+    (42, "nan", "NaN", "NaN"),
+    (42, "infinity", "less than all numbers", "-Infinity"),
+    (42, "exponent", "a number beyond all", "1e999"),
+    (42, "digits", "a number of four hundred digits", "9" * 400),
+    (42, "hidden", "a number whose digits hide how large it is", "9999999999e299"),
+    (42, "long", "two hundred digits and two hundred places more", "1" * 200 + "e200"),
+)
+
+
+def _unanswered(trial: Trial) -> str:
+    if trial.facts.get("answered") != "0" or not trial.asked:
+        raise Escaped(f"{trial.facts.get('answered')} of {len(trial.asked)} calls were answered")
+    return f"the call came ({trial.asked[0][1][:60]}) and was refused"
+
+
+def _said(letter: str, text: str) -> Callable[[], bytes]:
+    answers = {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text)})"}
+    escaped = "".join(f"\\{byte:02x}" for byte in text.encode())
+    # An answer leaves at its second word: the first says that the script has returned.
+    return lambda: guest(
+        _call(letter) * (2 if letter == "d" else 1), answers=answers, extra=_LETTERS + data(512, escaped)
+    )
+
+
+def _exactly(wanted: object) -> Check:
+    def check(trial: Trial) -> str:
+        if trial.report.outcome is not Outcome.OK or value_of(trial.report) != wanted:
+            raise Escaped(f"ended as {trial.report.outcome}, {(trial.report.result or '')[:120]}")
+        return f"answered {(trial.report.result or '')[:120]}"
+
+    return check
+
+
+#: Values that the binding of the native engine would change or choke on: script, the value as it must arrive.
+_CONVERTED = (
+    ("nul", "a text with a NUL, which the binding cuts", "return 'admin\\u0000evil';", "admin\0evil"),
+    (
+        "rope",
+        "a joined text, which the binding does not know",
+        "const s = 'x'.repeat(9000); return s + s;",
+        "x" * 18_000,
+    ),
+    ("half", "half a surrogate pair, which the binding cannot decode", "return '\\ud800';", "\ud800"),
+    (
+        "to-string",
+        "an object whose text never ends, which the binding would ask for",
+        "return { toString() { for (;;); }, toJSON() { return 'short'; } };",
+        "short",
+    ),
+    ("date", "a date, which the binding makes an object of its own", "return new Date(0);", "1970-01-01T00:00:00.000Z"),
+)
+
+CASES = [
+    *(
+        Case(
+            f"A1-{name}",
+            "fresh_process",
+            mechanism,
+            _GARBAGE + script,
+            _HIT,
+            seen=both(survives, leaves_nothing()),
+            story="A memory error of the engine hits: it hits the guest's own memory, which no other attempt ever sees.",
+            runtimes=GUEST,
+            limits={"cpu_ms": 1000, "wall_ms": 3000},
+        )
+        for name, mechanism, script in ERRORS
+    ),
+    *(
+        Case(
+            f"A1-owned-{name}",
+            "checked_pointers",
+            f"the engine, taken over, hands over {mechanism}",
+            expect=(Outcome.CRASHED,),
+            seen=both(survives, ends_as(Outcome.CRASHED, says="exit code")),
+            story="The engine is a stranger's: every pointer that it hands over is compared with its memory's size.",
+            runtimes=GUEST,
+            limits={"memory_bytes": 64 * MIB},
+            guest=_owned(attack, answers),
+        )
+        for name, mechanism, attack, answers in _FORGED
+    ),
+    *(
+        Case(
+            f"C45-owned-claims-{outcome.replace('_', '-')}",
+            "claimed_outcomes",
+            f"the engine, taken over, claims to have ended as {outcome}",
+            expect=(Outcome.PROTOCOL_ERROR,),
+            seen=ends_as(Outcome.PROTOCOL_ERROR),
+            story="A worker may only report outcomes that blame its own script; everything else is the parent's to decide.",
+            runtimes=GUEST,
+            guest=_said("e", f'0 {outcome} {{"name":"x","message":"y"}}'),
+        )
+        for outcome in _CLAIMED
+    ),
+    *(
+        Case(
+            f"C{number}-owned-{name}",
+            "strict_json",
+            f"the engine, taken over, calls with {what}",
+            expect=(Outcome.SCRIPT_ERROR,),
+            seen=_unanswered,
+            story="Two parsers would read it differently, or one of them not at all: it is refused, not repaired.",
+            runtimes=GUEST,
+            guest=_said("a", f"1 echo {text}"),
+        )
+        for number, name, what, text in _ARGUMENTS
+    ),
+    *(
+        Case(
+            f"C45-owned-result-{name}",
+            "checked_result",
+            f"the engine, taken over, gives as its result {what}",
+            expect=(Outcome.PROTOCOL_ERROR, Outcome.BAD_REQUEST),
+            seen=ends_as(Outcome.PROTOCOL_ERROR, Outcome.BAD_REQUEST),
+            story="What comes back is checked before anything parses it.",
+            runtimes=GUEST,
+            guest=_said("d", f"0 {text}"),
+        )
+        for name, what, text in _RESULTS
+    ),
+    *(
+        Case(
+            f"A2-converted-{name}",
+            "flat_text",
+            mechanism,
+            script,
+            seen=_exactly(wanted),
+            story="The native binding changes values and chokes on some: nothing but one flat JSON text is ever given to it.",
+            runtimes=NATIVE,
+            limits={"cpu_ms": 200},
+        )
+        for name, mechanism, script, wanted in _CONVERTED
+    ),
+]

@@ -1,0 +1,143 @@
+"""Classes 11, 19 and 22: going on after a limit, jobs that follow jobs before and after the answer, and keys whose hashes collide."""
+
+from lodger.escape.case import Case
+from lodger.escape.evidence import host_saw, survives
+from lodger.escape.runner import CPU
+from lodger.sandbox.limits import MIB
+from lodger.sandbox.outcome import Outcome
+
+_CLOCKS = ("soft_stop", "cpu_watch", "rlimits")
+_LIMITS = {"cpu_ms": 60, "wall_ms": 1200, "memory_bytes": 64 * MIB}
+_CLOSED = "{ [Symbol.iterator]() { return this; }, next: () => ({ value: 1, done: false }), return() { for (;;); } }"
+
+AGAIN = (
+    ("await-finally", "a finally block that waits and goes on", "try { for (;;); } finally { for (;;) await null; }"),
+    (
+        "promise-catch",
+        "catching the rejection and starting over",
+        "const f = () => new Promise(() => { for (;;); }).catch(f); await f();",
+    ),
+    ("iterator-return", "an iterator that loops when it is closed", f"for (const x of {_CLOSED}) break;"),
+    ("destructuring", "taking one item of what loops when it is closed", f"const [one] = {_CLOSED};"),
+    (
+        "generator-throw",
+        "a generator that swallows what is thrown into it",
+        "const g = (function* () { for (;;) try { yield; } catch {} })(); g.next(); for (;;) g.throw(1);",
+    ),
+    (
+        "timer",
+        "a timer that starts over whatever happens",
+        "const f = () => { setTimeout(f, 0); try { for (;;); } finally { f(); } }; f(); await new Promise(() => {});",
+    ),
+    (
+        "errors",
+        "errors that are made out of the errors that were caught",
+        "let e; for (;;) try { throw new Error('x', { cause: e }); } catch { e = new Error('y'); }",
+    ),
+    (
+        "finally-return",
+        "a return out of a finally block, in a loop",
+        "const f = () => { try { for (;;); } finally { return f; } }; for (let g = f; ; ) g = g();",
+    ),
+)
+
+JOBS = (
+    ("ping-pong", "two thenables that hand over to each other", "const a = { then(r) { r(b); } }, b = { then(r) { r(a); } }; await a;"),
+    (
+        "async-functions",
+        "an async function that starts itself anew",
+        "const f = async () => { await null; f(); }; f(); await new Promise(() => {});",
+    ),
+    (
+        "async-generators",
+        "an async generator that hands on another",
+        "async function* one() { yield* two(); } async function* two() { for (;;) yield 1; } for await (const x of one());",
+    ),
+    ("rejections", "a rejection that is answered by a rejection", "const f = () => { Promise.reject(1).catch(f); }; f(); await new Promise(() => {});"),
+    (
+        "races",
+        "races that are won at once",
+        "for (;;) await Promise.race([null, new Promise(() => {})]);",
+    ),
+)  # fmt: skip
+
+#: What is queued before the answer and would call after it.
+LATER = (
+    ("timer", "a timer", "setTimeout(CALL, 2);"),
+    ("microtasks", "five hundred jobs, one after the other", "let n = 0; const f = () => { if (n++ < 500) queueMicrotask(f); else (CALL)(); }; f();"),
+    ("thenable", "a thenable", "Promise.resolve({ then(r) { setTimeout(CALL, 1); r(); } });"),
+    ("generator", "an async generator that nobody waits for", "(async function* () { for (let i = 0; i < 99; i++) yield; (CALL)(); })().forEach?.(() => 1) ?? (async () => { for (let i = 0; i < 99; i++) await null; (CALL)(); })();"),
+    ("abort", "a signal that times out", "AbortSignal.timeout(2).addEventListener('abort', CALL);"),
+)  # fmt: skip
+_CALL = "() => { bridge.call('nothing', 'late').catch(() => {}); }"
+
+#: Four thousand keys of twelve letters that have one hash: h * 263 + c over pairs of letters.
+_KEYS = (
+    "const parts = []; for (let n = 0; n < 16; n++) { let s = ''; for (let b = 0; b < 4; b++) "
+    "s += (n >> b) & 1 ? String.fromCharCode(1, 1000 - 263) : String.fromCharCode(0, 1000); parts.push(s); } "
+    "const keys = []; for (const a of parts) for (const b of parts) for (const c of parts) keys.push(a + b + c); "
+)
+COLLIDING = (
+    ("object", "names of properties", "for (;;) { const o = {}; for (const k of keys) o[k] = 1; }"),
+    ("map", "keys of a map", "for (;;) { const m = new Map(); for (const k of keys) m.set(k + '', 1); }"),
+    ("set", "members of a set", "for (;;) new Set(keys.map((k) => k + ''));"),
+    ("symbols", "registered symbols", "for (;;) for (const k of keys) Symbol.for(k);"),
+    ("entries", "entries of an object", "for (;;) Object.fromEntries(keys.map((k) => [k, 1]));"),
+    ("groups", "names of groups", "for (;;) Object.groupBy(keys, (k) => k);"),
+    ("clone", "an object that is cloned", "const o = Object.fromEntries(keys.map((k) => [k, 1])); for (;;) structuredClone(o);"),
+    ("sparse", "indices far apart", "for (;;) { const a = []; for (let i = 0; i < 4000; i++) a[i * 65536] = i; }"),
+)  # fmt: skip
+
+
+def _endless(klass: int, rows: tuple[tuple[str, str, str], ...], story: str, before: str = "") -> list[Case]:
+    letter = "A" if klass == 11 else "B"
+    return [
+        Case(
+            f"{letter}{klass}-{name}",
+            "cpu_timer",
+            mechanism,
+            before + script,
+            CPU,
+            story=story,
+            behind=_CLOCKS,
+            limits=_LIMITS,
+        )
+        for name, mechanism, script in rows
+    ]
+
+
+CASES = [
+    *_endless(11, AGAIN, "The script tries to be there after its stop: nothing of it is asked whether it may be stopped."),
+    Case(
+        "A11-calls",
+        "host_calls",
+        "calls after the last one that was allowed",
+        "for (;;) { try { await bridge.call('nothing', 1); } catch {} finally { await bridge.call('nothing', 2).catch(() => {}); } }",
+        (Outcome.CALL_LIMIT,),
+        story="A refused call is caught and made again: the first one past the limit ends the attempt.",
+        limits={"host_calls": 20},
+    ),
+    Case(
+        "A11-stack",
+        "guest_stack",
+        "recursing anew out of the handler of a recursion that was too deep",
+        "const f = () => { try { f(); } catch { f(); } }; f();",
+        (Outcome.STACK_LIMIT, Outcome.SCRIPT_ERROR, Outcome.CPU_LIMIT),
+        seen=survives,
+        story="The handler of a stack that is full runs on a full stack.",
+    ),
+    *_endless(19, JOBS, "Jobs that follow jobs: the clock runs over all of them together."),
+    *(
+        Case(
+            f"B19-after-{name}",
+            "one_verdict",
+            f"a call after the answer, by {mechanism}",
+            script.replace("CALL", _CALL) + " return 1;",
+            seen=host_saw(),
+            story="What was queued before the answer would run after it: there is no after.",
+            limits={"host_calls": 60},
+        )
+        for name, mechanism, script in LATER
+    ),
+    *_endless(22, COLLIDING, "Keys are chosen so that the engine's table becomes a list; the clock ends the search.", _KEYS),
+]  # fmt: skip

@@ -1,0 +1,279 @@
+"""Classes 5, 6 and 39: a script replaces built-ins before the glue uses them, and changes values between check and use.
+
+The glue captured what it needs when the realm was baked; the matrix bakes one that looks built-ins up when it uses them.
+"""
+
+from lodger.escape.case import Case
+from lodger.escape.evidence import answers, host_saw, leaves_nothing
+
+_STOLEN = "globalThis.stolen = (globalThis.stolen ?? 0) + 1;"
+_STORY = "A built-in is replaced by the script's own; then the glue works, and must not have met it."
+
+#: What is replaced, how the glue is made to work; the script answers how often its replacement met the glue.
+_POISONS = (
+    (
+        "json-stringify",
+        "JSON.stringify replaced",
+        "const real = JSON.stringify; JSON.stringify = function (...a) { STEAL return real(...a); };",
+    ),
+    (
+        "json-parse",
+        "JSON.parse replaced",
+        "const real = JSON.parse; JSON.parse = function (...a) { STEAL return real(...a); };",
+    ),
+    (
+        "string-slice",
+        "String.prototype.slice replaced",
+        "const real = String.prototype.slice; String.prototype.slice = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "string-index-of",
+        "String.prototype.indexOf replaced",
+        "const real = String.prototype.indexOf; String.prototype.indexOf = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "map-get",
+        "Map.prototype.get replaced",
+        "const real = Map.prototype.get; Map.prototype.get = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "map-set",
+        "Map.prototype.set replaced",
+        "const real = Map.prototype.set; Map.prototype.set = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "map-delete",
+        "Map.prototype.delete replaced",
+        "const real = Map.prototype.delete; Map.prototype.delete = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "regexp-exec",
+        "RegExp.prototype.exec replaced",
+        "const real = RegExp.prototype.exec; RegExp.prototype.exec = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "well-formed",
+        "String.prototype.toWellFormed replaced",
+        "const real = String.prototype.toWellFormed; String.prototype.toWellFormed = function () { STEAL return real.apply(this); };",
+    ),
+    (
+        "array-join",
+        "Array.prototype.join replaced",
+        "const real = Array.prototype.join; Array.prototype.join = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "map-for-each",
+        "Map.prototype.forEach replaced",
+        "const real = Map.prototype.forEach; Map.prototype.forEach = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "object-to-string",
+        "Object.prototype.toString replaced",
+        "const real = Object.prototype.toString; Object.prototype.toString = function () { STEAL return real.apply(this); };",
+    ),
+    (
+        "set-for-each",
+        "Set.prototype.forEach replaced",
+        "const real = Set.prototype.forEach; Set.prototype.forEach = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+    (
+        "replace-all",
+        "String.prototype.replaceAll replaced",
+        "const real = String.prototype.replaceAll; String.prototype.replaceAll = function (...a) { STEAL return real.apply(this, a); };",
+    ),
+)
+_WORK = """
+const shown = { a: [1, { b: new Date(0) }], m: new Map([[1, 2]]), s: new Set([1]), r: /x/, q: 'a"b', e: new Error('logged') };
+POISON
+await bridge.call('echo', { a: [1, 'two'] });
+await bridge.call('zzz', 1).catch(() => {});
+console.log('plain', shown, "it's");
+await new Promise((r) => setTimeout(r, 1));
+const stolen = globalThis.stolen ?? 0;
+globalThis.stolen = 0;
+return stolen;
+"""
+
+#: Accessors on shared prototypes that would catch the glue's temporaries: none may be met. The engine's own JSON.stringify assigns what it
+#: is writing, the script's own values, to a list of its own: those calls are not counted.
+_FROM_GLUE = "if (!/^.*\\n.*stringify \\(native\\)/.test(new Error().stack)) { STEAL }"
+_TRAPS = (
+    (
+        "array-zero",
+        "a setter for element 0 on Array.prototype",
+        "Object.defineProperty(Array.prototype, '0', { set(v) { " + _FROM_GLUE + " }, configurable: true });",
+    ),
+    (
+        "array-one",
+        "a setter for element 1 on Array.prototype",
+        "Object.defineProperty(Array.prototype, '1', { set(v) { " + _FROM_GLUE + " }, configurable: true });",
+    ),
+)
+
+
+def _poisoned(rows: tuple[tuple[str, str, str], ...], klass: int, mark: str, wall: str = "primordials") -> list[Case]:
+    return [
+        Case(
+            f"A{klass}-{mark}-{name}",
+            wall,
+            mechanism,
+            _WORK.replace("POISON", poison.replace("STEAL", _STOLEN)),
+            seen=answers(0),
+            story=_STORY,
+        )
+        for name, mechanism, poison in rows
+    ]
+
+
+_RESULTS = (
+    (
+        "array-tojson",
+        "toJSON on Array.prototype",
+        "Array.prototype.toJSON = () => 'owned'; await bridge.call('nothing', 1); return { kept: true };",
+        {"kept": True},
+    ),
+    (
+        "string-tojson",
+        "toJSON on String.prototype",
+        "String.prototype.toJSON = () => { return 7; }; return { n: 1 };",
+        {"n": 1},
+    ),
+    (
+        "boolean-tojson",
+        "toJSON on Boolean.prototype",
+        "Boolean.prototype.toJSON = () => 'owned'; return { n: 2 };",
+        {"n": 2},
+    ),
+    (
+        "promise-then",
+        "Promise.prototype.then replaced",
+        "const real = Promise.prototype.then; Promise.prototype.then = function (...a) { return real.apply(this, a); }; return { n: 3 };",
+        {"n": 3},
+    ),
+    (
+        "promise-resolve",
+        "Promise.resolve replaced",
+        "Promise.resolve = () => new Promise(() => {}); return { n: 4 };",
+        {"n": 4},
+    ),
+    ("promise-gone", "the global Promise replaced", "globalThis.Promise = function () {}; return { n: 5 };", {"n": 5}),
+    ("json-gone", "the global JSON deleted", "delete globalThis.JSON; return { n: 6 };", {"n": 6}),
+    ("object-gone", "the global Object replaced", "globalThis.Object = null; return { n: 7 };", {"n": 7}),
+    (
+        "map-gone",
+        "the global Map replaced",
+        "globalThis.Map = null; await bridge.call('nothing', 1); return { n: 8 };",
+        {"n": 8},
+    ),
+    (
+        "array-iterator",
+        "the array iterator replaced",
+        "Array.prototype[Symbol.iterator] = function () { for (;;); }; await bridge.call('nothing', [1]); return { n: 9 };",
+        {"n": 9},
+    ),
+    (
+        "function-call",
+        "Function.prototype.call and apply replaced",
+        "Function.prototype.call = Function.prototype.apply = Function.prototype.bind = () => 'owned'; await bridge.call('nothing', 1); return { n: 10 };",
+        {"n": 10},
+    ),
+    (
+        "define-property",
+        "Object.defineProperty replaced",
+        "Object.defineProperty = () => { throw 1; }; await bridge.call('nothing', 1); return { n: 11 };",
+        {"n": 11},
+    ),
+    (
+        "math-max",
+        "Math.max replaced",
+        "Math.max = Math.trunc = () => 1e12; await new Promise((r) => setTimeout(r, 1)); return { n: 12 };",
+        {"n": 12},
+    ),
+    (
+        "date-now",
+        "Date.now replaced",
+        "Date.now = () => 0; await new Promise((r) => setTimeout(r, 1)); return { n: 13 };",
+        {"n": 13},
+    ),
+    (
+        "string-gone",
+        "the global String replaced",
+        "globalThis.String = () => 'evil'; await bridge.call('zzz', 1).catch(() => {}); return { n: 14 };",
+        {"n": 14},
+    ),
+    (
+        "freeze",
+        "every prototype frozen",
+        "for (const c of [Object, Array, String, Function, Promise, Error, Map]) Object.freeze(c.prototype); await bridge.call('nothing', 1); return { n: 15 };",
+        {"n": 15},
+    ),
+    (
+        "symbol-species",
+        "species of Promise replaced",
+        "Object.defineProperty(Promise, Symbol.species, { get() { throw new Error('species'); } }); await bridge.call('nothing', 1); return { n: 16 };",
+        {"n": 16},
+    ),
+    (
+        "proto-cycle",
+        "the prototype of Object.prototype's keys polluted with the context's names",
+        "Object.prototype.action = Object.prototype.bridge = 'polluted'; return { n: 17 };",
+        {"n": 17},
+    ),
+)
+
+CASES = [
+    *_poisoned(_POISONS, 5, "poison"),
+    *_poisoned(_TRAPS, 6, "trap", "glue_lists"),
+    *(
+        Case(
+            f"A5-result-{name}",
+            "fresh_process",
+            mechanism,
+            script,
+            seen=leaves_nothing(wanted),
+            story="A script ruins its own built-ins; its own answer may suffer, the next run and the host may not.",
+        )
+        for name, mechanism, script, wanted in _RESULTS
+    ),
+    Case(
+        "C39-tojson-twice",
+        "written_once",
+        "toJSON that answers something else each time it is asked",
+        "let n = 0; await bridge.call('echo', { toJSON() { return { asked: ++n }; } }); return n;",
+        seen=answers(1),
+        story="A value is turned into text once; what is checked is what is used.",
+    ),
+    Case(
+        "C39-getter",
+        "written_once",
+        "a getter that changes between check and use",
+        "let n = 0; const back = await bridge.call('echo', { get x() { return ++n; } }); return [back.x, n];",
+        seen=answers([1, 1]),
+        story="The host sees one consistent value.",
+    ),
+    Case(
+        "C39-proxy",
+        "written_once",
+        "a proxy whose keys change",
+        "let n = 0; const p = new Proxy({}, { ownKeys: () => ['k' + n++], getOwnPropertyDescriptor: () => ({ value: n, enumerable: true, configurable: true }), get: () => n });"
+        " await bridge.call('echo', p); return n;",
+        seen=answers(1),
+        story="The host sees one consistent value.",
+    ),
+    Case(
+        "C39-array-length",
+        "written_once",
+        "an array that grows while it is written",
+        "const a = [1, { toJSON() { a.push(9); return 2; } }, 3]; await bridge.call('echo', a); return a.length;",
+        seen=answers(4),
+        story="The host sees one consistent value.",
+    ),
+    Case(
+        "C39-seen",
+        "written_once",
+        "what the host saw of a value that lies",
+        "let n = 0; await bridge.call('nothing', { toJSON: () => ({ n: ++n }) }); return null;",
+        seen=host_saw(("nothing", '{"n":1}')),
+        story="The parent's own record of the call, not the script's word.",
+    ),
+]

@@ -1,0 +1,125 @@
+"""Classes 10, 43, 46 and 49: what pretends to be the host's, texts that are none, answers twice, and formats in what is said."""
+
+import json
+
+from lodger.escape.case import GUEST, Case
+from lodger.escape.cases.scripts.engine_breaks import _LETTERS, _call
+from lodger.escape.evidence import answers, both, ends_as, host_saw
+from lodger.escape.modules import data
+from lodger.escape.owned_guest import guest
+from lodger.sandbox.outcome import Outcome
+
+#: An argument that turns into something else where somebody asks it what it is worth, and the text that must arrive.
+_PRETENDING = (
+    ("tag", "an object with the host's own tag", "{ valueOf: () => ({ ok: true }), [Symbol.toStringTag]: 'Reply' }", "{}"),
+    ("promise", "an object that can be waited for", "{ valueOf: () => 'mine', then(f) { f('mine'); } }", "{}"),
+    ("proxy", "a proxy of an object that is worth a number", "new Proxy({ valueOf: () => 7 }, {})", "{}"),
+    ("class", "an instance of a class named like the host's", "new (class Reply { ok = true; valueOf = () => 'x'; })()", '{"ok":true}'),
+    ("array", "an object that looks like a list", "{ length: 1, 0: 'x', valueOf: () => ['y'] }", '{"0":"x","length":1}'),
+    ("error", "an error that is worth a permission", "Object.assign(new Error('x'), { code: 'ok', valueOf: () => true })", '{"code":"ok"}'),
+    ("bridge", "the bridge itself, worth a name", "{ ...bridge, valueOf: () => 'hold' }", "{}"),
+)  # fmt: skip
+#: Texts that a binding, a file system or a normal form would change.
+_TEXTS = (
+    ("kelvin", "the sign of Kelvin, a twin of K", "'\\u212a'"),
+    ("angstrom", "the sign of Ångström, a twin of Å", "'\\u212b'"),
+    ("twins", "two keys with one normal form", "{ '\\u212b': 1, '\\u00c5': 2 }"),
+    ("circled", "a figure in a circle", "'\\u2460'"),
+    ("kana", "half-width letters", "'\\uff76\\uff9e'"),
+    ("superscript", "a raised figure", "'x\\u00b2'"),
+    ("fraction", "a half as one letter", "'\\u00bd'"),
+    ("long-s", "an s of old prints", "'\\u017f'"),
+    ("roman", "a Roman numeral", "'\\u2167'"),
+    ("hangul", "a syllable in its parts", "'\\u1112\\u1161\\u11ab'"),
+    ("arabic", "a letter as it is drawn", "'\\ufef7'"),
+    ("digits", "figures of another script", "'\\u0661\\u0662'"),
+    ("nul-first", "a NUL first", "'\\u0000a'"),
+    ("nul-last", "a NUL last", "'a\\u0000'"),
+    ("nul-alone", "nothing but NULs", "'\\u0000\\u0000'"),
+    ("reversed", "a pair the wrong way round", "'\\udc00\\ud800'"),
+    ("halves", "two first halves", "'\\ud800\\ud800'"),
+    ("half-after-pair", "a pair and a half", "'\\ud83d\\ude00\\ud83d'"),
+)
+#: Texts that are formats in the language that the host is written in.
+_FORMATS = (
+    ("attribute", "an attribute of the host's", "{0._private}"),
+    ("shown", "the host's own object", "{0!r}"),
+    ("facts", "what the host knows", "{0.facts}"),
+    ("limits", "what the host was told", "{0._limits.cpu_ms}"),
+    ("percent", "four of an older kind", "%s%r%a%d"),
+)
+_BACK = "const given = {0}; const back = await bridge.call('echo', given); return JSON.stringify(back) === JSON.stringify(given);"
+
+
+def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
+    """An engine, taken over, that says one thing, twice as an answer is said, and then another."""
+    texts = [text.encode() for _, text in (first, second)]
+    after = "(global.get $after)"
+    escaped = ["".join(f"\\{byte:02x}" for byte in text) for text in texts]
+    return guest(
+        f"{_call(first[0]) * 2} (global.set $after (i32.const 1)) {_call(second[0])}",
+        answers={
+            "qjs_last_ptr": f"(select (i32.const 768) (i32.const 512) {after})",
+            "qjs_last_len": f"(select (i32.const {len(texts[1])}) (i32.const {len(texts[0])}) {after})",
+        },
+        extra=f"(global $after (mut i32) (i32.const 0)) {_LETTERS} {data(512, escaped[0])} {data(768, escaped[1])}",
+    )
+
+
+_STORY = "The engine is a stranger's: its first answer is its last word, and the process ends with it."
+
+CASES = [
+    *(
+        Case(
+            f"A10-{name}",
+            "flat_text",
+            mechanism,
+            f"await bridge.call('nothing', {value}); return null;",
+            seen=host_saw(("nothing", arrives)),
+            story="Nothing of what an object says about itself crosses: the text that JSON makes of it is all there is.",
+        )
+        for name, mechanism, value, arrives in _PRETENDING
+    ),
+    *(
+        Case(
+            f"C43-{name}",
+            "strict_json",
+            f"{mechanism}, there and back",
+            _BACK.replace("{0}", value),
+            seen=answers(True),
+            story="A text crosses letter by letter: no normal form, no end at a NUL, no half made whole.",
+        )
+        for name, mechanism, value in _TEXTS
+    ),
+    *(
+        Case(
+            f"C49-{name}",
+            "strict_json",
+            f"a format that would show {mechanism}",
+            _BACK.replace("{0}", json.dumps(text)),
+            seen=answers(True),
+            story="A text of a tenant's is never a format of ours.",
+        )
+        for name, mechanism, text in _FORMATS
+    ),
+    Case(
+        "C46-owned-call-after-answer",
+        "one_verdict",
+        "the engine, taken over, answers and then calls",
+        expect=(Outcome.OK,),
+        seen=both(ends_as(Outcome.OK), host_saw()),
+        story=_STORY,
+        runtimes=GUEST,
+        guest=lambda: _twice(("d", "0 1"), ("a", '1 nothing "late"')),
+    ),
+    Case(
+        "C46-owned-error-after-answer",
+        "one_verdict",
+        "the engine, taken over, answers and then claims to have failed",
+        expect=(Outcome.OK,),
+        seen=ends_as(Outcome.OK),
+        story=_STORY,
+        runtimes=GUEST,
+        guest=lambda: _twice(("d", "0 1"), ("e", '0 script_error {"name":"x","message":"y"}')),
+    ),
+]  # fmt: skip

@@ -1,0 +1,233 @@
+"""Classes 3 and 13: what the global scope holds. The list is frozen here: a new name is a decision.
+
+Shared memory and fine clocks are what timing attacks are made of; names that open doors in other hosts do not exist.
+"""
+
+import json
+
+from lodger.escape.case import Case
+from lodger.escape.evidence import answers, where
+
+#: What ECMAScript itself defines in this engine.
+LANGUAGE = [
+    "AggregateError",
+    "Array",
+    "ArrayBuffer",
+    "AsyncDisposableStack",
+    "BigInt",
+    "BigInt64Array",
+    "BigUint64Array",
+    "Boolean",
+    "DataView",
+    "Date",
+    "DisposableStack",
+    "Error",
+    "EvalError",
+    "FinalizationRegistry",
+    "Float16Array",
+    "Float32Array",
+    "Float64Array",
+    "Function",
+    "Infinity",
+    "Int16Array",
+    "Int32Array",
+    "Int8Array",
+    "Iterator",
+    "JSON",
+    "Map",
+    "Math",
+    "NaN",
+    "Number",
+    "Object",
+    "Promise",
+    "Proxy",
+    "RangeError",
+    "ReferenceError",
+    "Reflect",
+    "RegExp",
+    "Set",
+    "String",
+    "SuppressedError",
+    "Symbol",
+    "SyntaxError",
+    "TypeError",
+    "URIError",
+    "Uint16Array",
+    "Uint32Array",
+    "Uint8Array",
+    "Uint8ClampedArray",
+    "WeakMap",
+    "WeakRef",
+    "WeakSet",
+    "decodeURI",
+    "decodeURIComponent",
+    "encodeURI",
+    "encodeURIComponent",
+    "escape",
+    "eval",
+    "globalThis",
+    "isFinite",
+    "isNaN",
+    "parseFloat",
+    "parseInt",
+    "undefined",
+    "unescape",
+]
+#: What the standard library adds; ``fetch`` and its kind only where granted.
+LIBRARY = [
+    "AbortController",
+    "AbortSignal",
+    "CustomEvent",
+    "DOMException",
+    "Event",
+    "EventTarget",
+    "TextDecoder",
+    "TextEncoder",
+    "URL",
+    "URLSearchParams",
+    "atob",
+    "btoa",
+    "clearInterval",
+    "clearTimeout",
+    "console",
+    "crypto",
+    "queueMicrotask",
+    "setInterval",
+    "setTimeout",
+    "structuredClone",
+    "Blob",
+    "File",
+    "FormData",
+    "Headers",
+    "Request",
+    "Response",
+    "fetch",
+    "Instant",
+    "Duration",
+    "Calendar",
+    "action",
+    "changes",
+    "db",
+    "events",
+    "kv",
+    "limits",
+    "mail",
+    "now",
+    "secrets",
+]
+#: The suite's own capability.
+_OURS = {"bridge"}
+_ALLOWED = frozenset(LANGUAGE) | frozenset(LIBRARY) | _OURS
+
+_NAMES = f"const frozen = new Set({json.dumps(sorted(_ALLOWED))}); return Object.getOwnPropertyNames(globalThis).filter((name) => !frozen.has(name));"
+_FINEST = "const clock = globalThis.performance?.now ? () => performance.now() : () => Date.now(); "
+_ABSENT = (
+    "SharedArrayBuffer",
+    "performance",
+)
+#: Never there, in any realm: names that other hosts' scripts reach for.
+_FOREIGN = [
+    "process",
+    "require",
+    "module",
+    "exports",
+    "__dirname",
+    "Buffer",
+    "global",
+    "window",
+    "self",
+    "document",
+    "Deno",
+    "Bun",
+    "std",
+    "os",
+    "print",
+    "scriptArgs",
+    "WebAssembly",
+    "importScripts",
+    "load",
+    "read",
+]
+
+
+CASES = [
+    Case(
+        "A3-globals",
+        "removed_globals",
+        "the list of global names",
+        _NAMES,
+        seen=answers([]),
+        story="The names of the global scope are exactly those that somebody decided on.",
+    ),
+    Case(
+        "A3-globals-host",
+        "host_names",
+        "the list of global names, for functions of the host",
+        _NAMES,
+        seen=answers([]),
+        story="The glue's own functions are gone from the global scope before a script is.",
+    ),
+    *(
+        Case(
+            f"A13-no-{name.lower()}",
+            "removed_globals",
+            f"{name} as a clock or shared memory",
+            f"return [typeof globalThis.{name}, typeof new Function('return this')().{name}, '{name}' in globalThis];",
+            seen=answers(["undefined", "undefined", False]),
+            story="A counter in shared memory and a fine clock are what timing attacks are made of.",
+        )
+        for name in _ABSENT
+    ),
+    Case(
+        "A13-buffer-shared",
+        "removed_globals",
+        "a shared buffer by way of a memory's or a view's constructor",
+        "const found = []; let o = new Uint8Array(1).buffer; while (o) { found.push(...Object.getOwnPropertyNames(o.constructor ?? {}).filter((n) => /shared/i.test(n)));"
+        " o = Object.getPrototypeOf(o); } return found.concat(Object.getOwnPropertyNames(globalThis).filter((n) => /shared|atomics/i.test(n)));",
+        seen=answers([]),
+        story="Shared memory is looked for behind the constructors that remain.",
+    ),
+    Case(
+        "A13-date-granularity",
+        "coarse_clock",
+        "the finest clock there is, read in a tight loop",
+        _FINEST
+        + "const seen = new Set(); const end = Date.now() + 20; let n = 0; while (Date.now() < end && n++ < 1e6) seen.add(clock()); return seen.size;",
+        seen=where("at most one value a millisecond", lambda count: count <= 200),
+        story="The script's clock must not tell time finer than a millisecond.",
+        behind=("removed_globals",),
+        on={"quickjs-native": {"behind": ()}},  # there the engine's own fine clock is behind that name
+        limits={"cpu_ms": 1000, "wall_ms": 3000},
+    ),
+    Case(
+        "A13-date-edges",
+        "coarse_clock",
+        "the smallest step between two readings of a clock",
+        _FINEST
+        + "let least = Infinity; for (let k = 0; k < 20; k++) { const t = clock(); let u; while ((u = clock()) === t); least = Math.min(least, u - t); } return least;",
+        seen=where("no step below a millisecond", lambda step: step > 0.9),
+        story="How often one can look between two ticks tells how fine the clock is.",
+        behind=("removed_globals",),
+        on={"quickjs-native": {"behind": ()}},  # there the engine's own fine clock is behind that name
+        limits={"cpu_ms": 1000, "wall_ms": 3000},
+    ),
+    Case(
+        "A13-timer-order",
+        "removed_globals",
+        "a timer of nothing as a clock",
+        "const t = Date.now(); for (let i = 0; i < 5; i++) await new Promise((r) => setTimeout(r, 0)); return Date.now() - t < 1000 && typeof performance;",
+        seen=answers("undefined"),
+        story="Timers give no time of their own.",
+    ),
+    *(
+        Case(
+            f"A3-no-{name.strip('_').lower()}",
+            "host_names",
+            f"the name {name}",
+            f"return typeof {name} + [{', '.join(repr('$' + letter) for letter in 'saldethr')}].filter((n) => n in globalThis);",
+            seen=answers("undefined"),
+            story="Names that open doors in other hosts, and the glue's own, are not defined here.",
+        )
+        for name in _FOREIGN
+    ),
+]

@@ -1,0 +1,315 @@
+"""Classes 3 and 7 to 9: ways from the script's global scope to something of ours.
+
+The realm holds no object of the host: a walk can only end in the script's own global scope.
+"""
+
+import json
+from typing import Any
+
+from lodger.escape.case import GUEST, Case
+from lodger.escape.cases.scripts.realm_names import LANGUAGE, LIBRARY
+from lodger.escape.evidence import Escaped, Trial, answers, by_outcome, ends_as
+from lodger.escape.runner import ERROR
+from lodger.sandbox.outcome import Outcome
+
+_ALLOWED = (*LANGUAGE, *LIBRARY)
+
+#: Every way known to reach a Function constructor or a global object, each as an expression that gives a global object.
+WALKS = (
+    ("object-constructor", "({}).constructor.constructor", "({}).constructor.constructor('return this')()"),
+    ("array-constructor", "[].constructor.constructor", "[].constructor.constructor('return this')()"),
+    ("string-constructor", "a string's constructor", "''.constructor.constructor('return this')()"),
+    ("number-constructor", "a number's constructor", "(1).constructor.constructor('return this')()"),
+    ("regexp-constructor", "a regular expression's constructor", "/x/.constructor.constructor('return this')()"),
+    ("symbol-constructor", "a symbol's constructor", "Symbol().constructor.constructor('return this')()"),
+    ("bigint-constructor", "an integer's constructor", "1n.constructor.constructor('return this')()"),
+    ("arrow-constructor", "a function's constructor", "(() => {}).constructor('return this')()"),
+    ("generator-constructor", "GeneratorFunction", "(function* () {}).constructor('yield globalThis')().next().value"),
+    ("async-constructor", "AsyncFunction", "await (async () => {}).constructor('return globalThis')()"),
+    (
+        "async-generator-constructor",
+        "AsyncGeneratorFunction",
+        "(await (async function* () {}).constructor('yield globalThis')().next()).value",
+    ),
+    ("eval-indirect", "indirect eval", "(0, eval)('this')"),
+    ("eval-direct", "direct eval", "eval('globalThis')"),
+    ("sloppy-this", "this of a sloppy function", "new Function('return this')()"),
+    ("sloppy-call", "call with no receiver", "Function('return (function () { return this; }).call(null)')()"),
+    ("reflect-construct", "Reflect.construct of Function", "Reflect.construct(Function, ['return this'])()"),
+    (
+        "error-constructor",
+        "an engine-made error's constructor",
+        "(() => { try { null.x; } catch (e) { return e.constructor.constructor('return this')(); } })()",
+    ),
+    ("stack-error-constructor", "a stack overflow's error", "Error('x').constructor.constructor('return this')()"),
+    (
+        "promise-constructor",
+        "the constructor of an async function's promise",
+        "(async () => {})().constructor.constructor('return this')()",
+    ),
+    (
+        "argument-constructor",
+        "the constructor of what the host hands over",
+        "arguments_[0].constructor.constructor('return this')()",
+    ),
+    ("action-constructor", "the constructor of action", "action.constructor.constructor('return this')()"),
+    (
+        "action-id-constructor",
+        "the constructor of a text from the host",
+        "action.id.constructor.constructor('return this')()",
+    ),
+    ("bridge-constructor", "the constructor of a host function", "bridge.call.constructor('return this')()"),
+    (
+        "reply-constructor",
+        "the constructor of a host call's answer",
+        "(await bridge.call('echo', { a: 1 })).constructor.constructor('return this')()",
+    ),
+    (
+        "reply-promise-constructor",
+        "the constructor of a host call's promise",
+        "bridge.call('nothing', 1).constructor.constructor('return this')()",
+    ),
+    (
+        "refusal-constructor",
+        "the constructor of a host call's error",
+        "await bridge.call('zzz', 1).catch((e) => e.constructor.constructor('return this')())",
+    ),
+    ("console-constructor", "the constructor of console.log", "console.log.constructor('return this')()"),
+    ("console-this", "the receiver inside console", "console.log.call.constructor('return this')()"),
+    ("timer-constructor", "the constructor of setTimeout", "setTimeout.constructor('return this')()"),
+    (
+        "timer-this",
+        "the receiver of a timer's callback",
+        "await new Promise((r) => setTimeout(new Function('r', 'return function () { r(this || globalThis); }')(r), 1))",
+    ),
+    (
+        "microtask-this",
+        "the receiver of a microtask",
+        "await new Promise((r) => queueMicrotask(new Function('r', 'return function () { r(this || globalThis); }')(r)))",
+    ),
+    ("then-this", "the receiver of a promise callback", "await Promise.resolve().then(new Function('return this'))"),
+    ("module-this", "this of a module", "(await import('./other.js')).self || globalThis"),
+    (
+        "namespace-constructor",
+        "what a module namespace inherits",
+        "Object.getPrototypeOf(await import('./other.js')) || globalThis",
+    ),
+    (
+        "getter-receiver",
+        "the receiver of the host object's getter",
+        "Object.getOwnPropertyDescriptor(arguments_[0], 'bridge').constructor.constructor('return this')()",
+    ),
+    (
+        "tojson-this",
+        "the receiver of toJSON inside a host call",
+        "await new Promise((r) => bridge.call('nothing', { toJSON: new Function('r', 'return function () { r(this.constructor.constructor(`return this`)()); return 1; }')(r) }))",
+    ),
+    (
+        "species",
+        "a species constructor called by a built-in",
+        "await new Promise((r) => { class A extends Array { static get [Symbol.species]() { r(this.constructor('return this')()); return Array; } } new A(1).map((x) => x); })",
+    ),
+    (
+        "finalizer",
+        "the receiver of a finaliser",
+        "new FinalizationRegistry(() => {}).register.constructor('return this')()",
+    ),
+    (
+        "proxy-handler",
+        "the handler of a proxy handed to the host",
+        "await new Promise((r) => bridge.call('nothing', new Proxy({}, { ownKeys() { r(new Function('return this')()); return []; } })))",
+    ),
+    (
+        "structured-clone",
+        "the constructor of a clone",
+        "structuredClone({ a: 1 }).constructor.constructor('return this')()",
+    ),
+    (
+        "clone-error",
+        "the constructor of a cloned error",
+        "structuredClone(new Error('x')).constructor.constructor('return this')()",
+    ),
+    (
+        "event-target",
+        "the receiver of an event listener",
+        "await new Promise((r) => { const t = new EventTarget(); t.addEventListener('x', (e) => r(e.constructor.constructor('return this')())); t.dispatchEvent(new Event('x')); })",
+    ),
+    (
+        "abort-reason",
+        "the reason of an aborted signal",
+        "AbortSignal.abort().reason.constructor.constructor('return this')()",
+    ),
+    (
+        "dom-exception",
+        "the constructor of a DOMException",
+        "(() => { try { atob('*'); } catch (e) { return e.constructor.constructor('return this')(); } })()",
+    ),
+    (
+        "crypto-constructor",
+        "the constructor of crypto's functions",
+        "crypto.getRandomValues.constructor('return this')()",
+    ),
+    (
+        "digest-promise",
+        "the constructor of a digest's promise",
+        "crypto.subtle.digest('SHA-256', new Uint8Array(1)).constructor.constructor('return this')()",
+    ),
+    (
+        "text-encoder",
+        "the constructor of encoded bytes",
+        "new TextEncoder().encode('x').constructor.constructor('return this')()",
+    ),
+    (
+        "url-searchparams",
+        "the constructor of a query's iterator",
+        "new URLSearchParams('a=1').entries().next().value.constructor.constructor('return this')()",
+    ),
+    (
+        "iterator-prototype",
+        "the prototype of native iterators",
+        "Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())).constructor.constructor('return this')()",
+    ),
+    ("template-object", "the template object of a tag", "((s) => s.raw.constructor.constructor('return this')())`x`"),
+    (
+        "caller",
+        "caller and arguments of a function",
+        "(() => { const f = Function('return typeof arguments.callee'); f(); return globalThis; })()",
+    ),
+    ("with-scope", "a with block over the global object", "Function('with (globalThis) { return globalThis; }')()"),
+)
+
+_WALK = """
+const arguments_ = [arguments[0]];
+const { bridge, action } = arguments_[0];
+const globe = %s;
+const frozen = new Set(%s);
+return Object.getOwnPropertyNames(globe === Object.prototype ? globalThis : globe).filter((name) => !frozen.has(name) && typeof globe[name] === 'function');
+"""
+
+
+def _walk(expression: str) -> str:
+    body = _WALK % (expression, json.dumps(sorted(_ALLOWED)))
+    return f"export default async function () {{\n{body}}}\n"
+
+
+def _other(expression: str) -> dict[str, Any]:
+    """A second module, for walks by way of one: only on the runtime that has modules."""
+    used = "./other.js" in expression
+    return {"modules": {"other.js": "export const self = this;\n"}, "runtimes": GUEST} if used else {}
+
+
+_STORY = "A walk along constructors and receivers looks for a function of the host in whatever global scope it reaches."
+
+_STACKS = (
+    ("call", "a refused call", "await bridge.call('zzz', 1);"),
+    ("sync", "a refused waiting call", "bridge.callSync('zzz', 1);"),
+    ("url", "an address that is none", "new URL('::');"),
+    ("clone", "a clone that fails", "structuredClone(() => 1);"),
+    ("tojson", "an error while arguments are written", "await bridge.call('echo', { toJSON() { null.x; } });"),
+    (
+        "event",
+        "an error in a listener",
+        "const t = new EventTarget(); let e; t.addEventListener('x', () => { try { null.x; } catch (o) { e = o; } }); t.dispatchEvent(new Event('x')); throw e;",
+    ),
+)
+
+
+def _own_frames(trial: Trial) -> str:
+    error = trial.report.error
+    stack = "" if error is None else error.stack
+    if "eval_script" in stack or "$" in stack:
+        raise Escaped(f"the stack shows frames of the glue: {stack[:200]}")
+    return f"only the author's frames: {stack[:120]}"
+
+
+CASES = [
+    *(
+        Case(
+            f"A3-{name}",
+            "host_names",
+            mechanism,
+            _walk(expression),
+            seen=answers([]),
+            story=_STORY,
+            **_other(expression),
+        )
+        for name, mechanism, expression in WALKS
+    ),
+    Case(
+        "A9-source",
+        "host_names",
+        "the source text of every reachable function",
+        """
+const seen = new Set(), bad = [];
+const visit = (value, path, depth) => {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value) || depth > 6) return;
+  seen.add(value);
+  if (/^\\$[a-z]$|host_call/.test(path.split('.').pop())) bad.push(path);
+  for (const key of Reflect.ownKeys(value)) {
+    const found = Reflect.getOwnPropertyDescriptor(value, key);
+    for (const part of [found.value, found.get, found.set]) visit(part, path + '.' + String(key), depth + 1);
+  }
+  visit(Object.getPrototypeOf(value), path + '.__proto__', depth + 1);
+};
+visit(globalThis, 'globalThis', 0);
+visit(bridge, 'bridge', 0);
+return bad;
+""",
+        seen=answers([]),
+        story="Everything reachable by properties is visited in search of a function of the host.",
+        limits={"cpu_ms": 1000, "wall_ms": 3000},
+    ),
+    Case(
+        "A9-callee",
+        "host_names",
+        "caller and arguments of glue functions",
+        "const out = []; for (const f of [bridge.call, console.log, setTimeout]) for (const k of ['caller', 'arguments', 'callee'])"
+        " { try { if (Object.hasOwn(f, k) && f[k] != null) out.push(k); } catch {} } "
+        "for (const l of 'saldethr') if (typeof globalThis['$' + l] === 'function') out.push(l); return out;",
+        seen=answers([]),
+        story="A function of the glue tells nothing of who called it.",
+    ),
+    Case(
+        "A8-prepare-stack",
+        "hidden_frames",
+        "Error.prepareStackTrace collects the frames of our glue",
+        "const got = []; Error.prepareStackTrace = (e, frames) => { for (const f of frames ?? []) { try { const fn = f.getFunction?.(); if (fn) got.push(String(fn)); const t = f.getThis?.();"
+        " if (t) got.push('this'); } catch {} } return ''; }; try { new URL('::'); } catch (e) { e.stack; } try { await bridge.call('zzz', 1); } catch (e) { e.stack; }"
+        " for (const l of 'saldethr') if (typeof globalThis['$' + l] === 'function') got.push(l); return got;",
+        seen=answers([]),
+        story="A hook on stack traces is handed the functions of whoever is on the stack.",
+    ),
+    *(
+        Case(
+            f"A8-frames-{name}",
+            "hidden_frames",
+            f"the stack of {what}",
+            script,
+            ERROR,
+            seen=_own_frames,
+            story="A stack tells where the author's own lines are, and nothing of the glue between.",
+            runtimes=GUEST,
+        )
+        for name, what, script in _STACKS
+    ),
+    Case(
+        "A7-forged-timeout",
+        "parent_verdict",
+        "an error that looks like the engine's own timeout",
+        "const e = new Error('interrupted'); e.name = 'InternalError'; throw e;",
+        ERROR,
+        seen=ends_as(Outcome.SCRIPT_ERROR),
+        story="A forged timeout must be reported as what it is, the script's own error.",
+    ),
+    Case(
+        "A7-poisoned-tostring",
+        "cpu_timer",
+        "Error.prototype.toString that loops, then a loop",
+        "Error.prototype.toString = function () { for (;;); }; for (;;);",
+        (Outcome.CPU_LIMIT,),
+        seen=by_outcome,
+        behind=("soft_stop", "cpu_watch", "rlimits"),
+        limits={"cpu_ms": 60, "wall_ms": 1200},
+        story="The timeout's own error is turned into text by a function of the attacker's.",
+    ),
+]

@@ -1,0 +1,182 @@
+"""Chapter E, from outside: while a script holds its worker, the kernel is asked which walls stand around it, wall by wall.
+
+Native code inside a locked worker is the other half of the chapter; it lives with the tests (tests/escape), because an installed Lodger
+carries no way to run it.
+"""
+
+from lodger.escape.case import COMMANDS, GUEST, SCRIPTS, Case
+from lodger.escape.evidence import fact, leaves_nothing
+from lodger.escape.look import NEEDLE, look, residue
+from lodger.escape.modules import command
+from lodger.sandbox.outcome import Outcome
+
+ALL = (*SCRIPTS, *COMMANDS)
+#: class, wall, fact, right answers, what an attack would use otherwise, other walls that hold it too
+_FACTS: tuple[tuple[int, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
+    (73, "seccomp", "seccomp", ("filter",), "any system call", ()),
+    (89, "seccomp", "filters", ("2",), "calls that only arming needs", ()),
+    (75, "no_new_privs", "no_new_privs", ("1",), "set-uid programs", ("seccomp", "landlock")),
+    (91, "uid", "capabilities", ("none",), "a capability that was left", ("namespaces",)),
+    (77, "uid", "uid", ("its own",), "what belongs to the engine's user", ("namespaces",)),
+    (91, "uid", "gid", ("its own",), "what belongs to the engine's group", ("namespaces",)),
+    (30, "rlimits", "limit of processes", ("zero",), "forks", ()),
+    (32, "rlimits", "limit of file size", ("zero",), "filling a disk", ()),
+    (81, "rlimits", "limit of core", ("zero",), "a core dump with a tenant's data", ()),
+    (31, "rlimits", "limit of open files", ("small",), "descriptors without end", ()),
+    (90, "rlimits", "limit of locked memory", ("zero",), "memory that cannot be swapped", ()),
+    (85, "rlimits", "limit of message queues", ("zero",), "message queues", ()),
+    (23, "rlimits", "limit of data", ("bounded",), "memory past the engine's own count", ()),
+    (15, "rlimits", "limit of cpu seconds", ("small", "bounded"), "CPU time when every clock of ours fails", ()),
+    (15, "cpu_timer", "cpu timer", ("armed",), "CPU time while the parent is slow", ()),
+    (95, "oom", "oom score", ("1000",), "memory shortage that takes the engine", ()),
+    (77, "namespaces", "pid namespace", ("its own",), "other processes", ()),
+    (78, "namespaces", "pids", ("its own numbers",), "signals to pids of the host", ()),
+    (87, "namespaces", "net namespace", ("its own",), "the network", ()),
+    (87, "namespaces", "network devices", ("none",), "a network device", ()),
+    (87, "namespaces", "routes", ("none",), "a route", ()),
+    (83, "namespaces", "mnt namespace", ("its own",), "mounts", ("root",)),
+    (85, "namespaces", "ipc namespace", ("its own",), "shared memory of the host", ()),
+    (80, "namespaces", "uts namespace", ("its own",), "the host's name", ()),
+    (91, "namespaces", "user namespace", ("its own",), "users of the host", ()),
+    (74, "root", "root", ("empty",), "any file", ()),
+    (74, "root", "mounts", ("one, read-only",), "a writable mount", ()),
+)
+#: Facts that no single wall makes: they come from how a worker is born.
+_BIRTH: tuple[tuple[int, str, tuple[str, ...], str], ...] = (
+    (79, "descriptors", ("one socket",), "a descriptor that was inherited"),
+    (80, "arguments", ("no secret",), "a secret among the arguments"),
+    (80, "working folder", ("/",), "a working folder of the engine"),
+    (93, "threads", ("1",), "a thread without a filter"),
+    (77, "traced", ("no",), "a tracer that was let in"),
+    (85, "shared memory", ("none",), "memory shared with another worker"),
+    (34, "terminated", ("not ignored",), "a signal that is ignored"),
+)
+_HOLD = "await bridge.call('hold', null); return true;"
+_COMMAND = {"wasm": {"wasm": lambda: command("(call $hold)"), "script": ""}}
+_STORY = "While the script holds its worker, the kernel is asked from outside what an attack on it would meet."
+
+#: What a script leaves in its realm, for the next tenant to find.
+_LEFT = (
+    ("global", "a global variable", "globalThis.left = 'secret of tenant one';"),
+    ("symbol", "a registered symbol on Object.prototype", "Object.prototype[Symbol.for('left')] = 1;"),
+    ("prototype", "a property of Object.prototype", "Object.prototype.left = 'x';"),
+    ("array-method", "a method of arrays", "Array.prototype.sort = function () { return this; };"),
+    ("promise-method", "Promise.all", "Promise.all = async () => [];"),
+    ("json", "JSON.stringify", "const real = JSON.stringify; JSON.stringify = (v) => real({ stolen: v });"),
+    ("timer", "setTimeout", "globalThis.setTimeout = () => 0;"),
+    ("error", "Error", "globalThis.TypeError = class extends Error {}; globalThis.Error = null;"),
+    ("string-text", "String", "globalThis.String = () => 'x';"),
+    ("deleted", "a built-in deleted", "delete globalThis.Map;"),
+    ("frozen-array", "Array.prototype frozen", "Object.freeze(Array.prototype);"),
+    (
+        "getter",
+        "a getter for a name that others use",
+        "Object.defineProperty(Object.prototype, 'done', { get() { return 'left'; }, set() {}, configurable: true });",
+    ),
+    (
+        "module",
+        "the state of a shared module",
+        "(await import('./victim.js')).default.left = 1; globalThis.leftToo = 1;",
+    ),
+    (
+        "species",
+        "a species constructor",
+        "Object.defineProperty(Array, Symbol.species, { value: class { constructor() { return { map: 1 }; } } }); Array.prototype.map = () => [];",
+    ),
+    ("iterator", "the iterator of arrays", "Array.prototype[Symbol.iterator] = function* () {};"),
+    ("regexp", "RegExp.prototype", "RegExp.prototype.left = 1;"),
+    ("number", "Number.prototype.toString", "Number.prototype.toString = () => 'x';"),
+    ("reflect", "Reflect.ownKeys", "Reflect.ownKeys = () => [];"),
+    ("object-names", "Object.getOwnPropertyNames", "Object.getOwnPropertyNames = () => [];"),
+)
+
+
+def _id(number: int, name: str) -> str:
+    return f"{'B' if number < 37 else 'E'}{number}-{name.replace(' ', '-').replace('_', '-')}"
+
+
+CASES = [
+    *(
+        Case(
+            _id(number, name),
+            wall,
+            what,
+            _HOLD,
+            seen=fact(name, *wanted),
+            story=_STORY,
+            behind=behind,
+            inspect=look,
+            limits={"wall_ms": 5000},
+            runtimes=ALL,
+            on=_COMMAND,
+        )
+        for number, wall, name, wanted, what, behind in _FACTS
+    ),
+    *(
+        Case(
+            _id(number, name),
+            "birth",
+            what,
+            _HOLD,
+            seen=fact(name, *wanted),
+            story=_STORY,
+            inspect=look,
+            behind=("root", "namespaces"),
+            limits={"wall_ms": 5000},
+            runtimes=ALL,
+            on=_COMMAND,
+        )
+        for number, name, wanted, what in _BIRTH
+    ),
+    Case(
+        "E91-groups",
+        "uid",
+        "a group that was kept",
+        _HOLD,
+        seen=fact("groups", "none"),
+        story=_STORY,
+        behind=("namespaces",),
+        inspect=look,
+        limits={"wall_ms": 5000},
+        runtimes=ALL,
+        on=_COMMAND,
+    ),
+    Case(
+        "D66-residue",
+        "birth",
+        "a tenant's bytes in the memory of the zygote and of other workers",
+        f"const kept = '{NEEDLE.decode()}'; await bridge.call('hold', null); return kept.length;",
+        seen=fact("residue", "none"),
+        story="While a script holds its worker, the zygote's memory and every other worker's are searched for a word of it.",
+        inspect=residue,
+        context=f'{{"action":{{"id":"escape"}},"word":"{NEEDLE.decode()}"}}',
+        limits={"wall_ms": 8000},
+        runtimes=ALL,
+        on={"wasm": {"wasm": lambda: command("(drop (call $in (i32.const 4096))) (call $hold)"), "script": ""}},
+    ),
+    Case(
+        "E76-writable-code",
+        "seccomp",
+        "memory that is writable and executable: the trampolines of our own callbacks",
+        _HOLD,
+        seen=fact("writable code", "none"),
+        story=_STORY,
+        inspect=look,
+        limits={"wall_ms": 5000},
+        runtimes=("quickjs", "wasm"),
+        on=_COMMAND,
+    ),
+    *(
+        Case(
+            f"D65-{name}",
+            "fresh_process",
+            mechanism,
+            script + " return 'left';",
+            (Outcome.OK, Outcome.SCRIPT_ERROR),
+            seen=leaves_nothing(),
+            runtimes=GUEST if name == "module" else SCRIPTS,
+            story="What one attempt leaves behind is looked for by the next tenant's.",
+        )
+        for name, mechanism, script in _LEFT
+    ),
+]

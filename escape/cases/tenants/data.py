@@ -1,0 +1,251 @@
+"""Chapter D, through the calls that a script has: rows, keys, columns and secrets of another tenant, and more of its own than allowed."""
+
+import json
+
+from lodger.escape.case import Case
+from lodger.escape.cases.tenants.world import CANARY, ROWS, TenantHost
+from lodger.escape.evidence import Check, Escaped, Trial, within_limits
+from lodger.sandbox.outcome import Outcome
+
+_LIMITS = {"wall_ms": 20_000, "cpu_ms": 1000, "host_calls": 10_000}
+
+
+def nothing_foreign(trial: Trial) -> str:
+    """No text of the other tenant's, and no more rows than the tenant has."""
+    measured = within_limits(trial)
+    result = trial.report.result or ""
+    if CANARY in result:
+        raise Escaped(f"it read the other tenant's: {result[:200]}")
+    return f"answered {result[:120]}; {measured}"
+
+
+def at_most(rows: int) -> Check:
+    """A number that counts nobody else's rows; null where the question was refused."""
+
+    def check(trial: Trial) -> str:
+        value = json.loads(trial.report.result or "null")
+        if isinstance(value, (int, float)) and value > rows:
+            raise Escaped(f"it counted {value} rows, the tenant has {rows}")
+        return f"answered {trial.report.result}"
+
+    return check
+
+
+def refused(trial: Trial) -> str:
+    """Every call was refused, with a code and nothing else."""
+    if trial.facts.get("answered") != "0":
+        raise Escaped(f"{trial.facts.get('answered')} calls were answered: {(trial.report.result or '')[:200]}")
+    return f"refused: {(trial.report.result or '')[:120]}"
+
+
+def asking(call: str, arguments: str) -> str:
+    """A script that makes one call and answers with what it was told."""
+    return f"try {{ return await bridge.call('{call}', {arguments}); }} catch (e) {{ return {{ code: e.code ?? e.name }}; }}"
+
+
+#: How a question is asked for another tenant's rows.
+QUESTIONS = (
+    ("all", "everything", "{}"),
+    ("org", "its tenant column, by name", "{ org_id: 'victim' }"),
+    ("tenant", "a tenant column, by another name", "{ tenant_id: 'victim' }"),
+    ("or", "a condition or anything at all", "{ or: [{ state: 'open' }, {}] }"),
+    (
+        "or-org",
+        "its own rows or the other's, by its tenant column",
+        "{ or: [{ org_id: 'escape' }, { org_id: 'victim' }] }",
+    ),
+    ("not", "nothing, denied", "{ not: { NUMBER: { lt: 0 } } }"),
+    ("not-not", "denial upon denial", "{ not: { not: { not: { NUMBER: { lt: 0 } } } } }"),
+    ("and-not", "all that is not its own", "{ and: [{}, { not: { TEXT: { startsWith: 'mine' } } }] }"),
+    ("mongo", "operators of another language", "{ $or: [{}, { $where: '1 == 1' }] }"),
+    ("contains", "a text that the other's rows hold", "{ TEXT: { contains: 'canary' } }"),
+    ("in", "a list of numbers", "{ NUMBER: { in: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } }"),
+    ("null", "a column that is never missing, missing", "{ or: [{ TEXT: null }, { TEXT: { ne: null } }] }"),
+    ("range", "all texts there are", "{ TEXT: { gte: '' } }"),
+    ("wide", "two hundred alternatives", "{ or: Array.from({ length: 190 }, (x, i) => ({ NUMBER: i })) }"),
+    (
+        "prototype",
+        "conditions by way of a prototype",
+        'JSON.parse(\'{"__proto__":{"org_id":"victim"},"state":"open"}\')',
+    ),
+)
+_IDS = (
+    ("row", "orders", "2"),
+    ("row-odd", "orders", "4.0"),
+    ("document", "things", "'victim-1'"),
+)
+_COUNTS = (
+    ("count", "db.count", "{ set: 'orders', filter: {} }", "return found"),
+    ("count-not", "db.count", "{ set: 'orders', filter: { not: { id: { lt: 0 } } } }", "return found"),
+    ("documents", "db.count", "{ set: 'things', filter: {} }", "return found"),
+    ("groups", "db.aggregate", "{ set: 'orders', filter: {}, groupBy: ['state'] }", "return found[0].count"),
+    ("sum", "db.aggregate", "{ set: 'orders', filter: {}, max: ['total'] }", "return found[0].count"),
+)
+_KEYS = (
+    ("same", "a key that both have", "'shared'"),
+    ("foreign", "a key of the other's", "'key-1'"),
+    ("colon", "the other's name before the key", "'victim:key-1'"),
+    ("slash", "a path to the other's", "'../victim/key-1'"),
+    ("nul", "a NUL between", "'victim\\u0000key-1'"),
+    ("scope", "the scope before the key", "'/key-1'"),
+)
+_BEYOND = (
+    ("secret", "secrets.read", "{ name: 'api' }"),
+    ("secret-foreign", "secrets.read", "{ name: 'victim_api' }"),
+    ("column", "db.find", "{ set: 'orders', filter: { margin: { contains: 'canary' } } }"),
+    ("column-order", "db.find", "{ set: 'orders', order: [{ margin: 'asc' }] }"),
+    ("column-sum", "db.aggregate", "{ set: 'orders', filter: {}, groupBy: ['margin'] }"),
+    ("column-write", "db.insert", "{ set: 'orders', values: { state: 'x', total: 1, note: 'y', margin: 'mine' } }"),
+)
+_FLOODS = (
+    (
+        "queries",
+        "ten thousand questions",
+        "for (let i = 0; i < 150; i++) await bridge.call('db.count', { set: 'orders', filter: {} }); return 1;",
+        100,
+    ),
+    (
+        "queries-at-once",
+        "a hundred and fifty questions at once",
+        "await Promise.all(Array.from({ length: 150 }, () => bridge.call('db.count', { set: 'orders', filter: {} }))); return 1;",
+        100,
+    ),
+    (
+        "catching",
+        "going on after the budget",
+        "let n = 0; for (let i = 0; i < 150; i++) { try { await bridge.call('kv.get', { key: 'k' + i }); n++; } catch {} } return n;",
+        100,
+    ),
+    (
+        "writes",
+        "two thousand writes",
+        "for (let i = 0; i < 1500; i++) { try { await bridge.call('kv.set', { key: 'k' + i, value: 1 }); } catch {} } return 1;",
+        1000,
+    ),
+)
+
+
+def spends(most: int) -> Check:
+    """Not one call more was answered than the budget has."""
+
+    def check(trial: Trial) -> str:
+        found = int(trial.facts.get("answered", "0"))
+        if found > most:
+            raise Escaped(f"{found} calls were answered, the budget has {most}")
+        return f"{found} of at most {most} calls were answered; {within_limits(trial)}"
+
+    return check
+
+
+_CHANGES = (
+    ("update", "db.update", "changes: { state: 'mine' }"),
+    ("increment", "db.increment", "amounts: { total: 5 }"),
+    ("delete", "db.delete", ""),
+)
+
+
+def unchanged(trial: Trial) -> str:
+    """Nothing was promised of a row that is not the tenant's: refused, or told that there is none."""
+    value = json.loads(trial.report.result or "null")
+    if value is not False and not (isinstance(value, dict) and "code" in value):
+        raise Escaped(f"the other's row was taken for its own: {trial.report.result}")
+    return f"told {trial.report.result}"
+
+
+def attack(name: str, wall: str, mechanism: str, script: str, seen: Check, story: str) -> Case:
+    """A script against the real host side of an attempt."""
+    return Case(
+        name,
+        wall,
+        mechanism,
+        script,
+        (Outcome.OK, Outcome.SCRIPT_ERROR, Outcome.CALL_LIMIT),
+        seen=seen,
+        story=story,
+        limits=_LIMITS,
+        host=TenantHost,
+    )
+
+
+CASES = [
+    *(
+        attack(
+            f"D58-{name}-{kind}",
+            "tenant_predicate",
+            f"{mechanism}, asked of {kind}",
+            asking("db.find", f"{{ set: '{kind}', filter: {question}, limit: 100 }}")
+            .replace("NUMBER", number)
+            .replace("TEXT", text),
+            nothing_foreign,
+            "A filter can only narrow what the tenant's predicate lets through.",
+        )
+        for name, mechanism, question in QUESTIONS
+        for kind, number, text in (("orders", "total", "note"), ("things", "rank", "text"))
+    ),
+    *(
+        attack(
+            f"D57-get-{name}",
+            "tenant_predicate",
+            f"the other's {name} by its id",
+            asking("db.get", f"{{ set: '{kind}', id: {key} }}"),
+            nothing_foreign,
+            "An id that is another tenant's is one that does not exist.",
+        )
+        for name, kind, key in _IDS
+    ),
+    *(
+        attack(
+            f"D57-{name}",
+            "tenant_predicate",
+            f"{name} of the other's row",
+            asking(verb, f"{{ set: 'orders', id: 2, {more}}}"),
+            unchanged,
+            "An id that is another tenant's is one that does not exist.",
+        )
+        for name, verb, more in _CHANGES
+    ),
+    *(
+        attack(
+            f"D67-{name}",
+            "tenant_predicate",
+            f"counting by {verb}: {name}",
+            f"try {{ const found = await bridge.call('{verb}', {arguments}); {answer}; }} catch {{ return null; }}",
+            at_most(ROWS),
+            "Counts, sums and groups are of the tenant's own rows.",
+        )
+        for name, verb, arguments, answer in _COUNTS
+    ),
+    *(
+        attack(
+            f"D63-{name}",
+            "tenant_keys",
+            mechanism,
+            asking("kv.get", f"{{ key: {key} }}"),
+            nothing_foreign,
+            "Keys are the tenant's, whatever is written into them.",
+        )
+        for name, mechanism, key in _KEYS
+    ),
+    *(
+        attack(
+            f"D{64 if verb.startswith('secrets') else 62}-{name}",
+            "grants",
+            f"{verb} of a {name.replace('-', ' of ', 1)} that was not granted",
+            asking(verb, arguments),
+            refused,
+            "What was not granted by name is refused, whatever asks for it.",
+        )
+        for name, verb, arguments in _BEYOND
+    ),
+    *(
+        attack(
+            f"C55-{name}",
+            "budgets",
+            mechanism,
+            script,
+            spends(most),
+            "Budgets are counted by the host, one call after the other.",
+        )
+        for name, mechanism, script, most in _FLOODS
+    ),
+]

@@ -1,0 +1,87 @@
+"""Classes 97 to 105: requests of a script that would reach this host, its network or its metadata.
+
+The canary listens on loopback and must never be visited.
+"""
+
+from lodger.engine.core.execution import Answer
+from lodger.engine.egress.request import Request
+from lodger.escape.case import Case
+from lodger.escape.cases.tenants.data import asking
+from lodger.escape.cases.tenants.world import Everything, TenantHost, world
+from lodger.escape.evidence import Escaped, Trial, Unseen
+from lodger.sandbox.job import Host
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+
+#: class, name, how, host as it is written; all of them are loopback to one reader or another.
+HOSTS = (
+    (97, "loopback", "the loopback address", "127.0.0.1"),
+    (97, "any", "the address of every interface", "0.0.0.0"),  # noqa: S104 - asked for, not bound
+    (97, "name", "localhost", "localhost"),
+    (97, "name-capitals", "localhost in capitals", "LOCALHOST"),
+    (98, "short", "the loopback address in two parts", "127.1"),
+    (98, "decimal", "the loopback address as one number", "2130706433"),
+    (98, "octal", "the loopback address in eights", "0177.0.0.1"),
+    (98, "hexadecimal", "the loopback address in sixteens", "0x7f.0.0.1"),
+    (98, "hexadecimal-whole", "the loopback address as one number in sixteens", "0x7f000001"),
+    (98, "zero", "nothing but a nought", "0"),
+    (98, "mixed", "the loopback address in mixed numbers", "0x7f.1"),
+    (99, "mapped", "the loopback address inside one of IPv6", "[::ffff:127.0.0.1]"),
+    (99, "mapped-hexadecimal", "the same in sixteens", "[::ffff:7f00:1]"),
+    (104, "user", "an address behind a user's name", "example.com@127.0.0.1"),
+    (104, "password", "an address behind a user's name and password", "example.com:443@127.0.0.1"),
+)
+#: Where the wall that stops it is the reading of the address itself, not the table of closed ones.
+_READING = {"user", "password"}
+
+
+async def by_the_rules(request: Request) -> Answer:
+    """Make a request as the engine does, with no address of this host open."""
+    import ssl
+    import time
+
+    from lodger.engine.egress.address import Address, Door
+    from lodger.engine.egress.client import Rules, send
+    from lodger.engine.egress.pace import Pace
+
+    class Hosts:
+        async def addresses(self, host: str) -> list[Address]:
+            from ipaddress import ip_address
+
+            return [ip_address("127.0.0.1" if host.lower().startswith("localhost") else host)]
+
+    pace = Pace(1000.0, 1000, time.monotonic)
+    rules = Rules(Door(()), Hosts(), frozenset(range(1, 65_536)), ssl.create_default_context(), pace, pace)
+    return await send(rules, request)
+
+
+def requesting_host(limits: Limits) -> Host:
+    """Return the real host of an attempt that may ask any address, so that the address alone decides. Raises Unseen."""
+    try:
+        import lodger.engine.egress.client  # noqa: F401 - only to know whether it is there
+    except ImportError as missing:
+        raise Unseen(f"the extra for requests is not installed: {missing.name}") from None
+    return TenantHost(limits, granted=Everything(()), datasets=world().open, send=by_the_rules)
+
+
+def _never_visited(trial: Trial) -> str:
+    if "visited" in trial.facts:
+        raise Escaped(trial.facts["visited"])
+    return f"the canary was not visited; told {(trial.report.result or '')[:100]}"
+
+
+CASES = [
+    Case(
+        f"F{number}-{name}",
+        "one_reading" if name in _READING else "closed_addresses",
+        mechanism,
+        asking("http.fetch", f"{{ id: 1, method: 'GET', url: 'http://{host}:' + action.input + '/', headers: [] }}"),
+        (Outcome.OK,),
+        seen=_never_visited,
+        story="Where a request goes is judged by its address, after it was read once and for all.",
+        limits={"wall_ms": 5000, "cpu_ms": 500},
+        context='{"action":{"id":"escape","input":CANARY_PORT}}',
+        host=requesting_host,
+    )
+    for number, name, mechanism, host in HOSTS
+]

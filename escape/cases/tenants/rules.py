@@ -1,0 +1,247 @@
+"""Chapter G and class 21: rules, zones and texts made to keep their reader busy. No worker runs; the engine itself is asked."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from lodger.engine.recurrence.query import answer
+from lodger.escape.case import ENGINE, Case
+from lodger.escape.evidence import Check, Escaped, Trial, value_of, within
+from lodger.sandbox.job import Report
+from lodger.sandbox.outcome import Outcome
+
+_AFTER = "2026-11-21T12:00:01Z"
+#: Twenty times what a question may take.
+_MAX_MS = 1000.0
+
+
+def figures(**facts: Any) -> Report:
+    """Return a report of what was measured."""
+    return Report(Outcome.OK, result=json.dumps(facts))
+
+
+def _timed(ask: Callable[[], Any]) -> Report:
+    started = time.thread_time()  # of the processor: what else the host does is no matter
+    try:
+        told = ask()
+    except Exception as problem:  # noqa: BLE001 - that anything is raised is the finding
+        return figures(finished=False, why=type(problem).__name__)
+    return figures(finished=True, ms=(time.thread_time() - started) * 1000, answer=told)
+
+
+def _in_time(trial: Trial) -> str:
+    found = value_of(trial.report)
+    if not found["finished"]:
+        raise Escaped(f"it was not answered: {found['why']}")
+    within("ms for the answer", found["ms"], _MAX_MS)
+    return f"answered in {found['ms']:.1f} ms: {str(found['answer'])[:120]}"
+
+
+def _short(told: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+    error = told.get("error")
+    return error["code"] if error else told["reason"] or told["next"][:1]
+
+
+def _asked(rule: str, **more: str) -> Any:  # noqa: ANN401 - any JSON value
+    return _short(answer({"rule": rule, "after": _AFTER, "n": 1, **more}))
+
+
+@dataclass(frozen=True, slots=True)
+class AskRule:
+    """Ask for the next slot of a rule."""
+
+    text: str
+
+    def __call__(self) -> Report:
+        """Return how long the answer took."""
+        return _timed(lambda: _asked(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadText:
+    """Read a text made for readers that try everything."""
+
+    text: str
+    read: Callable[[str], Any]
+
+    def __call__(self) -> Report:
+        """Return how long the reading took."""
+        return _timed(lambda: self.read(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class AskZone:
+    """Ask for a rule in a zone that is a path."""
+
+    zone: str
+
+    def __call__(self) -> Report:
+        """Return how it was refused."""
+        error = answer({"rule": "FREQ=DAILY", "after": _AFTER, "tz": self.zone}).get("error", {})
+        return figures(read=0, code=error.get("code", ""))
+
+
+_ALL_MINUTES = ",".join(map(str, range(60)))
+#: class, name, how, rule
+RULES = (
+    (114, "february-30", "the thirtieth of February, every second", "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"),
+    (114, "february-30-daily", "the thirtieth of February", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"),
+    (114, "leap-second", "the last day of a leap year, every second", "FREQ=SECONDLY;BYYEARDAY=366"),
+    (
+        114,
+        "leap-monday",
+        "a leap day that is a Monday, at one second",
+        "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO;BYHOUR=3;BYMINUTE=4;BYSECOND=5",
+    ),
+    (
+        114,
+        "step-past",
+        "a step that never meets its hour",
+        "FREQ=SECONDLY;INTERVAL=86399;BYHOUR=3;BYMINUTE=4;BYSECOND=5;BYMONTH=2;BYMONTHDAY=29",
+    ),
+    (114, "odd-hour", "an odd hour with even steps", "FREQ=HOURLY;INTERVAL=2;BYHOUR=3"),
+    (
+        114,
+        "itself",
+        "every second, less every second",
+        "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY",
+    ),
+    (
+        114,
+        "itself-minute",
+        "every minute, less every minute",
+        "DTSTART:20200101T000000\nRRULE:FREQ=MINUTELY\nEXRULE:FREQ=MINUTELY",
+    ),
+    (
+        114,
+        "all-months",
+        "every second, less eleven months of each year",
+        "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYMONTH=1,2,3,4,5,6,7,8,9,10,11,12",
+    ),
+    (116, "old", "every minute since 1900", "FREQ=MINUTELY"),
+    (116, "old-second", "every second since 1900", "FREQ=SECONDLY"),
+    (
+        116,
+        "count",
+        "a thousand million times",
+        "DTSTART:19000101T000000\nRRULE:FREQ=SECONDLY;INTERVAL=7;COUNT=999999999",
+    ),
+    (116, "count-hours", "a million hours since 1926", "DTSTART:19260101T000000\nRRULE:FREQ=HOURLY;COUNT=10000000"),
+    (116, "until", "until the year 9999, never", "FREQ=MINUTELY;UNTIL=99991231T235959Z;BYMONTH=2;BYMONTHDAY=30"),
+    (
+        116,
+        "times",
+        "every minute written out, on a day there is not",
+        f"FREQ=DAILY;BYHOUR={','.join(map(str, range(24)))};BYMINUTE={_ALL_MINUTES};BYSECOND={_ALL_MINUTES};BYMONTH=2;BYMONTHDAY=30",
+    ),
+)
+#: Texts made for readers that try everything: name, how, text, what reads it here.
+TEXTS: tuple[tuple[int, str, str, str, Callable[[str], Any]], ...] = (
+    (117, "schyntax-nest", "groups in groups in groups", "{" * 2000 + "min(*)" + "}" * 2000, _asked),
+    (117, "schyntax-ranges", "a thousand ranges", "min(" + ",".join("1..5%2" for _ in range(500)) + ")", _asked),
+    (117, "cron-list", "a thousand steps in a list", ",".join("*/1" for _ in range(1000)) + " * * * *", _asked),
+    (117, "digits", "a number of four thousand digits", "every " + "9" * 4000 + "s", _asked),
+    (117, "digits-wide", "digits of another script", "every " + "\u0663" * 40 + "s", _asked),
+    (117, "blanks", "four thousand blanks", "0" + " " * 4000 + "9 * * *", _asked),
+    (117, "rule-parts", "sixty thousand letters of parts", "FREQ=DAILY" + ";BYHOUR=1" * 6000, _asked),
+    (117, "duration", "a duration without end", "P" + "1Y" * 1500, _asked),
+    (21, "address", "an address of a million letters", "a." * 500_000 + "@", lambda text: _address(text)),
+    (21, "json-quotes", "a million quotes", '"' * 1_000_000, lambda text: _scanned(text)),
+    (21, "json-escapes", "half a million escapes without an end", '"' + "\\" * 999_999, lambda text: _scanned(text)),
+    (21, "json-brackets", "a million brackets", "[" * 1_000_000, lambda text: _scanned(text)),
+    (21, "origin", "a host of a hundred thousand dots", "a." * 50_000, lambda text: _origin(text)),
+)
+#: Zones that are paths: name, zone.
+ZONES = (
+    ("up", "../../../../../../etc/passwd"),
+    ("absolute", "/etc/passwd"),
+    ("inside-up", "Europe/../../../../etc/passwd"),
+    ("proc", "/proc/self/environ"),
+    ("device", "/dev/zero"),
+    ("hosts", "../../etc/hosts"),
+    ("dots", "Europe/./../../../etc/passwd"),
+    ("double", "//etc//passwd"),
+)
+
+
+def _address(text: str) -> str:
+    from lodger.engine.capabilities.mail import checked_address
+    from lodger.engine.core.refusal import CallRefused
+
+    try:
+        return checked_address(text)
+    except CallRefused as refused:
+        return refused.code
+
+
+def _scanned(text: str) -> str:
+    from lodger.sandbox import prescan
+
+    try:
+        return str(prescan.parse(text.encode(), max_bytes=1 << 21, max_depth=64))
+    except prescan.JsonRefused as refused:
+        return refused.code
+
+
+def _origin(text: str) -> str:
+    from lodger.engine.core.access.origins import parse_origin
+    from lodger.engine.core.errors import InputError
+
+    try:
+        return str(parse_origin(text))
+    except InputError as refused:
+        return refused.code
+
+
+def _not_read(trial: Trial) -> str:
+    found = value_of(trial.report)
+    if found["read"] or not found["code"]:
+        raise Escaped(f"{found['read']} bytes of a file were read as a zone")
+    return f"refused: {found['code']}"
+
+
+def _case(number: int, name: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:  # noqa: ANN401 - an Act
+    letter = "B" if number < 37 else "G"
+    return Case(f"{letter}{number}-{name}", wall, mechanism, seen=seen, story=story, runtimes=ENGINE, act=act)
+
+
+CASES = [
+    *(
+        _case(
+            number,
+            name,
+            "bounded_rules",
+            mechanism,
+            AskRule(text),
+            _in_time,
+            "A rule is answered by seeking, never by walking: what it costs does not depend on what it says.",
+        )
+        for number, name, mechanism, text in RULES
+    ),
+    *(
+        _case(
+            number,
+            f"text-{name}",
+            "linear_patterns",
+            mechanism,
+            ReadText(text, read),
+            _in_time,
+            "Whatever reads a tenant's text looks at each letter once.",
+        )
+        for number, name, mechanism, text, read in TEXTS
+    ),
+    *(
+        _case(
+            118,
+            name,
+            "known_zones",
+            f"the zone {zone}",
+            AskZone(zone),
+            _not_read,
+            "A zone is a name out of a list; no file is opened by it.",
+        )
+        for name, zone in ZONES
+    ),
+]

@@ -1,0 +1,241 @@
+"""What must be true after every case, whatever it tried: the host is untouched, the verdict is ours, the neighbour is well."""
+
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import lodger.sandbox
+import lodger.stdlib
+from lodger.escape.evidence import LEAKS, Trial
+from lodger.escape.switchboard import SECRET_NAME
+from lodger.sandbox.outcome import Blame, Outcome
+from lodger.sandbox.runtimes.js import artefact
+from lodger.sandbox.runtimes.js.artefact import find_library
+
+
+class Canaries:
+    """Things on the host that nobody may touch: a file, a secret, two listening sockets, this process's own belongings."""
+
+    def __init__(self) -> None:
+        self.secret = "canary-" + secrets.token_hex(12)
+        self.folder = Path(tempfile.mkdtemp(prefix="lodger-escape-"))
+        self._file = self.folder / "secret.txt"
+        self._file.write_text(self.secret)
+        self._file.chmod(0o644)
+        self.folder.chmod(0o755)
+        self._before = self._file.stat()
+        os.environ[SECRET_NAME] = self.secret
+        self._tcp = socket.create_server(("127.0.0.1", 0))
+        self._tcp.setblocking(False)
+        self._abstract = socket.socket(socket.AF_UNIX)
+        self._abstract.bind(f"\0{self.secret}")
+        self._abstract.listen()
+        self._abstract.setblocking(False)
+        self._uid = os.geteuid()
+        self._own = _belongings(self._uid)
+
+    @property
+    def path(self) -> str:
+        """Where the file lies, for cases that try to read it."""
+        return str(self._file)
+
+    @property
+    def port(self) -> int:
+        """The TCP port that nobody may connect to."""
+        port: int = self._tcp.getsockname()[1]
+        return port
+
+    def named(self, text: str) -> str:
+        """Give an attack's text with the places of the canaries in it."""
+        return text.replace("CANARY_PATH", self.path).replace("CANARY_PORT", str(self.port))
+
+    def settled(self, worker_uid: int) -> None:
+        """Take the present belongings of this process as the right ones, and know whose a worker's would be."""
+        self._uid = worker_uid
+        self._own = _belongings(worker_uid)
+
+    def touched(self) -> list[str]:
+        """Say what was touched."""
+        found = []
+        after = self._file.stat()
+        if self._file.read_text() != self.secret or (after.st_mtime_ns, after.st_mode, after.st_uid) != (
+            self._before.st_mtime_ns,
+            self._before.st_mode,
+            self._before.st_uid,
+        ):
+            found.append("the canary file was changed")
+        if [path.name for path in self.folder.iterdir()] != ["secret.txt"]:
+            found.append("a file was left beside the canary")
+        if os.environ.get(SECRET_NAME) != self.secret:
+            found.append("the environment was changed")
+        if self.visited():
+            found.append("the TCP canary was connected to")
+        if _accepted(self._abstract):
+            found.append("the abstract canary was connected to")
+        now = _belongings(self._uid)
+        found += [
+            f"{what}: {self._own[what]} before, {now[what]} after" for what in now if now[what] != self._own[what]
+        ]
+        return found
+
+    def visited(self) -> bool:
+        """Whether anybody has connected to the TCP canary since it was last asked."""
+        return _accepted(self._tcp)
+
+    def close(self) -> None:
+        """Take everything away; safe twice."""
+        self._tcp.close()
+        self._abstract.close()
+        os.environ.pop(SECRET_NAME, None)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _accepted(listening: socket.socket) -> bool:
+    try:
+        listening.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _belongings(worker_uid: int) -> dict[str, str]:
+    kinds: Counter[str] = Counter()
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names only
+        try:
+            kinds[os.readlink(f"/proc/self/fd/{name}").partition(":[")[0]] += 1  # noqa: PTH115 - not a path
+        except OSError:
+            continue
+    own = {
+        "descriptors": " ".join(f"{kind}×{count}" for kind, count in sorted(kinds.items()) if "/proc/" not in kind),
+        "working folder": os.getcwd(),  # noqa: PTH109 - as the kernel has it
+    }
+    if (
+        worker_uid != os.geteuid()
+    ):  # otherwise nobody can tell whose they are: other programs of this user make them too
+        own["shared memory of a worker"] = " ".join(_owned(Path("/dev/shm"), worker_uid))  # noqa: S108 - looked at only
+        for kind in ("shm", "sem", "msg"):
+            own[f"System V {kind} of a worker"] = str(_rows(Path("/proc/sysvipc") / kind, worker_uid))
+    return own
+
+
+def _owned(folder: Path, uid: int) -> list[str]:
+    if not folder.is_dir():
+        return []
+    owned = []
+    for path in folder.iterdir():
+        # What other programs have there goes whenever it likes.
+        with suppress(FileNotFoundError):
+            if path.lstat().st_uid == uid:
+                owned.append(path.name)
+    return sorted(owned)
+
+
+def _rows(table: Path, uid: int) -> int:
+    if not table.exists():
+        return 0
+    head, *rows = (line.split() for line in table.read_text().splitlines())
+    columns = [head.index(name) for name in ("uid", "cuid")]
+    return sum(str(uid) in [row[column] for column in columns] for row in rows)
+
+
+@cache
+def host_paths() -> tuple[str, ...]:
+    """Return paths of this host that no script can know: interpreter, packages, cache. Short ones prove nothing."""
+    paths = {
+        Path(sys.executable),
+        Path(lodger.sandbox.__file__).parent,
+        Path(lodger.stdlib.__file__).parent,
+        find_library(),
+    }
+    paths |= {path.resolve() for path in paths} | set(artefact.candidates())
+    return tuple(sorted({str(path) for path in paths if len(path.parts) > 2}))
+
+
+def leaks(trial: Trial, secret: str) -> list[str]:
+    """Say what of ours stands in a text that a script or its author reads.
+
+    The result is the script's own, and may hold words that would be ours elsewhere; but never the secret, nor a path of this host.
+    """
+    found = []
+    for report in trial.reports:
+        error = report.error
+        texts = {"the result": report.result or "", "a log line": "\n".join(line.text for line in report.logs)}
+        if error is not None:
+            texts["the error"] = f"{error.name}\n{error.message}\n{error.stack}\n{error.file}"
+        for where, text in texts.items():
+            if secret in text:
+                found.append(f"{where} holds the host's secret")
+            found += [f"{where} holds a path of the host: {path}" for path in host_paths() if path in text]
+            leak = LEAKS.search(text)
+            if leak is not None and where != "the result":
+                found.append(f"{where} says {leak.group()!r}: {text[max(0, leak.start() - 60) : leak.end() + 60]!r}")
+    return found
+
+
+def verdict(trial: Trial) -> list[str]:
+    """Say what is wrong with the form of the verdicts."""
+    found = []
+    for report in trial.reports:
+        if not isinstance(report.outcome, Outcome):
+            found.append("the outcome is not a documented one")
+        elif report.outcome.blames is Blame.ENGINE:
+            found.append(f"the script's doing was reported as the engine's: {report.outcome}")
+        if (report.outcome is Outcome.OK) is (report.error is not None):
+            found.append("an outcome other than ok carries an error, ok carries none")
+        if report.outcome is not Outcome.OK and report.result is not None:
+            found.append("a result came with a verdict that is not ok")
+    return found
+
+
+def resident_bytes() -> int:
+    """Give this process's resident memory."""
+    with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - read after every case
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def gone(pids: tuple[int, ...], patience_s: float = 2.0) -> str:
+    """Say which of the processes is still there two seconds after its end, "" when none is."""
+    deadline = time.monotonic() + patience_s
+    while left := [pid for pid in pids if Path(f"/proc/{pid}").exists() and _state(pid) != "Z"]:
+        if time.monotonic() > deadline:
+            return f"processes {left} are left"
+        time.sleep(0.005)
+    return ""
+
+
+def page_table_bytes(pid: int) -> int:
+    """Return how many bytes of page tables the kernel keeps for a process, 0 when it is gone."""
+    try:
+        rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(row.split()[1]) * 1024 for row in rows if row.startswith("VmPTE:")), 0)
+
+
+def children(pid: int) -> tuple[int, ...]:
+    """Give the children of a process; nobody has none."""
+    try:
+        return tuple(int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    except OSError:
+        return ()
+
+
+def uid_of(pid: int) -> int:
+    """Give a process's real uid."""
+    rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(row.split()[1]) for row in rows if row.startswith("Uid:"))
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"

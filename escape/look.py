@@ -1,0 +1,149 @@
+"""What the kernel says of a worker, looked at from outside while it holds: the worker's own word counts for nothing."""
+
+import os
+import signal
+from pathlib import Path
+
+from lodger.escape.invariants import children
+
+_NAMESPACES = ("user", "pid", "net", "mnt", "ipc", "uts")
+
+
+def look(pid: int) -> dict[str, str]:
+    """Give facts by name; what this user may not see is missing."""
+    place = Path(f"/proc/{pid}")
+    facts: dict[str, str] = {}
+    for part in (_status, _limits, _files, _mapped, _elsewhere):
+        try:
+            facts.update(part(place))
+        except OSError:
+            continue
+    return facts
+
+
+#: Stands in the source of a script, in pieces nowhere else.
+NEEDLE = b"needle-of-tenant-one-7f3a9c"
+_MOST_MAPPED = 1 << 30
+
+
+def residue(pid: int) -> dict[str, str]:
+    """Search the worker's own memory, its zygote's and its siblings' for what only this tenant's script holds."""
+    zygote = int(
+        next(row for row in (Path(f"/proc/{pid}/status")).read_text().splitlines() if row.startswith("PPid:")).split()[
+            1
+        ]
+    )
+    if not _holds(pid, NEEDLE):
+        return {}
+    siblings = [other for other in children(zygote) if other != pid]
+    found = ["the zygote"] if _holds(zygote, NEEDLE) else []
+    found += ["another worker" for other in siblings if _holds(other, NEEDLE)]
+    return {"residue": " and ".join(found) or "none"}
+
+
+def _holds(pid: int, needle: bytes) -> bool:
+    try:
+        rows = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+        memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        for place, rights, *_ in rows:
+            start, end = (int(bound, 16) for bound in place.split("-"))
+            if "r" in rights and end - start < _MOST_MAPPED:
+                try:
+                    if needle in os.pread(memory, end - start, start):
+                        return True
+                except OSError:
+                    continue  # the kernel's own pages
+        return False
+    finally:
+        os.close(memory)
+
+
+def _status(place: Path) -> dict[str, str]:
+    rows = dict(line.partition(":")[::2] for line in (place / "status").read_text().splitlines())
+    rows = {name: value.strip() for name, value in rows.items()}
+    capabilities = {int(rows[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
+    caught = int(rows["SigCgt"], 16) | int(rows["SigIgn"], 16)
+    return {
+        "seccomp": {"0": "off", "1": "strict", "2": "filter"}[rows["Seccomp"]],
+        "filters": rows.get("Seccomp_filters", ""),
+        "no_new_privs": rows["NoNewPrivs"],
+        "capabilities": "none" if capabilities == {0} else "some",
+        "uid": "its own" if set(rows["Uid"].split()) != {str(os.geteuid())} else "the engine's",
+        "gid": "its own" if set(rows["Gid"].split()) != {str(os.getegid())} else "the engine's",
+        "groups": "none" if not rows["Groups"] else "some",
+        "threads": rows["Threads"],
+        "traced": "no" if rows["TracerPid"] == "0" else "yes",
+        "pids": "its own numbers" if len(rows["NSpid"].split()) > 1 else "the host's numbers",
+        "kill": "not caught" if not caught & 1 << (signal.SIGKILL - 1) else "caught",
+        "terminated": "not ignored" if not int(rows["SigIgn"], 16) & 1 << (signal.SIGTERM - 1) else "ignored",
+    }
+
+
+def _limits(place: Path) -> dict[str, str]:
+    names = {
+        "Max processes": "processes",
+        "Max file size": "file size",
+        "Max core file size": "core",
+        "Max open files": "open files",
+        "Max locked memory": "locked memory",
+        "Max msgqueue size": "message queues",
+        "Max data size": "data",
+        "Max cpu time": "cpu seconds",
+        "Max stack size": "stack",
+    }
+    facts = {}
+    for row in (place / "limits").read_text().splitlines()[1:]:
+        name = names.get(row[:26].strip())
+        if name is not None:
+            hard = row[47:68].strip()
+            facts[f"limit of {name}"] = (
+                "none" if hard == "unlimited" else "zero" if hard == "0" else "small" if int(hard) <= 16 else "bounded"
+            )
+    timers = place / "timers"
+    facts["cpu timer"] = (
+        "armed" if timers.exists() and "signal: 9/" in timers.read_text() else "not armed" if timers.exists() else ""
+    )
+    facts["oom score"] = (place / "oom_score_adj").read_text().strip()
+    return facts
+
+
+def _files(place: Path) -> dict[str, str]:
+    targets = [str(path.readlink()) for path in (place / "fd").iterdir()]
+    return {
+        "descriptors": "one socket" if len(targets) == 1 and targets[0].startswith("socket:") else f"{len(targets)}",
+        "environment": "empty" if not (place / "environ").read_bytes() else "not empty",
+        "arguments": "no secret" if b"canary" not in (place / "cmdline").read_bytes() else "a secret",
+        "working folder": str((place / "cwd").readlink()),
+    }
+
+
+def _mapped(place: Path) -> dict[str, str]:
+    rows = [line.split(maxsplit=5) for line in (place / "maps").read_text().splitlines()]
+    both = [row for row in rows if "w" in row[1] and "x" in row[1]]
+    shared = [row for row in rows if row[1].endswith("s") and "w" in row[1]]
+    return {
+        "writable code": "none" if not both else f"{len(both)} mappings",
+        "shared memory": "none" if not shared else f"{len(shared)} mappings",
+    }
+
+
+def _elsewhere(place: Path) -> dict[str, str]:
+    facts = {}
+    for name in _NAMESPACES:
+        same = (place / "ns" / name).readlink() == Path(f"/proc/self/ns/{name}").readlink()
+        facts[f"{name} namespace"] = "the host's" if same else "its own"
+    rows = [line.split() for line in (place / "mountinfo").read_text().splitlines()]
+    facts["root"] = "empty" if not list((place / "root").iterdir()) else "not empty"
+    facts["mounts"] = "one, read-only" if len(rows) == 1 and "ro" in rows[0][5].split(",") else f"{len(rows)}"
+    devices = [
+        line for line in (place / "net" / "dev").read_text().splitlines()[2:] if not line.strip().startswith("lo:")
+    ]
+    facts["network devices"] = "none" if not devices else f"{len(devices)}"
+    routes = (place / "net" / "route").read_text().splitlines()[1:]
+    facts["routes"] = "none" if not routes else f"{len(routes)}"
+    session = (place / "stat").read_text().rpartition(")")[2].split()[3]
+    facts["session"] = "its own" if session != str(os.getsid(0)) else "the engine's"
+    return facts

@@ -1,0 +1,150 @@
+"""WebAssembly commands for attacks: assembled from text by the pinned wasmtime, or put together byte by byte where text would not do."""
+
+import re
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+from lodger.sandbox.runtimes.command.wasi import SIGNATURES, SPACE
+from lodger.sandbox.runtimes.js.artefact import find_library
+
+MAGIC = b"\0asm\1\0\0\0"
+_MEMORY = '(memory (export "memory") 1)'
+_TYPES = {"i": "i32", "I": "i64"}
+_NAMED = re.compile(r"\$([a-z_]+)\b")
+
+#: $out writes bytes to a stream, $say one number as JSON, $in reads all of the input to an address and gives its length,
+#: $hold says "hold" and sleeps for four tenths of a second.
+_HELPERS = {
+    "hold": """(func $hold
+  (i64.store (i32.const 8) (i64.const 0x10000000018)) (i64.store (i32.const 24) (i64.const 0x0a646c6f68))
+  (i32.store (i32.const 12) (i32.const 5)) (drop (call $fd_write (i32.const 2) (i32.const 8) (i32.const 1) (i32.const 16)))
+  (memory.fill (i32.const 128) (i32.const 0) (i32.const 48)) (i32.store (i32.const 144) (i32.const 1))
+  (i64.store (i32.const 152) (i64.const 400000000))
+  (drop (call $poll_oneoff (i32.const 128) (i32.const 192) (i32.const 1) (i32.const 240))))""",
+    "say": """(func $say (param $v i32) (local $at i32)
+  (local.set $at (i32.const 63))
+  (loop $next
+   (i32.store8 (local.get $at) (i32.add (i32.const 48) (i32.rem_u (local.get $v) (i32.const 10))))
+   (local.set $at (i32.sub (local.get $at) (i32.const 1)))
+   (br_if $next (local.tee $v (i32.div_u (local.get $v) (i32.const 10)))))
+  (call $out (i32.const 1) (i32.add (local.get $at) (i32.const 1)) (i32.sub (i32.const 63) (local.get $at))))""",
+    "in": """(func $in (param $at i32) (result i32) (local $n i32) (local $more i32)
+  (loop $next
+   (i32.store (i32.const 8) (i32.add (local.get $at) (local.get $n))) (i32.store (i32.const 12) (i32.const 32768))
+   (drop (call $fd_read (i32.const 0) (i32.const 8) (i32.const 1) (i32.const 16)))
+   (local.set $more (i32.load (i32.const 16)))
+   (local.set $n (i32.add (local.get $n) (local.get $more)))
+   (br_if $next (local.get $more)))
+  (local.get $n))""",
+    "out": """(func $out (param $fd i32) (param $at i32) (param $n i32)
+  (i32.store (i32.const 8) (local.get $at)) (i32.store (i32.const 12) (local.get $n))
+  (drop (call $fd_write (local.get $fd) (i32.const 8) (i32.const 1) (i32.const 16))))""",
+}
+
+
+def wat(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str = "", imports: str = "") -> str:
+    """Give a command whose _start is ``body``: WASI's functions and the helpers above can be called by their names."""
+    text = body + extra
+    helpers = ""
+    for name, helper in _HELPERS.items():
+        if f"${name}" in _words(text + helpers):
+            helpers += helper
+    named = _words(text + helpers)
+    granted = "".join(_import(name) for name in SIGNATURES if f"${name}" in named)
+    return f'(module {imports} {granted} {memory} {helpers} {extra} (func $start (export "_start") {locals_} {body}))'
+
+
+def _words(text: str) -> set[str]:
+    return {f"${name}" for name in _NAMED.findall(text)}
+
+
+def _import(name: str) -> str:
+    parameters, results = ("".join(f" {_TYPES[letter]}" for letter in letters) for letters in SIGNATURES[name])
+    given = f"(param{parameters})" if parameters else ""
+    answered = f"(result{results})" if results else ""
+    return f'(import "{SPACE}" "{name}" (func ${name} {given} {answered}))'
+
+
+@lru_cache(maxsize=1024)
+def assembled(text: str) -> bytes:
+    """Assemble a module's text."""
+    from wasmtime import wat2wasm
+
+    return bytes(wat2wasm(text))
+
+
+def command(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str = "", imports: str = "") -> bytes:
+    """Assemble a command whose _start is ``body``."""
+    return assembled(wat(body, memory=memory, extra=extra, locals_=locals_, imports=imports))
+
+
+_COMPILER = """
+import sys
+sys.path.insert(0, {root!r})
+from ctypes import string_at
+from lodger.sandbox.runtimes.command.engine import COMMANDS, ModuleLibrary
+library = ModuleLibrary(sys.argv[1])
+code = library.machine_code(library.module(library.engine(COMMANDS, fuel=False), sys.stdin.buffer.read()))
+sys.stdout.buffer.write(string_at(code.data, code.size))
+"""
+
+
+def compiled(module: bytes) -> bytes:
+    """Give a module's machine code, as this host's own compiler makes it. Raises CalledProcessError."""
+    import lodger.sandbox
+
+    root = Path(lodger.sandbox.__file__).parent.parent.parent
+    command = [sys.executable, "-I", "-S", "-c", _COMPILER.format(root=str(root)), str(find_library())]
+    done = subprocess.run(command, input=module, capture_output=True, timeout=60, check=True, cwd="/")  # noqa: S603 - our own interpreter
+    return done.stdout
+
+
+def data(at: int, text: str) -> str:
+    """Give a data segment; ``text`` is in the assembler's own escapes."""
+    return f'(data (i32.const {at}) "{text}")'
+
+
+def leb(number: int) -> bytes:
+    """Write an unsigned number as the binary format does."""
+    out = b""
+    while number > 127:
+        out, number = out + bytes((number & 127 | 128,)), number >> 7
+    return out + bytes((number,))
+
+
+def section(kind: int, content: bytes) -> bytes:
+    """Give one section of the binary format."""
+    return bytes((kind,)) + leb(len(content)) + content
+
+
+def functions(*bodies: bytes, times: int = 1, after: bytes = b"") -> bytes:
+    """Give a command of functions without parameters, each body so many times; the first is _start."""
+    count = leb(len(bodies) * times)
+    code = b"".join(leb(len(body)) + body for body in bodies) * times
+    types, memory = section(1, b"\1\x60\0\0"), section(5, b"\1\0\1")
+    declared = section(3, count + bytes(len(bodies) * times))
+    exported = section(7, b"\2\x06memory\2\0\x06_start\0\0")
+    return MAGIC + types + declared + memory + exported + section(10, count + code) + after
+
+
+def neighbour() -> bytes:
+    """Give the benign command of another tenant."""
+    # Reads its input, asks WASI for what must not be there, and answers with all of it.
+    return command(
+        """(local.set $n (call $in (i32.const 4096)))
+           (drop (call $args_sizes_get (i32.const 100) (i32.const 104)))
+           (drop (call $environ_sizes_get (i32.const 108) (i32.const 112)))
+           (call $out (i32.const 1) (i32.const 1024) (i32.const 1))
+           (call $say (call $fd_prestat_get (i32.const 3) (i32.const 200)))
+           (call $out (i32.const 1) (i32.const 1025) (i32.const 1))
+           (call $say (i32.add (i32.load (i32.const 100)) (i32.load (i32.const 108))))
+           (call $out (i32.const 1) (i32.const 1025) (i32.const 1))
+           (call $say (i32.load (i32.const 32768)))
+           (call $out (i32.const 1) (i32.const 1025) (i32.const 1))
+           (call $out (i32.const 1) (i32.const 4096) (local.get $n))
+           (call $out (i32.const 1) (i32.const 1026) (i32.const 1))""",
+        extra=data(1024, "[,]"),
+        locals_="(local $n i32)",
+    )

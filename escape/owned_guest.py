@@ -1,0 +1,113 @@
+"""A module in the place of the JavaScript engine, as if a script had taken the engine over by a memory error.
+
+What runs is WebAssembly and has what an owned engine has: its own memory, and the host's imports with whatever pointers and lengths it
+likes. The artefact is compiled in a process of its own, like the real one.
+"""
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from lodger.escape.modules import assembled
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.runtimes.js import artefact
+from lodger.sandbox.runtimes.js.guest import _EXPORTS
+from lodger.sandbox.runtimes.js.machine import _IMPORTS
+
+_COMPILE_S = 60
+_TYPES = {"i": "i32", "I": "i64"}
+#: What the real engine's exports take; those that are not named take nothing.
+_PARAMETERS = {
+    "qjs_alloc": 1,
+    "qjs_free": 2,
+    "get_string": 1,
+    "new_string": 2,
+    "new_function": 2,
+    "set_prop": 4,
+    "get_prop": 4,
+    "eval_code": 3,
+    "call_function": 5,
+    "last_exception": 1,
+    "free_value": 1,
+}
+#: Where the baked realm keeps what the host knows by number.
+_NUMBERS = "start=1 settle=2 tick=2 stuck=2 halted=2 touch=2 undefined=1 scratch=1024 seed=2048"
+#: The first figure of the message that starts a script: the rehearsal in the zygote is told a million bytes of result, an attack less.
+_NO_REHEARSAL = "(i32.ne (i32.load8_u (i32.const 4097)) (i32.const 49))"
+#: By default an export gives 0; allocation gives a place of ours.
+_PLAIN = {"qjs_alloc": "(i32.const 4096)", "new_string": "(i32.const 1)", "qjs_last_ptr": "(i32.const 8192)"}
+
+_COMPILER = """
+import sys
+sys.path.insert(0, {root!r})
+from lodger.sandbox.runtimes.libwasmtime import GUEST, Library
+library = Library(sys.argv[1])
+sys.stdout.buffer.write(library.compile(library.engine(GUEST, fuel=False), sys.stdin.buffer.read()))
+"""
+
+
+def guest(attack: str, *, answers: dict[str, str] | None = None, extra: str = "") -> bytes:
+    """Give a module with the engine's own imports and exports.
+
+    Args:
+        attack: what it does when the host starts the script: instructions that leave nothing behind.
+        answers: what other exports give instead of nothing, each an expression of an i32.
+        extra: further items of the module.
+    """
+    given = {**_PLAIN, **(answers or {})}
+    imports = "".join(
+        f'(import "{space}" "{name}" (func ${name} (param{"".join(" " + _TYPES[letter] for letter in parameters)})'
+        f" (result{''.join(' ' + _TYPES[letter] for letter in results)})))"
+        for space, name, parameters, results in _IMPORTS
+    )
+    exports = "".join(
+        _export(name, given.get(name, "(i32.const 0)"))
+        for name in (*_EXPORTS, "new_undefined")
+        if name != "call_function"
+    )
+    attacking = f"(i32.and (i32.eq (local.get 0) (i32.const 1)) {_NO_REHEARSAL})"
+    entry = (
+        '(func (export "call_function") (param i32 i32 i32 i32 i32) (result i32)'
+        f" (if {attacking} (then {attack})) (i32.store (local.get 4) (i32.const 0)) (i32.const 0))"
+    )
+    return assembled(
+        f"""(module {imports} (memory (export "memory") 18)
+        (global (export "__stack_pointer") (mut i32) (i32.const 1048576)) {exports} {extra} {entry})"""
+    )
+
+
+def _export(name: str, answer: str) -> str:
+    parameters = "(param" + " i32" * _PARAMETERS.get(name, 0) + ")"
+    return f'(func (export "{name}") {parameters} (result i32) {answer})'
+
+
+def settings(module: bytes) -> dict[str, str]:
+    """Give what makes a zygote of ``quickjs`` load the module in the engine's place. Raises SandboxError."""
+    return {"artefact": str(_compiled(module)), "numbers": _NUMBERS, "fuel_artefact": ""}
+
+
+@lru_cache(maxsize=256)
+def _compiled(module: bytes) -> Path:
+    import lodger.sandbox
+
+    folder = next((each for each in artefact.candidates() if artefact.is_ours(each)), None)
+    if folder is None:
+        raise SandboxError("no_cache_folder", "there is no folder for compiled attacks", fix="set XDG_CACHE_HOME")
+    key = hashlib.sha256(module + artefact.realm_key([], fuel=False).encode()).hexdigest()[:32]
+    place = folder / f"{key}-owned.cwasm"
+    if place.exists() and artefact.is_ours(place):
+        return place
+    root = Path(lodger.sandbox.__file__).parent.parent.parent
+    command = [sys.executable, "-I", "-S", "-c", _COMPILER.format(root=str(root)), str(artefact.find_library())]
+    done = subprocess.run(  # noqa: S603 - our own interpreter and module
+        command, input=module, capture_output=True, timeout=_COMPILE_S, check=False, cwd="/"
+    )
+    if done.returncode:
+        raise SandboxError("compile_failed", "an attack could not be compiled", why=done.stderr.decode()[-300:])
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as fresh:
+        fresh.write(done.stdout)
+    Path(fresh.name).replace(place)
+    return place

@@ -1,0 +1,226 @@
+"""The report as one HTML page that needs nothing else: no script, no network, every text of an attack escaped."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from lodger.escape.catalogue import CHAPTERS, title
+from lodger.escape.judge import Finding
+from lodger.escape.report import by_wall, passed, xml_text
+from lodger.escape.runner import host, sees, summary
+
+_STYLE = """
+:root { color-scheme: light dark; --ground: #fbfaf8; --card: #fff; --ink: #1d1f23; --faint: #686d76; --line: #e3e0da; --good: #1b7a45;
+  --bad: #c02b20; --odd: #9a6200; --soft: #f1eee8; --mark: #3355aa; }
+@media (prefers-color-scheme: dark) { :root { --ground: #15171a; --card: #1d2024; --ink: #e8e6e1; --faint: #9aa0aa; --line: #33373d;
+  --good: #55c285; --bad: #ff7a6e; --odd: #e2a94a; --soft: #262a2f; --mark: #8fa8f0; } }
+* { box-sizing: border-box; }
+body { font: 15px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--ground); max-width: 78rem; margin: 0 auto;
+  padding: 2rem 1.4rem 5rem; }
+h1 { font-size: 1.05rem; letter-spacing: .02em; margin: 0; color: var(--faint); font-weight: 600; }
+h2 { font-size: 1.2rem; margin: 2.6rem 0 .7rem; } h3 { font-size: 1rem; margin: 1.5rem 0 .35rem; }
+small { color: var(--faint); font-weight: 400; }
+p { margin: .3rem 0; } p.lead { font-size: 1.9rem; line-height: 1.25; font-weight: 650; margin: .3rem 0 .5rem; }
+p.about { color: var(--faint); }
+a { color: var(--mark); text-decoration: none; } a:hover { text-decoration: underline; }
+table { border-collapse: collapse; width: 100%; } th, td { text-align: left; vertical-align: baseline; padding: .34rem .9rem .34rem 0;
+  border-bottom: 1px solid var(--line); } th { font-weight: 600; color: var(--faint); font-size: .86rem; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+code, pre { font: 13px/1.5 ui-monospace, monospace; } pre { background: var(--soft); border-radius: .4rem; padding: .7rem .9rem;
+  overflow-x: auto; white-space: pre-wrap; word-break: break-word; max-height: 24rem; }
+.contained { color: var(--good); } .escaped { color: var(--bad); font-weight: 700; } .failed, .slow { color: var(--odd); font-weight: 700; }
+.skipped, .none { color: var(--faint); font-weight: 400; }
+.tiles, .walls { display: flex; flex-wrap: wrap; gap: .7rem; margin: 1.1rem 0; list-style: none; padding: 0; }
+.tile { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .6rem 1.1rem .7rem; min-width: 8.4rem; }
+.tile b { display: block; font-size: 1.7rem; line-height: 1.2; font-weight: 650; font-variant-numeric: tabular-nums; }
+.walls li { background: var(--card); border: 1px solid var(--line); border-radius: 1rem; padding: .12rem .8rem; }
+.walls li.missing { border-color: var(--odd); }
+details { background: var(--card); border: 1px solid var(--line); border-top-width: 0; padding: .32rem .8rem; }
+h3 + details, h2 + details { border-top-width: 1px; border-radius: .4rem .4rem 0 0; } details[open] { padding-bottom: .8rem; }
+summary { cursor: pointer; list-style: none; display: grid; grid-template-columns: 6rem 8rem 17rem 1fr 9.5rem; gap: .8rem; }
+summary:hover code { color: var(--mark); } summary::-webkit-details-marker { display: none; }
+summary span { overflow-wrap: anywhere; } summary span.runtime { color: var(--faint); }
+fieldset { border: 1px solid var(--line); border-radius: .6rem; background: var(--card); margin: .6rem 0; padding: .35rem .9rem;
+  position: sticky; top: 0; z-index: 1; } fieldset span { color: var(--faint); margin-right: .6rem; }
+fieldset label { margin-right: 1.1rem; white-space: nowrap; cursor: pointer; } nav a { margin-right: 1.1rem; white-space: nowrap; }
+@media (max-width: 52rem) { summary { grid-template-columns: 6rem 1fr; } summary span:nth-child(n+4) { grid-column: 1 / -1; }
+  .wide { display: none; } }
+@media print { fieldset { display: none; } }
+"""
+_SHOWN_ONLY = 'body:has(#{mark}:checked) details:not([data-{what}~="{value}"]) {{ display: none; }}'
+_LONGEST_SOURCE = 2000
+
+
+def as_html(findings: Sequence[Finding], walls: dict[str, bool], made: str) -> str:
+    """Give the page; ``made`` says when, in words."""
+    counts = summary(findings)
+    good = passed(findings)
+    bad = [found for found in findings if found.status in ("escaped", "failed") or found.only_its_wall == "escaped"]
+    lead = "Every attack was contained."
+    if counts["slow"]:
+        lead = f"Nothing got through; {counts['slow']} of {len(findings)} runs have no verdict, because this host is too slow."
+    if not good:
+        lead = f"{len(bad)} of {len(findings)} runs were not answered as they must be."
+    parts = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+        f"<title>Lodger escape suite: {'contained' if good else 'NOT contained'}</title>",
+        f"<style>{_STYLE}{_filter_rules(findings)}</style></head><body>",
+        f'<h1>Lodger escape suite</h1><p class="lead {"contained" if good else "escaped"}">{escape(lead)}</p>',
+        f'<p class="about">{_about(made)}</p>{_tiles(counts, findings)}',
+        _walls(walls),
+    ]
+    if bad:
+        parts.append("<h2>To look at first</h2>" + _cases(bad, opened=True))
+    letters = sorted({found.case.letter for found in findings})
+    parts += [_chapters(findings), _layers(findings), f"<h2>All attacks</h2>{_filters(findings)}"]
+    for letter in letters:
+        parts.append(f'<h2 id="{letter}">{letter} · {escape(CHAPTERS[letter])}</h2>')
+        chapter = [found for found in findings if found.case.letter == letter]
+        for number in sorted({found.case.number for found in chapter}):
+            group = [found for found in chapter if found.case.number == number]
+            parts.append(
+                f'<h3 id="{letter}{number}">{letter}{number} · {escape(title(number))} <small>{len(group)}</small></h3>{_cases(group)}'
+            )
+    parts.append("</body></html>\n")
+    return "\n".join(parts)
+
+
+def _about(made: str) -> str:
+    about = host()
+    user = "root" if about["root"] else "an ordinary user"
+    return escape(
+        f"{made} on {about['system']} {about['kernel']} {about['machine']}, {about['cores']} cores, Python {about['python']}, as {user}."
+    )
+
+
+def _tiles(counts: dict[str, int], findings: Sequence[Finding]) -> str:
+    alone, seen, tried = sees(findings)
+    tiles = [(name, str(count), name) for name, count in counts.items()]
+    if tried:
+        tiles.append(("held behind only their wall", f"{alone} / {tried}", ""))
+        tiles.append(("escaped behind none: the suite can see", f"{seen} / {tried}", ""))
+    return (
+        '<div class="tiles">'
+        + "".join(f'<div class="tile {css}"><b>{value}</b>{name}</div>' for name, value, css in tiles)
+        + "</div>"
+    )
+
+
+def _walls(walls: dict[str, bool]) -> str:
+    if not walls:
+        return ""
+    marks = "".join(
+        f'<li class="contained">✓ {escape(name)}</li>'
+        if stands
+        else f'<li class="failed missing">✗ {escape(name)}</li>'
+        for name, stands in sorted(walls.items())
+    )
+    missing = (
+        "" if all(walls.values()) else "<p>What does not stand: <code>lodger doctor</code> says how to get it.</p>"
+    )
+    return f'<h2>Walls of this host</h2><ul class="walls">{marks}</ul>{missing}'
+
+
+def _chapters(findings: Sequence[Finding]) -> str:
+    """Which class was tried on which runtime, and what came of it."""
+    runtimes = list(dict.fromkeys(found.runtime for found in findings))
+    cells: dict[tuple[int, str], list[Finding]] = {}
+    for found in findings:
+        cells.setdefault((found.case.number, found.runtime), []).append(found)
+    rows = []
+    for number in sorted({number for number, _ in cells}):
+        tried = "".join(_cell(cells.get((number, runtime), [])) for runtime in runtimes)
+        letter = next(found.case.letter for found in findings if found.case.number == number)
+        rows.append(
+            f'<tr><td><a href="#{letter}{number}">{letter}{number}</a></td><td>{escape(title(number))}</td>{tried}</tr>'
+        )
+    heads = "".join(f'<th class="n">{escape(runtime)}</th>' for runtime in runtimes)
+    return f"<h2>What was tried, and what came of it</h2><table><tr><th>class</th><th>attacks by</th>{heads}</tr>{''.join(rows)}</table>"
+
+
+def _cell(found: Sequence[Finding]) -> str:
+    if not found:
+        return '<td class="n none">–</td>'
+    counts = {status: count for status, count in summary(found).items() if count}
+    words = ", ".join(str(count) if status == "contained" else f"{count} {status}" for status, count in counts.items())
+    worst = next(status for status in ("escaped", "failed", "slow", "contained", "skipped") if status in counts)
+    return f'<td class="n {worst}">{words}</td>'
+
+
+def _choices(findings: Sequence[Finding]) -> list[tuple[str, list[str]]]:
+    """What the list can be narrowed by, and to what."""
+    return [
+        ("runtime", list(dict.fromkeys(found.runtime for found in findings))),
+        ("status", sorted({found.status for found in findings})),
+    ]
+
+
+def _filter_rules(findings: Sequence[Finding]) -> str:
+    rules = (
+        _SHOWN_ONLY.format(mark=f"{what}-{value}", what=what, value=value)
+        for what, values in _choices(findings)
+        for value in values
+    )
+    return "\n".join(rules)
+
+
+def _filters(findings: Sequence[Finding]) -> str:
+    """Radio buttons that the style sheet listens to: the page carries no script."""
+    groups = []
+    for what, values in _choices(findings):
+        buttons = [f'<label><input type="radio" name="{what}" checked> all</label>']
+        buttons += [
+            f'<label><input type="radio" name="{what}" id="{what}-{value}"> {value}</label>' for value in values
+        ]
+        groups.append(f"<div><span>{what}</span>{''.join(buttons)}</div>")
+    letters = sorted({found.case.letter for found in findings})
+    chapters = "".join(f'<a href="#{letter}">{letter} · {escape(CHAPTERS[letter])}</a>' for letter in letters)
+    return f"<nav>{chapters}</nav><fieldset>{''.join(groups)}</fieldset>"
+
+
+def _layers(findings: Sequence[Finding]) -> str:
+    rows = "".join(
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(stops)}</td>{_numbers(cases, alone, seen, tried)}</tr>"
+        for name, stops, cases, tried, alone, seen in by_wall(findings)
+    )
+    head = '<tr><th>layer</th><th>stops</th><th class="n">attacks</th><th class="n">held alone</th><th class="n">escaped without</th></tr>'
+    return f"<h2>What each layer stopped</h2><table>{head}{rows}</table>"
+
+
+def _numbers(cases: int, alone: int, seen: int, tried: int) -> str:
+    texts = (str(cases), f"{alone} / {tried}" if tried else "–", f"{seen} / {tried}" if tried else "–")
+    return "".join(f'<td class="n">{text}</td>' for text in texts)
+
+
+def _cases(findings: Iterable[Finding], *, opened: bool = False) -> str:
+    return "".join(_case(found, opened=opened) for found in findings)
+
+
+def _case(found: Finding, *, opened: bool) -> str:
+    case = found.case
+    source = "\n\n".join(f"// {name}\n{text}" for name, text in case.sources().items())
+    if len(source) > _LONGEST_SOURCE:
+        source = f"{source[:_LONGEST_SOURCE]}\n… {len(source) - _LONGEST_SOURCE} more characters"
+    matrix = (
+        ""
+        if found.no_wall is None
+        else f" · behind only <code>{case.wall}</code>: {found.only_its_wall} · behind none: {found.no_wall}"
+    )
+    notes = "".join(f"<p>{_safe(note)}</p>" for note in found.notes)
+    head = (
+        f'<span class="{found.status}">{found.status}</span><span class="runtime">{escape(found.runtime)}</span>'
+        f"<span><code>{escape(case.id)}</code></span>"
+        f'<span>{_safe(case.mechanism)}</span><span class="wide"><code>{escape(case.wall)}</code></span>'
+    )
+    right = escape(" | ".join(case.expect))
+    body = (
+        f"<p>{_safe(case.story)}</p><p><b>{_safe(found.evidence)}</b></p>"
+        f"<p>ended as <code>{escape(found.outcome)}</code>, right: <code>{right}</code>"
+        f" · runtime {escape(found.runtime)} · {found.ms:.0f} ms{matrix}</p>{notes}<pre>{_safe(source)}</pre>"
+    )
+    marks = f' data-runtime="{escape(found.runtime)}" data-status="{found.status}"'
+    return f"<details{marks}{' open' if opened else ''}><summary>{head}</summary>{body}</details>"
+
+
+def _safe(text: str) -> str:
+    return escape(xml_text(text))

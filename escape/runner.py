@@ -1,0 +1,115 @@
+"""Runs cases in real pools, one after another, and judges each; cases that need the same pool share one."""
+
+import os
+import platform
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from lodger.escape import invariants
+from lodger.escape.arena import RUNTIMES, Arena, arena, settings_for
+from lodger.escape.case import Case
+from lodger.escape.judge import Finding, Judge
+from lodger.escape.neighbours import Neighbour
+from lodger.sandbox.outcome import Outcome
+
+
+@dataclass(slots=True)
+class Suite:
+    """One run of some cases on this host.
+
+    Attributes:
+        runtimes: where to run them; a case runs on those that it names itself.
+        progress: hears each finding as it comes.
+    """
+
+    cases: tuple[Case, ...]
+    runtimes: tuple[str, ...] = RUNTIMES
+    progress: Callable[[Finding], None] = lambda _finding: None
+    findings: list[Finding] = field(default_factory=list)
+    walls: dict[str, bool] = field(default_factory=dict)
+
+    async def run(self) -> list[Finding]:
+        """Run them all. Raises ZygoteFailed and WallUnavailable when nothing can run here."""
+        canaries = invariants.Canaries()
+        try:
+            for runtime in RUNTIMES:
+                chosen = [case.at(runtime) for case in self.cases if runtime in case.runtimes]
+                if chosen and runtime in self.runtimes:
+                    self.findings += await self.on(runtime, chosen, canaries)
+        finally:
+            canaries.close()
+        return self.findings
+
+    async def on(self, runtime: str, cases: list[Case], canaries: invariants.Canaries) -> list[Finding]:
+        """Run cases on one runtime, each behind all walls."""
+        neighbour, findings = Neighbour(runtime), dict[int, Finding]()
+        base = settings_for(runtime)
+        async with standing(arena(runtime, base)) as home:
+            self.walls.update(home.walls)
+            for settings, numbers in _groups(runtime, cases):
+                async with nullcontext(home) if settings == base else standing(arena(runtime, settings)) as place:
+                    judge = Judge(runtime, place, canaries, neighbour, home)
+                    await judge.prepare()
+                    for number in numbers:
+                        found = findings[number] = await judge.judge(cases[number])
+                        self.progress(found)
+        return [findings[number] for number in range(len(cases))]
+
+
+def _groups(runtime: str, cases: Sequence[Case]) -> list[tuple[dict[str, str], list[int]]]:
+    """Put together the numbers of the cases that need the same pool."""
+    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number, case in enumerate(cases):
+        groups.setdefault(tuple(sorted(settings_for(runtime, case).items())), []).append(number)
+    return [(dict(key), group) for key, group in groups.items()]
+
+
+@asynccontextmanager
+async def standing(place: Arena) -> AsyncIterator[Arena]:
+    """Keep an arena up as long as the block lasts."""
+    try:
+        await place.start()
+        yield place
+    finally:
+        await place.stop()
+
+
+def summary(findings: Iterable[Finding]) -> dict[str, int]:
+    """Count by status."""
+    counts = {"contained": 0, "escaped": 0, "failed": 0, "slow": 0, "skipped": 0}
+    for found in findings:
+        counts[found.status] += 1
+    return counts
+
+
+def attacks(findings: Iterable[Finding]) -> int:
+    """Count the attacks: cases of one class with one story are variants of one attack, and so are its runs on several runtimes."""
+    return len({found.case.attack for found in findings})
+
+
+def sees(findings: Iterable[Finding]) -> tuple[int, int, int]:
+    """Of the cases that the matrix tried: how many held behind their wall alone, how many escaped without it, how many there were."""
+    tried = [found for found in findings if found.no_wall is not None and found.only_its_wall is not None]
+    return sum(f.only_its_wall == "contained" for f in tried), sum(f.no_wall == "escaped" for f in tried), len(tried)
+
+
+def host() -> dict[str, Any]:
+    """Say what this host is, for the report."""
+    about = os.uname()
+    return {
+        "system": about.sysname,
+        "kernel": about.release,
+        "machine": about.machine,
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "root": os.geteuid() == 0,
+    }
+
+
+#: What an honest verdict for an attack on a limit may be, for case tables.
+CPU = (Outcome.CPU_LIMIT,)
+MEMORY = (Outcome.MEMORY_LIMIT,)
+STACK = (Outcome.STACK_LIMIT,)
+ERROR = (Outcome.SCRIPT_ERROR,)

@@ -1,0 +1,75 @@
+"""Finds regular expressions that the WebAssembly guest would misexecute in silence: those with the flag v. Pure; sees source as data.
+
+quickjs-ng 0.15 takes the flag and reads the expression as if it were not there. Whether a slash begins an expression or divides depends
+on the token before it; after ``)`` and ``}`` it is taken to divide, which only misses an expression that nothing is done with. The
+search ends at what no right source has, and after a bounded number of tokens.
+"""
+
+import re
+from collections.abc import Iterator
+
+FLAG_V = "runtime quickjs does not carry out regular expressions with the flag v; write it with the flag u, without sets and \\q{}"
+_SUSPECT = re.compile(r"/[dgimsuy]*v[dgimsy]*(?![\w$])|RegExp")
+_TOKEN = re.compile(
+    r"""(?P<blank>\s+|//[^\n]*|/\*.*?(?:\*/|\Z))
+      | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+      | (?P<word>[\w$]+)
+      | (?P<regex>/(?:[^\\/\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*+\])++/(?P<flags>[A-Za-z]*))
+      | (?P<mark>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_TEMPLATE = re.compile(r"(?:[^`\\$]|\\.|\$(?!\{))*(?P<end>`|\$\{|\Z)", re.DOTALL)
+_MADE = re.compile(
+    r"""\bRegExp\s*\((?:[^()'"`\n]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`$]*`)*,\s*(["'`])[dgimsy]*v[dgimsy]*\1"""
+)
+#: As many take about half a second.
+MAX_TOKENS = 200_000
+#: Words after which an operand follows, so that a slash begins an expression.
+_OPERATORS = frozenset({
+    "await", "case", "default", "delete", "do", "else", "extends", "in", "instanceof", "new", "of", "return", "throw", "typeof", "void",
+    "yield",
+})  # fmt: skip
+
+
+def line_with_flag_v(text: str) -> int | None:
+    """Number of the first line with such an expression, written as one or made by ``RegExp`` with the flag in a literal."""
+    if _SUSPECT.search(text) is None:
+        return None
+    made = _MADE.search(text)
+    places = [at for at, flags in _expressions(text) if "v" in flags] + ([made.start()] if made else [])
+    return text.count("\n", 0, min(places)) + 1 if places else None
+
+
+def _expressions(text: str) -> Iterator[tuple[int, str]]:
+    at, operand = 0, True  # whether an operand is to come
+    if text.startswith("#!"):
+        at = len(text.partition("\n")[0])
+    nested: list[int] = []  # open braces of each template's expression
+    for _ in range(MAX_TOKENS):
+        token = _TOKEN.match(text, at)
+        if token is None or token["mark"] in ("'", '"') or (token["mark"] == "/" and operand):
+            return
+        if token["regex"] is not None and not operand:
+            at, operand = at + 1, True  # it divides
+            continue
+        start, at = at, token.end()
+        if token["blank"] is not None:
+            continue
+        if token["regex"] is not None:
+            yield start, token["flags"]
+            operand = False
+        elif token["mark"] is None:
+            operand = token["word"] in _OPERATORS
+        elif token["mark"] == "`" or (token["mark"] == "}" and nested and nested[-1] == 0):
+            if token["mark"] == "}":
+                nested.pop()
+            part = _TEMPLATE.match(text, at)
+            assert part is not None
+            at = part.end()
+            if part["end"] == "${":
+                nested.append(0)
+            operand = part["end"] == "${"
+        else:
+            if nested and token["mark"] in "{}":
+                nested[-1] += 1 if token["mark"] == "{" else -1
+            operand = token["mark"] not in ")]}"

@@ -1,0 +1,90 @@
+"""An engine and a linker that knows nothing but WASI: made once, held by the zygote, for one tenant's module in each fork."""
+
+from ctypes import byref, c_void_p
+
+from lodger.sandbox.runtimes.command.engine import COMMANDS, FUNCTION, MEMORY, ModuleLibrary
+from lodger.sandbox.runtimes.command.wasi import SIGNATURES, SPACE, Wasi, unsigned
+from lodger.sandbox.runtimes.libwasmtime import Callback, slots
+
+
+class Unsuitable(Exception):
+    """A module that is valid WebAssembly and no command."""
+
+
+class ModuleMachine:
+    """An engine, plain or metered, with our imports behind it.
+
+    Attributes:
+        wasi: where the running attempt is put in.
+        fault: what an import raised; it travels around the native frames.
+    """
+
+    def __init__(self, library: str, *, fuel: bool) -> None:
+        self.lib = ModuleLibrary(library)
+        self.fuel = fuel
+        self.engine = self.lib.engine(COMMANDS, fuel=fuel)
+        self.wasi = Wasi()
+        self.fault: BaseException | None = None
+        self._callbacks: list[object] = []
+        self._linker = self._link()
+
+    def _link(self) -> int:
+        at = self.lib.at
+        linker: int = at["wasmtime_linker_new"](self.engine)
+        space = SPACE.encode()
+        for name, (parameters, results) in SIGNATURES.items():
+            kind = self.lib.functype(parameters, results)
+            callback = self._callback(name, parameters, bool(results))
+            self._callbacks.append(callback)
+            text = name.encode()
+            self.lib.check(
+                at["wasmtime_linker_define_func_unchecked"](
+                    linker, space, len(space), text, len(text), kind, callback, None, None
+                )
+            )
+            at["wasm_functype_delete"](kind)
+        return linker
+
+    def _callback(self, name: str, parameters: str, answers: bool) -> object:
+        trap = self.lib.at["wasmtime_trap_new"]
+        count = len(parameters)
+        kind = slots(count)
+
+        def enter(_env: int, _caller: int, address: int, _size: int) -> int | None:
+            try:
+                values = kind.from_address(address)
+                answer = self.wasi.answer(name, unsigned(parameters, [values[2 * index] for index in range(count)]))
+                if answers:
+                    values[0] = answer
+            except BaseException as error:  # noqa: BLE001 - nothing may unwind through native frames
+                self.fault = error
+                stop: int = trap(b"stop", 4)
+                return stop
+            return None
+
+        return Callback(enter)
+
+    def examine(self, module: c_void_p) -> None:
+        """Say why a module is no command. Raises Unsuitable; the text holds names of the tenant's."""
+        missing = [
+            f"{space}.{name}" for space, name in self.lib.imports(module) if space != SPACE or name not in SIGNATURES
+        ]
+        if missing:
+            more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+            raise Unsuitable(
+                f"the module imports what does not exist here: {', '.join(missing[:8])}{more}; "
+                f"there is only {SPACE} (WASI preview 1)"
+            )
+        offered = self.lib.exports(module)
+        if offered.get("_start") != (FUNCTION, "0:0"):
+            raise Unsuitable(
+                "the module exports no function _start without parameters and results: build it as a WASI command"
+            )
+        if offered.get("memory", (-1, ""))[0] != MEMORY:
+            raise Unsuitable('the module exports no memory by the name "memory", which WASI needs')
+
+    def joined(self, module: c_void_p) -> c_void_p:
+        """Join module and imports. Raises WasmFault when a type differs."""
+        pre = c_void_p()
+        self.lib.check(self.lib.at["wasmtime_linker_instantiate_pre"](self._linker, module, byref(pre)))
+        return pre

@@ -1,0 +1,295 @@
+"""One attempt of a tenant's WASI command: a store of its own, from the first instruction of its start function to its one answer."""
+
+import ctypes
+import os
+import time
+from ctypes import byref, c_void_p, memmove, string_at
+
+from lodger.sandbox.frames import BUNDLE_PART, CALL_ID, DONE, DROPPED, FAIL, LOG, LOG_PART, MAX_LOG_PARTS
+from lodger.sandbox.runtimes.answer import Stopped, cut, quoted
+from lodger.sandbox.runtimes.command.wasi import Exited, OutOfMemoryBounds
+from lodger.sandbox.runtimes.libwasmtime import (
+    TRAP_OUT_OF_FUEL,
+    TRAP_STACK_OVERFLOW,
+    TRAP_UNREACHABLE,
+    Extern,
+    WasmFault,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lodger.sandbox.runtime import Channel
+    from lodger.sandbox.runtimes.command.machine import ModuleMachine
+
+#: What a trap is called (wasmtime/trap.h), for the author.
+TRAPS = {
+    1: "out of bounds memory access",
+    2: "misaligned atomic access",
+    3: "out of bounds table access",
+    4: "indirect call to null",
+    5: "indirect call to a function of another type",
+    6: "integer overflow",
+    7: "integer division by zero",
+    8: "number out of range of an integer",
+    9: "unreachable",
+}
+
+#: Elements of one table, and how many tables: function tables of large programs have tens of thousands.
+TABLE_ELEMENTS = 100_000
+TABLES = 4
+_UNKNOWN = 1 << 32  # an offset from here on says that there is none
+_INFO = 1  # level of a line of standard error
+
+
+class Trapped(Exception):
+    """The run was torn down by WebAssembly itself: which trap, and where."""
+
+    def __init__(self, code: int, frames: "list[tuple[str, int, int]]") -> None:
+        super().__init__(code)
+        self.code = code
+        self.frames = frames
+
+
+class ModuleRealm:
+    """A store for one run; the command behind :class:`lodger.sandbox.runtimes.command.wasi.Wasi`."""
+
+    def __init__(self, machine: "ModuleMachine", pre: c_void_p) -> None:
+        self._machine = machine
+        self._pre = pre
+        self._limits: dict[str, int] = {}
+        self._channel: Channel | None = None
+        self._store = self._context = 0
+        self._memory: ctypes.Array[ctypes.c_uint64] | None = None
+        self._base = self._size = 0
+        self._input = b""
+        self._taken = 0
+        self._output = bytearray()
+        self._line = bytearray()
+        self._lines = self._log_bytes = self._dropped = self._parts = 0
+        self._epoch_us = 0
+        self._epoch = time.monotonic_ns()
+
+    def bound(self, limits: dict[str, int]) -> None:
+        """Make the store within the header's numbers: linear memory, tables, fuel."""
+        at = self._machine.lib.at
+        self._limits = limits
+        self._store = at["wasmtime_store_new"](self._machine.engine, None, None)
+        self._context = at["wasmtime_store_context"](self._store)
+        at["wasmtime_store_limiter"](self._store, limits["memory_bytes"], TABLE_ELEMENTS, 1, TABLES, 1)
+        if self._machine.fuel:
+            self._machine.lib.check(at["wasmtime_context_set_fuel"](self._context, limits["fuel"]))
+        self._epoch_us = limits["now_us"] or time.time_ns() // 1000
+        self._epoch = time.monotonic_ns()
+
+    def run(self, bundle: bytes, channel: "Channel") -> None:
+        """Run the command and answer by exactly one DONE or FAIL frame; an exception from here means a broken host."""
+        self._channel = channel
+        self._machine.wasi.command = self
+        name_size, size = BUNDLE_PART.unpack_from(bundle)
+        start = BUNDLE_PART.size + name_size
+        self._input = bundle[start : start + size]
+        try:
+            code = self._drive()
+        except Stopped as stop:
+            self._fail(stop)
+        except Trapped as trap:
+            self._fail(self._of_trap(trap))
+        else:
+            self._ended(code)
+
+    # -- the run --
+
+    def _drive(self) -> int:
+        instance = (ctypes.c_uint64 * 2)()
+        trap = c_void_p()
+        at = self._machine.lib.at
+        try:
+            error = at["wasmtime_instance_pre_instantiate"](self._pre, self._context, instance, byref(trap))
+            self._look(error, trap)
+            self._memory = self._export(instance, b"memory")
+            self._base = ctypes.cast(at["wasmtime_memory_data"](self._context, self._memory), c_void_p).value or 0
+            start = self._export(instance, b"_start")
+            values = (ctypes.c_int64 * 2)()
+            error = at["wasmtime_func_call_unchecked"](self._context, start, values, 1, byref(trap))
+            self._look(error, trap)
+        except Exited as ended:
+            return ended.code
+        return 0
+
+    def _export(self, instance: "ctypes.Array[ctypes.c_uint64]", name: bytes) -> "ctypes.Array[ctypes.c_uint64]":
+        item = Extern()
+        at = self._machine.lib.at
+        if not at["wasmtime_instance_export_get"](self._context, instance, name, len(name), byref(item)):
+            raise RuntimeError("an export that the compiler saw is gone")
+        found: ctypes.Array[ctypes.c_uint64] = item.of
+        return found
+
+    def _look(self, error: "int | None", trap: c_void_p) -> None:
+        """Turn how a native call ended into an exception, the import's own first."""
+        fault, self._machine.fault = self._machine.fault, None
+        if fault is not None:
+            raise fault
+        if trap.value:
+            lib = self._machine.lib
+            raise Trapped(lib.trap_code(trap.value), lib.frames(trap.value))
+        try:
+            self._machine.lib.check(error)
+        except WasmFault as refused:  # the store's limits, or no room for what the module begins with
+            raise Stopped(
+                "memory_limit",
+                "LimitExceeded",
+                f"the module begins with more than its limits: at most {self._limits['memory_bytes'] >> 20} MiB of memory "
+                f"and {TABLES} tables of {TABLE_ELEMENTS} elements ({refused})",
+            ) from None
+
+    # -- memory, as WASI sees it --
+
+    def size(self) -> int:
+        """Give the size of the linear memory in bytes, 0 before there is one."""
+        if self._memory is not None:
+            self._size = self._machine.lib.at["wasmtime_memory_data_size"](self._context, self._memory)
+        return self._size
+
+    def peek(self, address: int, count: int) -> bytes:
+        """Copy bytes out of the guest. Raises OutOfMemoryBounds."""
+        if address + count > self._size and address + count > self.size():
+            raise OutOfMemoryBounds
+        return string_at(self._base + address, count)
+
+    def poke(self, address: int, data: bytes) -> None:
+        """Copy bytes into the guest. Raises OutOfMemoryBounds."""
+        if address + len(data) > self._size and address + len(data) > self.size():
+            raise OutOfMemoryBounds
+        memmove(self._base + address, data, len(data))
+
+    # -- streams, clock, chance --
+
+    def read_input(self, count: int) -> bytes:
+        """Take the next bytes of the input; empty at its end."""
+        data = self._input[self._taken : self._taken + count]
+        self._taken += len(data)
+        return data
+
+    def write_output(self, data: bytes) -> None:
+        """Add to the result. Raises Stopped when it grows too large."""
+        self._output += data
+        if len(self._output) > self._limits["result_bytes"]:
+            most = self._limits["result_bytes"]
+            raise Stopped("output_limit", "LimitExceeded", f"the result has more than {most} bytes of JSON")
+
+    def write_log(self, data: bytes) -> None:
+        """Add to the log; each line leaves at its end, and its beginning at once: what was written before a limit is kept."""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._extend(line)
+            self._log(bytes(self._line))
+            self._line.clear()
+        part = self._extend(rest)
+        if part and self._parts < MAX_LOG_PARTS and not self._log_full():
+            assert self._channel is not None
+            self._parts += 1
+            self._channel.send(LOG_PART, bytes((_INFO,)) + part)
+
+    def _extend(self, data: bytes) -> bytes:
+        """Add to the unfinished line what it has room for, and return that."""
+        room = self._limits["log_line_bytes"] + 1 - len(self._line)  # one more byte shows that it was cut
+        part = data[: max(room, 0)]
+        self._line += part
+        return part
+
+    def _log_full(self) -> bool:
+        limits = self._limits
+        return bool(self._dropped) or self._lines >= limits["log_lines"] or self._log_bytes >= limits["log_bytes"]
+
+    def _log(self, line: bytes) -> None:
+        if self._log_full():
+            self._dropped += 1
+            return
+        assert self._channel is not None
+        line = cut(line, self._limits["log_line_bytes"])
+        self._lines += 1
+        self._log_bytes += len(line)
+        self._channel.send(LOG, bytes((_INFO,)) + line)
+
+    def clock_us(self) -> int:
+        """Give the wall clock."""
+        return self._epoch_us + self.elapsed_us()
+
+    def elapsed_us(self) -> int:
+        """Give the time since the run was armed."""
+        return (time.monotonic_ns() - self._epoch) // 1000
+
+    def random(self, count: int) -> bytes:
+        """Give the kernel's randomness."""
+        return os.urandom(count)
+
+    def sleep_us(self, microseconds: int) -> None:
+        """Wait on the socket, where nothing comes: the parent's clock ends a sleep that is too long."""
+        assert self._channel is not None
+        wait_ms = min(-(-microseconds // 1000), 1 << 30)
+        if self._channel.wait(wait_ms):
+            raise RuntimeError("the parent said something to a command that asks nothing")
+
+    # -- the answer --
+
+    def _ended(self, code: int) -> None:
+        if code:
+            self._fail(self._of_exit(code))
+            return
+        result = bytes(self._output).strip(b" \t\r\n")
+        self._finish_log()
+        assert self._channel is not None
+        self._channel.answer(DONE, result or b"null")
+
+    def _of_exit(self, code: int) -> Stopped:
+        if self._full():
+            return self._out_of_memory()
+        return Stopped("script_error", "ExitCode", f"the module ended itself with exit code {code}")
+
+    def _of_trap(self, trap: Trapped) -> Stopped:
+        about = self._place(trap.frames)
+        if trap.code == TRAP_STACK_OVERFLOW:
+            text = "the module's calls are nested too deeply: is there a recursion without end?"
+            return Stopped("stack_limit", "LimitExceeded", text, about)
+        if trap.code == TRAP_OUT_OF_FUEL:
+            text = f"the module used its {self._limits['fuel']} units of fuel"
+            return Stopped("cpu_limit", "LimitExceeded", text, about)
+        if trap.code == TRAP_UNREACHABLE and self._full():
+            return self._out_of_memory()
+        name = TRAPS.get(trap.code, "trap")
+        where = f" in {_shown(*trap.frames[0])}" if trap.frames else ""
+        return Stopped("script_error", "Trap", name + where, about)
+
+    def _full(self) -> bool:
+        """Whether the memory has no room for a growth by a quarter: allocators give up by a trap or an exit then."""
+        return self.size() * 5 // 4 > self._limits["memory_bytes"]
+
+    def _out_of_memory(self) -> Stopped:
+        most = self._limits["memory_bytes"] >> 20
+        return Stopped("memory_limit", "LimitExceeded", f"the module needs more than its {most} MiB of memory")
+
+    @staticmethod
+    def _place(frames: "list[tuple[str, int, int]]") -> bytes:
+        stack = "\n".join(f"at {_shown(*frame)}" for frame in frames)
+        return f'{{"stack":{quoted(stack)},"file":null,"line":null,"column":null}}'.encode()
+
+    def _finish_log(self) -> None:
+        assert self._channel is not None
+        if self._line:
+            self._log(bytes(self._line))
+            self._line.clear()
+        if self._dropped:
+            self._channel.send(DROPPED, CALL_ID.pack(min(self._dropped, 0xFFFFFFFF)))
+
+    def _fail(self, stop: Stopped) -> None:
+        self._finish_log()
+        assert self._channel is not None
+        about = stop.about or self._place([])
+        body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)},'.encode() + about[1:]
+        outcome = stop.outcome.encode()
+        self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body)
+
+
+def _shown(name: str, number: int, offset: int) -> str:
+    place = f" at byte 0x{offset:x}" if offset < _UNKNOWN else ""
+    return f"{name or 'function'} (#{number}){place}"

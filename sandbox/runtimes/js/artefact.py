@@ -1,0 +1,304 @@
+"""Where the baked realm lives: its key, its cache, and who may have written it. The parent's side; workers only get paths.
+
+A compiled module is machine code: whoever writes it owns the worker. So it is read only from folders and files that belong to
+this user (or root) and that nobody else may write, and its SHA-256 must be the one noted beside it.
+"""
+
+import contextlib
+import hashlib
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
+from lodger.sandbox.runtimes.libwasmtime import GUEST
+
+#: The files of stdlib/js in their order; capability files (cap-*.js) follow by name.
+GLOBALS = (
+    "bootstrap.js",
+    "calls.js",
+    "errors.js",
+    "alarm.js",
+    "inspect.js",
+    "console.js",
+    "timer.js",
+    "event.js",
+    "signal.js",
+    "locale.js",
+    "text.js",
+    "clone.js",
+    "search.js",
+    "host.js",
+    "url.js",
+    "digest.js",
+    "crypto.js",
+)
+
+_BAKE_SECONDS = 120
+#: Realms that a cache keeps, the latest used: one for each state of the library that is in use somewhere, and those of the escape suite.
+_KEPT = 48
+_FORMAT = "1"
+
+
+class RealmUnavailable(SandboxError):
+    """The realm of runtime ``quickjs`` cannot be baked or read here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """A baked realm: the compiled module, where its entry points lie, and the library that can load it."""
+
+    libwasmtime: Path
+    module: Path
+    numbers: str
+    metered: Path | None = None
+
+    def settings(self) -> dict[str, str]:
+        """Give what :meth:`lodger.sandbox.runtime.Runtime.prepare` of ``quickjs`` wants."""
+        told = {"library": str(self.libwasmtime), "artefact": str(self.module), "numbers": self.numbers}
+        return told | ({"fuel_artefact": str(self.metered)} if self.metered else {})
+
+
+def find_library() -> Path:
+    """Find libwasmtime inside the wasmtime package, without importing the package."""
+    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    return _package("wasmtime") / f"{sys.platform}-{machine}" / "_libwasmtime.so"
+
+
+def find_guest() -> Path:
+    """Find the guest inside the quickjs_rs package, without importing the package."""
+    return _package("quickjs_rs") / "_guest.wasm"
+
+
+def _package(name: str) -> Path:
+    spec = find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise RealmUnavailable(
+            "package_missing",
+            f"the package {name} is not installed",
+            fix="pip install lodger again, into the same environment",
+        )
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def library_files() -> list[str]:
+    """Name the installed files of stdlib/js in the order of evaluation."""
+    folder = files("lodger.stdlib") / "js"
+    return [*GLOBALS, *sorted(each.name for each in folder.iterdir() if _is_capability(each.name))]
+
+
+def _is_capability(name: str) -> bool:
+    return name.startswith("cap-") and name.endswith(".js")
+
+
+def read_sources(capabilities: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+    """Read the standard library in the order of evaluation; ``capabilities`` replaces the installed cap-*.js files."""
+    folder = files("lodger.stdlib") / "js"
+    names = library_files() if capabilities is None else GLOBALS
+    return [(name, (folder / name).read_text("utf-8")) for name in names] + sorted((capabilities or {}).items())
+
+
+def realm_key(sources: list[tuple[str, str]], *, fuel: bool) -> str:
+    """Name everything that the artefact depends on: guest, wasmtime, engine settings, host functions, standard library, CPU."""
+    parts = [
+        _FORMAT,
+        GUEST_SHA256,
+        version("wasmtime"),
+        GUEST.text(fuel=fuel),
+        platform.machine(),
+        processor(),
+    ]
+    ours = files("lodger.sandbox.runtimes")
+    modules = ("js/bake", "js/guest", "js/machine", "js/rejections", "libwasmtime")
+    parts += [(ours / f"{module}.py").read_text("utf-8") for module in modules]
+    parts += [f"{name}\0{text}" for name, text in sources]
+    return hashlib.sha256("\0\0".join(parts).encode()).hexdigest()[:32]
+
+
+def processor() -> str:
+    """Name what this CPU has: the compiler uses it, and a cache on a shared home must not carry AVX to a machine without it."""
+    try:
+        with Path("/proc/cpuinfo").open() as lines:
+            return next(
+                (line.partition(":")[2].strip() for line in lines if line.startswith(("flags", "Features"))),
+                "",
+            )
+    except OSError:
+        return platform.processor()
+
+
+def candidates(folder: Path | None = None) -> Iterator[Path]:
+    """Name the cache folders to try, best first."""
+    if folder is not None:
+        yield folder
+        return
+    home = os.environ.get("XDG_CACHE_HOME")
+    if home and Path(home).is_absolute():
+        yield Path(home) / "lodger"
+    elif os.environ.get("HOME"):
+        yield Path(os.environ["HOME"]) / ".cache" / "lodger"
+    yield Path(tempfile.gettempdir()) / f"lodger-{os.geteuid()}"
+
+
+def is_ours(path: Path) -> bool:
+    """Say whether only this user (or root) can have written there; a symbolic link is nobody's."""
+    try:
+        about = path.lstat()
+    except OSError:
+        return False
+    kind = stat.S_ISDIR(about.st_mode) or stat.S_ISREG(about.st_mode)
+    return kind and about.st_uid in (os.geteuid(), 0) and not about.st_mode & 0o022
+
+
+def ensure(
+    folder: Path | None = None,
+    *,
+    fuel: bool = False,
+    capabilities: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Artefact:
+    """Give the baked realm, from the cache or baked now (about a second; ``progress`` hears what is going on).
+
+    Args:
+        folder: the cache; by default ``lodger`` below XDG_CACHE_HOME or ~/.cache, then a private folder below the temporary one.
+        fuel: also bake the metered variant, for runs with a deterministic ceiling.
+        capabilities: sources by file name instead of the installed cap-*.js.
+        progress: hears one sentence when a bake begins.
+
+    Raises:
+        RealmUnavailable: no folder can be written, or the baker failed.
+    """
+    sources = read_sources(capabilities)
+    plain = baked(sources, folder, progress, fuel=False)
+    if not fuel:
+        return plain
+    metered = baked(sources, folder, progress, fuel=True)
+    if metered.numbers != plain.numbers:
+        raise RealmUnavailable(
+            "bake_differs", "two bakes of one realm differ", fix="delete the cache folder and report this"
+        )
+    return replace(plain, metered=metered.module)
+
+
+def baked(
+    sources: list[tuple[str, str]],
+    folder: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+    *,
+    fuel: bool = False,
+) -> Artefact:
+    """Return the realm of these sources, from the cache or baked now; arguments and errors as of :func:`ensure`."""
+    key = realm_key(sources, fuel=fuel)
+    tried = []
+    for cache in candidates(folder):
+        try:
+            cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            tried.append(f"{cache}: {error.strerror}")
+            continue
+        if not is_ours(cache):
+            tried.append(f"{cache}: belongs to somebody else, or others may write there")
+            continue
+        found = read_baked(cache / key)
+        if found is not None:
+            return found
+        if not os.access(cache, os.W_OK):
+            tried.append(f"{cache}: not writable")
+            continue
+        if progress:
+            progress("baking the script realm (once per version)")
+        try:
+            _bake_into(cache, key, sources, fuel=fuel)
+        except OSError as error:
+            tried.append(f"{cache}: {error.strerror}")
+            continue
+        found = read_baked(cache / key)
+        if found is not None:
+            return found
+        tried.append(f"{cache}: what was baked could not be read back")
+    raise RealmUnavailable(
+        "no_cache_folder",
+        "there is no place for the baked realm",
+        why="; ".join(tried),
+        fix="set XDG_CACHE_HOME to a folder of yours",
+    )
+
+
+def read_baked(place: Path) -> Artefact | None:
+    """Return the realm kept in a folder, or None if it is absent, torn, or writable by others."""
+    module, numbers = place / "realm.cwasm", place / "realm.numbers"
+    if not all(is_ours(path) for path in (place, module, numbers)):
+        return None
+    words = numbers.read_text("ascii").split()
+    noted = words[-1].removeprefix("sha256=") if words else ""
+    if hashlib.sha256(module.read_bytes()).hexdigest() != noted:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(place)
+    return Artefact(find_library(), module, " ".join(words[:-1]))
+
+
+def _prune(cache: Path) -> None:
+    """Throw away what was used longest ago; a worker that has one mapped keeps it."""
+    realms = [place for place in cache.iterdir() if (place / "realm.numbers").exists() and is_ours(place)]
+    realms.sort(key=lambda place: place.stat().st_mtime_ns, reverse=True)
+    for place in realms[_KEPT:]:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: bool) -> None:
+    work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=cache))
+    try:
+        root = Path(__file__).parents[4]
+        code = (
+            f"import sys; sys.path.insert(0, {str(root)!r}); from lodger.sandbox.runtimes.js.bake import main; main()"
+        )
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            code,
+            str(find_library()),
+            str(find_guest()),
+            str(work),
+            "fuel" if fuel else "plain",
+        ]
+        text = "\0".join(part for pair in sources for part in pair)
+        done = subprocess.run(  # noqa: S603 - our own interpreter and module
+            command, input=text.encode(), capture_output=True, timeout=_BAKE_SECONDS, check=False, cwd="/"
+        )
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            start = max(
+                (at for at, line in enumerate(said) if line[:1].strip()), default=0
+            )  # the exception, after the traceback
+            start = max((at for at, line in enumerate(said) if line.startswith("RuntimeError:")), default=start)
+            raise RealmUnavailable(
+                "bake_failed",
+                "the realm could not be baked",
+                why=" ".join(line.strip() for line in said[start:])[:500] or f"exit status {done.returncode}",
+                fix="check that wasmtime and quickjs-rs are the pinned versions",
+            )
+        place = cache / key
+        if place.exists() and read_baked(place) is None and is_ours(place):
+            shutil.rmtree(place)  # torn or tampered: nothing in it is trusted
+        try:
+            work.rename(place)
+        except OSError:
+            if read_baked(place) is None:
+                raise
+        _prune(cache)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

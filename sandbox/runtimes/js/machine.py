@@ -1,0 +1,157 @@
+"""An engine with the guest's compiled module and our imports behind it: thirteen functions, no WASI, nothing of the host to name."""
+
+from ctypes import byref, c_void_p
+
+from lodger.sandbox.runtimes.js.guest import Guest
+from lodger.sandbox.runtimes.libwasmtime import GUEST, Callback, Library, WasmFault, slots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+    from collections.abc import Callable
+
+    Words = ctypes.Array[ctypes.c_int64]
+
+_MASK = 0xFFFFFFFF
+_BAD_DESCRIPTOR = 8  # WASI errno EBADF
+
+# module, name, parameters, results: i is i32, I is i64
+_IMPORTS = (
+    ("env", "host_call", "iiiii", "i"),
+    ("env", "host_interrupt", "", "i"),
+    ("env", "host_module_normalize", "iiiii", "i"),
+    ("env", "host_module_load", "iii", "i"),
+    ("wasi_snapshot_preview1", "random_get", "ii", "i"),
+    ("wasi_snapshot_preview1", "environ_get", "ii", "i"),
+    ("wasi_snapshot_preview1", "environ_sizes_get", "ii", "i"),
+    ("wasi_snapshot_preview1", "clock_time_get", "iIi", "i"),
+    ("wasi_snapshot_preview1", "fd_close", "i", "i"),
+    ("wasi_snapshot_preview1", "fd_fdstat_get", "ii", "i"),
+    ("wasi_snapshot_preview1", "fd_seek", "iIii", "i"),
+    ("wasi_snapshot_preview1", "fd_write", "iiii", "i"),
+    ("wasi_snapshot_preview1", "proc_exit", "i", ""),
+)
+
+
+class Machine:
+    """An engine with the guest's compiled module and our imports: made once, held by the zygote."""
+
+    def __init__(self, library: str, *, fuel: bool = False) -> None:
+        self.lib = Library(library)
+        self.fuel = fuel
+        self.engine = self.lib.engine(GUEST, fuel=fuel)
+        self.guest: Guest | None = None
+        self._pre = c_void_p()
+        self._callbacks: list[object] = []
+        self.fault: BaseException | None = None
+
+    def load(self, artefact: str) -> None:
+        """Map a compiled module from a file that the caller knows to be ours."""
+        module = c_void_p()
+        name = artefact.encode("utf-8", "surrogateescape")
+        self.lib.check(self.lib.at["wasmtime_module_deserialize_file"](self.engine, name, byref(module)))
+        self._link(module)
+
+    def take(self, wasm: bytes) -> None:
+        """Compile a module from its bytes; only the baker does this."""
+        module = c_void_p()
+        self.lib.check(self.lib.at["wasmtime_module_new"](self.engine, wasm, len(wasm), byref(module)))
+        self._link(module)
+
+    def _link(self, module: c_void_p) -> None:
+        at = self.lib.at
+        linker = at["wasmtime_linker_new"](self.engine)
+        for space, name, parameters, results in _IMPORTS:
+            kind = self.lib.functype(parameters, results)
+            callback = self._callback(getattr(self, f"_{name}", self._refuse), len(parameters), bool(results))
+            self._callbacks.append(callback)
+            at_space, at_name = space.encode(), name.encode()
+            self.lib.check(
+                at["wasmtime_linker_define_func_unchecked"](
+                    linker, at_space, len(at_space), at_name, len(at_name), kind, callback, None, None
+                )
+            )
+            at["wasm_functype_delete"](kind)
+        self.lib.check(at["wasmtime_linker_instantiate_pre"](linker, module, byref(self._pre)))
+
+    def instance(self, memory_bytes: int) -> "Guest":
+        """Make a fresh guest whose memory cannot grow past that bound; a metered one starts with fuel for our own calls."""
+        return Guest(self, self._pre, memory_bytes)
+
+    def _callback(self, function: "Callable[[Words], int | None]", count: int, answers: bool) -> object:
+        # The hottest path between the two worlds: no inner function and no list is made in it, each would be pages of a fork's own.
+        trap = self.lib.at["wasmtime_trap_new"]
+        kind = slots(count)
+
+        def enter(_env: int, _caller: int, address: int, _size: int) -> int | None:
+            try:
+                words = kind.from_address(address)
+                answer = function(words)
+                if answers:
+                    words[0] = (answer or 0) & _MASK
+            except BaseException as error:  # noqa: BLE001 - nothing may unwind through native frames
+                self.fault = error
+                stop: int | None = trap(b"stop", 4)
+                return stop
+            return None
+
+        return Callback(enter)
+
+    # -- the imports, one method each; argument i is word 2*i --
+
+    def _refuse(self, _words: "Words") -> int:
+        return _BAD_DESCRIPTOR
+
+    def _proc_exit(self, _words: "Words") -> None:
+        raise WasmFault("the guest gave up")
+
+    def _environ_get(self, _words: "Words") -> int:
+        return 0
+
+    def _environ_sizes_get(self, words: "Words") -> int:
+        guest = self._running()
+        guest.poke(words[0] & _MASK, bytes(4))
+        guest.poke(words[2] & _MASK, bytes(4))
+        return 0
+
+    def _clock_time_get(self, words: "Words") -> int:
+        guest = self._running()
+        guest.poke(words[4] & _MASK, (guest.host.clock_us() * 1000).to_bytes(8, "little"))
+        return 0
+
+    def _random_get(self, words: "Words") -> int:
+        guest = self._running()
+        guest.poke(words[0] & _MASK, guest.host.random(min(words[2] & _MASK, 65536)))
+        return 0
+
+    def _host_interrupt(self, _words: "Words") -> int:
+        return int(self._running().host.interrupted())
+
+    def _host_module_normalize(self, words: "Words") -> int:
+        guest = self._running()
+        base = guest.peek(words[0] & _MASK, words[2] & _MASK)
+        wanted = guest.peek(words[4] & _MASK, words[6] & _MASK)
+        out = words[8] & _MASK
+        return guest.give(guest.host.resolve(base, wanted), out)
+
+    def _host_module_load(self, words: "Words") -> int:
+        guest = self._running()
+        name, out = guest.peek(words[0] & _MASK, words[2] & _MASK), words[4] & _MASK
+        return guest.give(guest.host.source(name), out)
+
+    def _host_call(self, words: "Words") -> int:
+        # name, its length, this, number of arguments, the arguments
+        guest = self._running()
+        operation = guest.peek(words[0] & _MASK, 1)[0]
+        text: bytes | None = b""
+        if words[6] & _MASK:
+            text = guest.text(int.from_bytes(guest.peek(words[8] & _MASK, 4), "little"))
+        answer = guest.host.call(operation, text)
+        if answer is None:
+            return guest.undefined()
+        return guest.string(answer)
+
+    def _running(self) -> "Guest":
+        if self.guest is None:
+            raise WasmFault("an import was called outside any guest")
+        return self.guest

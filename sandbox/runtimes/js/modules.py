@@ -1,0 +1,127 @@
+"""An attempt's modules: out of the bundle's bytes, resolved by name, and wrapped when the entry is a snippet."""
+
+from struct import unpack_from
+
+from lodger.sandbox.frames import BUNDLE_PART
+
+#: A snippet's first line begins inside this; the second brace is a block, so that a snippet may declare any name anew.
+WRAP = b"export default async function(){{"
+_WRAP_END = b"\n}}"
+
+# The bootstrap enters by one of these; importing a missing default export fails before any line of the tenant runs.
+_GLUE = {
+    b"lodger:begin": b"$begin()",
+    b"lodger:module": b'import "lodger:begin"; import run from "ENTRY"; export default run',
+    b"lodger:body": b'import run from "ENTRY"; import "lodger:begin"; export default run',
+    b"lodger:plain": b'import "lodger:begin"; import "ENTRY"',
+}
+_DECLARATIONS = tuple(word + after for word in (b"import", b"export") for after in (b" ", b"{", b"*", b"'", b'"'))
+_EXPORTS = tuple(word for word in _DECLARATIONS if word.startswith(b"export"))
+_MARK = b"\xef\xbb\xbf"
+
+
+class SourceRefused(Exception):
+    """A module is no text."""
+
+
+def _is_quoted(lines: list[bytes]) -> bool:
+    """Whether what follows these lines seems to stand inside a template literal or a comment."""
+    before = b"\n".join(lines)
+    return before.count(b"`") % 2 == 1 or before.rfind(b"/*") > before.rfind(b"*/")
+
+
+class Modules:
+    """The sources of one attempt by name; the first is the entry."""
+
+    #: What begins a snippet's first line.
+    wrap = WRAP
+
+    def __init__(self, bundle: bytes) -> None:
+        self.entry = b"main.js"
+        self.context = b"{}"
+        self.missing: tuple[bytes, int] | None = None  # file and line of an import that found nothing
+        self._sources: dict[bytes, bytes] = {}
+        self._way = b""
+        self._asked = (b"", b"")
+        at = 0
+        while at < len(bundle):
+            name_size, size = unpack_from("<II", bundle, at)
+            at += BUNDLE_PART.size
+            name, source = bundle[at : at + name_size], bundle[at + name_size : at + name_size + size]
+            at += name_size + size
+            if not name:
+                self.context = source
+                continue
+            if not self._sources:
+                self.entry = name
+            self._sources[name] = source.removeprefix(_MARK)
+
+    def check(self) -> None:
+        """Raise SourceRefused for what is no text: the guest would only say that something is wrong somewhere."""
+        for name, source in self._sources.items():
+            shown = name.decode("utf-8", "replace")
+            try:
+                source.decode()
+            except UnicodeDecodeError as error:
+                byte = source[error.start]
+                raise SourceRefused(f"{shown} is not UTF-8 text: byte {error.start} is 0x{byte:02x}") from None
+            if b"\0" in source:
+                raise SourceRefused(f"{shown} is not text: byte {source.index(0)} is NUL")
+
+    def facts(self) -> tuple[list[int], bytes]:
+        """What the bootstrap must know, and all names.
+
+        May it have a default export, our columns, its lines, has it declarations, on which line is its first export (0 for none).
+        """
+        source = self._sources.get(self.entry, b"")
+        lines = source.split(b"\n")
+        declares = exports = 0
+        looks = 20 if b"export" in source else 0  # at what seems to be an export
+        for number, line in enumerate(lines, 1):
+            if line.lstrip().startswith(_DECLARATIONS):
+                declares = 1
+            if looks and b"export" in line and any(part.lstrip().startswith(_EXPORTS) for part in line.split(b";")):
+                exports = 0 if _is_quoted(lines[: number - 1]) else number
+                looks = 0 if exports else looks - 1
+            if declares and not looks:
+                break
+        names = b", ".join(list(self._sources)[:20]).replace(b"\n", b" ")
+        return [int(b"export" in source), len(self.wrap), len(lines), declares, exports], names
+
+    def resolve(self, base: bytes, wanted: bytes) -> bytes:
+        """Name a module: relative to its importer, inside the bundle only; what is not there stays as it was written."""
+        self._asked = (base, wanted)
+        if not wanted.startswith((b"./", b"../", b"/")):
+            return wanted
+        parts = [] if wanted.startswith(b"/") else base.split(b"/")[:-1]
+        for part in wanted.split(b"/"):
+            if part == b"..":
+                if not parts:
+                    return wanted
+                parts.pop()
+            elif part not in (b"", b"."):
+                parts.append(part)
+        name = b"/".join(parts)
+        return name if name in self._sources else wanted
+
+    def source(self, name: bytes) -> bytes | None:
+        """Give a module's text; an empty one becomes a newline, which the guest can load."""
+        if name in _GLUE:
+            self._way = name if name != b"lodger:begin" else self._way
+            return _GLUE[name].replace(b"ENTRY", self.entry.replace(b"\\", b"\\\\").replace(b'"', b'\\"'))
+        source = self._sources.get(name)
+        if source is None:
+            self._note_missing()
+            return None
+        if name == self.entry and self._way == b"lodger:body":
+            if source.startswith(b"#!"):
+                source = b"//" + source[2:]
+            return self.wrap + source + _WRAP_END
+        return source or b"\n"
+
+    def _note_missing(self) -> None:
+        importer, wanted = self._asked
+        for number, line in enumerate(self._sources.get(importer, b"").split(b"\n"), 1):
+            if wanted in line:
+                self.missing = (importer, number)
+                return

@@ -1,0 +1,356 @@
+"""One global scope of the ``quickjs`` runtime: drives an attempt from its first byte to its one answer."""
+
+import os
+import time
+
+from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, LOG, REPLY
+from lodger.sandbox.runtimes.answer import Over, Stopped, cut, quoted
+from lodger.sandbox.runtimes.js.guest import Guest, Host, Thrown, Trapped
+from lodger.sandbox.runtimes.js.modules import Modules, SourceRefused
+from lodger.sandbox.runtimes.libwasmtime import (
+    TRAP_OUT_OF_BOUNDS,
+    TRAP_OUT_OF_FUEL,
+    TRAP_STACK_OVERFLOW,
+    TRAP_UNREACHABLE,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lodger.sandbox.runtime import Channel
+
+_WASM_PAGE = 65536
+_ROOM = 16384  # what describing an error and crossing with it takes, with something to spare
+
+
+class QuickRealm(Host):
+    """One global scope, for one attempt."""
+
+    modules_type = Modules
+    #: How much of its memory a script holds at least when the engine throws a bare null for want of it.
+    tight_percent = 90
+
+    def __init__(self, numbers: dict[str, int], guest: Guest, metered: Guest | None) -> None:
+        self._numbers = numbers
+        self._metered = metered
+        self.guest = guest
+        guest.host = self
+        self._limits: dict[str, int] = {}
+        self._epoch_us = 0
+        self._epoch = time.monotonic_ns()
+        self._deadline = 1 << 62
+        self._channel: Channel | None = None
+        self._modules = self.modules_type(b"")
+        self._pending: set[int] = set()
+        self._backlog: list[bytes] = []
+        self._wakes: int | None = None
+        self._last_call = ""
+        self._halting = False
+        self._waited = 0
+        self._returned = False
+
+    def reseed(self) -> None:
+        """Give Math.random its own state: forked twins would draw the same numbers."""
+        seed = os.urandom(8)
+        self.guest.poke(self._numbers["seed"], seed if any(seed) else b"\x01" * 8)
+
+    def bound(self, limits: dict[str, int]) -> None:
+        """Apply the header: memory, fuel, the soft CPU stop (counted from here) and the clock's start."""
+        self._limits = limits
+        if limits["fuel"]:
+            if self._metered is None:
+                raise RuntimeError("this zygote was prepared without fuel")
+            self.guest = self._metered
+            self.guest.host = self
+            self.guest.fuel(limits["fuel"])
+            self.reseed()
+        self.guest.limit(max(limits["memory_bytes"], self.guest.size()))
+        self.guest.most = max(limits["frame_bytes"], limits["result_bytes"]) + 65536
+        self._epoch_us = limits["now_us"] or time.time_ns() // 1000
+        self._epoch = time.monotonic_ns()
+        self._deadline = time.process_time_ns() + limits["cpu_ms"] * 1_000_000
+
+    def run(self, bundle: bytes, channel: "Channel") -> None:
+        """Run the bundle and answer by exactly one DONE or FAIL frame; an exception from here means a broken guest."""
+        self._channel = channel
+        try:
+            self._modules = self.modules_type(bundle)
+            self._modules.check()
+            self._drive(self._message(self._modules))
+        except SourceRefused as refused:
+            self._fail(Stopped("compile_error", "SyntaxError", str(refused)))
+        except Over:
+            pass
+        except Stopped as stop:
+            self._fail(stop)
+        except MemoryError:
+            self._fail(self._out_of_memory())
+        except Trapped as trap:
+            self._fail(self._verdict(trap))
+        except Thrown:
+            self._fail(self._broken())
+
+    # -- the life of an attempt --
+
+    def _message(self, modules: Modules) -> bytes:
+        limits = self._limits
+        facts, names = modules.facts()
+        numbers = [
+            limits["result_bytes"],
+            limits["frame_bytes"],
+            limits["log_lines"],
+            limits["log_line_bytes"],
+            limits["log_bytes"],
+            *facts,
+        ]
+        return b"%s\n%s\n%s\n%s" % (str(numbers).encode(), modules.entry, names, modules.context)
+
+    def _drive(self, message: bytes) -> None:
+        guest = self.guest
+        self._apply("start", message)
+        while True:
+            while guest.jobs():
+                pass
+            if self._backlog:
+                self._apply("settle", self._backlog.pop(0))
+            elif not (over := self._returned and not self._pending) and self._full():
+                raise self._out_of_memory()  # whatever failed for want of memory could not even say so
+            elif not over and self._wakes is not None:
+                self._sleep()
+            elif self._pending:
+                self._receive()
+            else:  # it has returned, or never will: the bootstrap looks at what nothing handled, and says how it ended
+                self._apply("stuck", b"")
+                if not guest.jobs():
+                    raise self._broken()
+
+    def _full(self) -> bool:
+        """Say whether the guest, with nothing to run now, has no room left for its next turn."""
+        guest = self.guest
+        if guest.size() + _WASM_PAGE <= self._limits["memory_bytes"]:
+            return False
+        address = guest.call("qjs_alloc", _ROOM)
+        if address:
+            guest.call("qjs_free", address, _ROOM)
+        return not address
+
+    def _apply(self, function: str, message: bytes) -> None:
+        self.guest.apply(self._numbers[function], message, self._numbers["undefined"], self._numbers["scratch"])
+
+    def _sleep(self) -> None:
+        # A timer is set: wait for it, or for an answer, whichever comes first.
+        wait_ms = max(0, -(-((self._wakes or 0) - self._now_us()) // 1000))
+        assert self._channel is not None
+        if self._channel.wait(wait_ms):
+            self._receive()
+        elif self._wakes is not None and self._now_us() >= self._wakes:
+            self._wakes = None
+            self._apply("tick", b"")
+
+    def _receive(self) -> None:
+        assert self._channel is not None
+        kind, payload = self._channel.receive()
+        if kind != REPLY or len(payload) < 5:
+            raise RuntimeError("the parent sent something that is no reply")
+        (number,) = CALL_ID.unpack_from(payload)
+        if number not in self._pending:
+            raise RuntimeError("the parent answered a call that was not made")
+        self._pending.discard(number)
+        self._backlog.append(b"%d %d %s" % (number, payload[4], payload[5:]))
+
+    # -- what the guest asks of us --
+
+    def clock_us(self) -> int:
+        """Give the script's clock, in whole milliseconds: no fine timer for side channels."""
+        return self._now_us() // 1000 * 1000
+
+    def _now_us(self) -> int:
+        return self._epoch_us + (time.monotonic_ns() - self._epoch) // 1000
+
+    def random(self, count: int) -> bytes:
+        """Give the kernel's randomness; the same bytes to every metered run: the guest seeds its own tables with them, and their
+        collisions would cost fuel that differs from run to run. What scripts draw comes another way."""
+        return bytes(count) if self._limits.get("fuel") else os.urandom(count)
+
+    def interrupted(self) -> bool:
+        """Stop the script when its CPU time is over: the one stop that can still say where it was."""
+        if self._halting or time.process_time_ns() < self._deadline:
+            return False
+        self._halting = True
+        spent = self._limits.get("cpu_ms", 0)
+        text = f"the script used its {spent} ms of CPU time"
+        try:
+            self._apply("halted", b"")
+        except Stopped as place:
+            raise Stopped("cpu_limit", "LimitExceeded", text + self._hint(), place.about) from None
+        except (Thrown, Trapped, MemoryError):
+            pass
+        raise Stopped("cpu_limit", "LimitExceeded", text + self._hint())
+
+    def _hint(self) -> str:
+        return f"; its last call was {self._last_call}" if self._last_call else ""
+
+    def resolve(self, base: bytes, wanted: bytes) -> bytes | None:
+        """Name a module of this attempt."""
+        return self._modules.resolve(base, wanted)
+
+    def source(self, name: bytes) -> bytes | None:
+        """Give a module's text."""
+        return self._modules.source(name)
+
+    def call(self, operation: int, text: bytes | None) -> bytes | None:
+        """Serve the bootstrap: one letter names what it wants."""
+        return _OPERATIONS[operation](self, text)
+
+    def _async(self, text: bytes | None) -> None:
+        self._send_call(*self._parted(text, 2))
+
+    def _sync(self, text: bytes | None) -> bytes:
+        name, json = self._parted(text, 1)
+        self._waited += 1
+        number = 0x80000000 + self._waited  # out of the way of the guest's own numbers
+        self._send_call(b"%d" % number, name, json)
+        start = b"%d " % number
+        while True:
+            self._receive()
+            if self._backlog[-1].startswith(start):
+                return self._backlog.pop()[len(start) :].replace(b" ", b"", 1)
+
+    def _parted(self, text: bytes | None, cuts: int) -> list[bytes]:
+        if text is None:
+            raise Stopped(
+                "output_limit",
+                "LimitExceeded",
+                f"a call's arguments may have at most {self._limits['frame_bytes']} bytes",
+            )
+        return text.split(b" ", cuts)
+
+    def _send_call(self, number: bytes, name: bytes, json: bytes) -> None:
+        assert self._channel is not None
+        if len(json) + len(name) + 5 > self._limits["frame_bytes"]:
+            raise Stopped(
+                "output_limit",
+                "LimitExceeded",
+                f"a call's arguments may have at most {self._limits['frame_bytes']} bytes",
+            )
+        if not 0 < len(name) < 256:
+            raise Stopped("bad_request", "TypeError", "a call is named by 1 to 255 bytes")
+        self._last_call = name.decode("utf-8", "replace")
+        self._pending.add(int(number))
+        self._channel.send(CALL, CALL_ID.pack(int(number)) + bytes((len(name),)) + name + json)
+
+    def _log(self, text: bytes | None) -> None:
+        if text is None or self._channel is None:
+            return
+        self._channel.send(LOG, bytes((text[0] - 48,)) + cut(text[1:], self._limits["log_line_bytes"]))
+
+    def _done(self, text: bytes | None) -> None:
+        dropped, _, json = (text or b"0 ").partition(b" ")
+        if text is None or len(json) > self._limits["result_bytes"]:
+            raise Stopped(
+                "output_limit",
+                "LimitExceeded",
+                f"the result has more than {self._limits['result_bytes']} bytes of JSON",
+            )
+        if not self._returned:  # the script has: what it left in the queue runs before its answer leaves
+            self._returned = True
+            return
+        self._say(dropped, DONE, json)
+
+    def _failed(self, text: bytes | None) -> None:
+        dropped, outcome, json = (text or b"0 script_error null").split(b" ", 2)
+        if outcome == b"null":
+            # What running out of memory throws when there is no room for an error (a bare null) or for its message.
+            if self.guest.size() >= self._limits["memory_bytes"] * self.tight_percent // 100:
+                raise self._out_of_memory()
+            outcome = b"script_error"
+        if self._modules.missing is not None and outcome == b"compile_error":
+            file, line = self._modules.missing
+            found = b'"file":%s,"line":%d' % (quoted(file.decode("utf-8", "replace")).encode(), line)
+            json = json.replace(b'"file":null,"line":null', found, 1)
+        self._say(dropped, FAIL, bytes((len(outcome),)) + outcome + json)
+
+    def _timer(self, text: bytes | None) -> None:
+        if text is None or text == b"-":
+            self._wakes = None
+        else:
+            self._wakes = self._now_us() // 1000 * 1000 + int(text) * 1000
+
+    def _halt(self, text: bytes | None) -> None:
+        dropped, _, about = (text or b"0 ").partition(b" ")
+        self._count_dropped(dropped)
+        raise Stopped("", "", "", about)
+
+    def _random(self, text: bytes | None) -> bytes:
+        return os.urandom(min(int(text or b"0"), 65536)).hex().encode()
+
+    # -- the answer --
+
+    def _count_dropped(self, dropped: bytes) -> None:
+        assert self._channel is not None
+        if dropped != b"0":
+            self._channel.send(DROPPED, CALL_ID.pack(min(int(dropped), 0xFFFFFFFF)))
+
+    def _say(self, dropped: bytes, kind: int, payload: bytes) -> None:
+        assert self._channel is not None
+        self._count_dropped(dropped)
+        self._channel.answer(kind, payload)
+        raise Over
+
+    def _fail(self, stop: Stopped) -> None:
+        assert self._channel is not None
+        body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)}'.encode()
+        body += b"," + stop.about[1:-1] if len(stop.about) > 2 else b',"stack":"","file":null,"line":null,"column":null'
+        outcome = stop.outcome.encode()
+        self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body + b"}")
+
+    def _out_of_memory(self) -> Stopped:
+        most = self._limits["memory_bytes"] >> 20
+        return Stopped(
+            "memory_limit",
+            "LimitExceeded",
+            f"the script needs more than its {most} MiB of memory" + self._hint(),
+        )
+
+    def _broken(self) -> Stopped:
+        # The bootstrap itself threw or fell silent: out of memory, or built-ins bent so far that nothing can run.
+        if self.guest.size() >= self._limits["memory_bytes"] // 2:
+            return self._out_of_memory()
+        return Stopped("script_error", "Error", "the script changed built-ins that its own run needs")
+
+    def _verdict(self, trap: Trapped) -> Stopped:
+        if trap.code == TRAP_STACK_OVERFLOW or (trap.code == TRAP_OUT_OF_BOUNDS and self._below_stack()):
+            return Stopped(
+                "stack_limit",
+                "LimitExceeded",
+                "the script's calls are nested too deeply: is there a recursion without end?",
+            )
+        if trap.code == TRAP_OUT_OF_FUEL:
+            return Stopped(
+                "cpu_limit",
+                "LimitExceeded",
+                f"the script used its {self._limits['fuel']} units of fuel" + self._hint(),
+            )
+        size, most = self.guest.size(), self._limits["memory_bytes"]
+        # The guest's allocator gives up by a trap; and the engine has paths that use what could not be allocated (quickjs-ng 0.15:
+        # promises), which ends outside of a memory that is full.
+        if trap.code == TRAP_UNREACHABLE and size >= most // 4:
+            return self._out_of_memory()
+        if trap.code == TRAP_OUT_OF_BOUNDS and size + _WASM_PAGE > most:
+            return self._out_of_memory()
+        raise trap
+
+    def _below_stack(self) -> bool:
+        # The guest's own stack lies at the bottom of its memory and grows down: one frame too many wraps below zero.
+        return self.guest.stack_pointer() >= self.guest.size()
+
+
+_OPERATIONS = {
+    ord("a"): QuickRealm._async,
+    ord("s"): QuickRealm._sync,
+    ord("l"): QuickRealm._log,
+    ord("d"): QuickRealm._done,
+    ord("e"): QuickRealm._failed,
+    ord("t"): QuickRealm._timer,
+    ord("h"): QuickRealm._halt,
+    ord("r"): QuickRealm._random,
+}

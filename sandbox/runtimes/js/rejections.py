@@ -1,0 +1,174 @@
+"""Unhandled promise rejections of the guest: the engine's tracker, which the guest as built leaves unset, is set while baking.
+
+The engine calls a tracker when a promise is rejected without a handler, and again when it is given one. No export sets it, so the baker
+appends one function to the module and writes its place into the engine's memory. That function keeps the unhandled rejections in an
+array of the bootstrap, where JavaScript reads them as ordinary values; it calls nothing and knows nothing of the host.
+"""
+
+import struct
+from collections.abc import Iterator
+
+TYPE, FUNCTION, TABLE, ELEMENT, CODE = 1, 3, 4, 9, 10
+#: What bootstrap.js fills its array with, so that the baker finds it: numbers that count up from here.
+FIRST_MARK = 0x5EED0000
+#: Rejections that are kept at once: pairs of promise and reason behind the count.
+MAX_KEPT = 256
+_MARKS = struct.pack(f"<{1 + 2 * MAX_KEPT}Q", *range(FIRST_MARK, FIRST_MARK + 1 + 2 * MAX_KEPT))
+
+#: The guest's own figures: its imported functions, and the tracker's type (context, promise, reason, is_handled, opaque).
+_IMPORTED = 13
+_TRACKER_TYPE = bytes.fromhex("60057f7e7e7f7f00")
+
+# The tracker. Parameters 0 context, 1 promise, 2 reason, 3 is_handled, 4 the array; locals 5 count, 6 end, 7 place. A value is 64 bits:
+# its tag above, and below it the address of what it refers to, which begins with the number of references; tags from -9 to -1 refer.
+_REFERS = bytes.fromhex("4220 88 a7 41 77 4f")  # … >> 32 >= -9, unsigned
+
+
+def _counted(value: bytes, step: int) -> bytes:
+    """Instructions that add ``step`` (0x01 or 0x7f for -1) to the references of a value; ``value`` puts it on the stack."""
+    refer = value + bytes.fromhex("a7")
+    body = refer + refer + bytes.fromhex("280200 41") + bytes((step,)) + bytes.fromhex("6a 360200")
+    return value + _REFERS + bytes.fromhex("0440") + body + bytes.fromhex("0b")
+
+
+def _load(offset: int) -> bytes:
+    return bytes.fromhex("2007 2903") + bytes((offset,))
+
+
+_BODY = b"".join(
+    (
+        bytes.fromhex("01 03 7f"),  # three locals of i32
+        bytes.fromhex("2004 280200 2105"),  # count = array[0]
+        bytes.fromhex("2004 4108 6a 2005 4104 74 6a 2106"),  # end = array + 8 + 16 * count
+        bytes.fromhex("2003 0440"),  # if is_handled
+        bytes.fromhex("2004 4108 6a 2107"),  # place = array + 8
+        bytes.fromhex("0240 0340"),  # block, loop
+        bytes.fromhex("2007 2006 4f 0d01"),  # leave at the end
+        _load(0) + bytes.fromhex("2001 51 0440"),  # if it is this promise
+        _counted(_load(0), 0x7F),
+        _counted(_load(8), 0x7F),
+        bytes.fromhex("2007 2007 4110 6a 2006 2007 6b 4110 6b fc0a0000"),  # the later ones move down
+        bytes.fromhex("2006 4110 6b 4200 370300 2006 4108 6b 4200 370300"),  # the last pair is 0
+        bytes.fromhex("2004 2005 4101 6b 360200 0f 0b"),  # array[0] = count - 1; return
+        bytes.fromhex("2007 4110 6a 2107 0c00 0b 0b"),  # the next pair
+        bytes.fromhex("05"),  # else
+        bytes.fromhex("2005 41") + b"\x80\x02" + bytes.fromhex("49 0440"),  # if count < 256
+        bytes.fromhex("2006 2001 370300 2006 2002 370308"),  # promise and reason at the end
+        _counted(bytes.fromhex("2001"), 0x01),
+        _counted(bytes.fromhex("2002"), 0x01),
+        bytes.fromhex("2004 2005 4101 6a 360200 0b"),  # array[0] = count + 1
+        bytes.fromhex("0b 0b"),
+    )
+)
+
+
+def leb(value: int, *, signed: bool = False) -> bytes:
+    """Write a number as LEB128."""
+    out = bytearray()
+    while True:
+        byte = value & 0x7F
+        value >>= 7
+        if (not signed and value == 0) or (
+            signed and ((value == 0 and not byte & 0x40) or (value == -1 and byte & 0x40))
+        ):
+            return bytes(out) + bytes((byte,))
+        out.append(byte | 0x80)
+
+
+def unleb(data: bytes, at: int) -> tuple[int, int]:
+    """Read an unsigned LEB128 number; with where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            return value, at
+
+
+def sections(wasm: bytes) -> Iterator[tuple[int, bytes]]:
+    """Sections of a module: kind and body."""
+    at = 8
+    while at < len(wasm):
+        kind = wasm[at]
+        size, at = unleb(wasm, at + 1)
+        yield kind, wasm[at : at + size]
+        at += size
+
+
+class Tracker:
+    """The function that is appended to the guest, and where it stands in its table.
+
+    Raises:
+        RuntimeError: the guest has another shape than the pinned one.
+    """
+
+    def __init__(self, wasm: bytes) -> None:
+        bodies = dict(sections(wasm))
+        self._type = _types(bodies[TYPE]).index(_TRACKER_TYPE)
+        self._function = _IMPORTED + unleb(bodies[FUNCTION], 0)[0]
+        table = bodies[TABLE]
+        self.place, at = unleb(table, 3)
+        if table[:3] != b"\x01\x70\x01" or unleb(table, at) != (self.place, len(table)):
+            raise RuntimeError("the guest's table is not the single bounded one that the baker knows")
+        element = bodies[ELEMENT]
+        if element[:5] != b"\x01\x00\x41\x01\x0b" or unleb(element, 5)[0] != self.place - 1:
+            raise RuntimeError("the guest fills its table in another way than the baker knows")
+
+    def section(self, kind: int, body: bytes) -> bytes:
+        """The body of a section with the tracker in it; any other section as it is."""
+        if kind == TABLE:
+            return b"\x01\x70\x01" + leb(self.place + 1) * 2
+        if kind == FUNCTION:
+            return _appended(body, leb(self._type))
+        if kind == CODE:
+            return _appended(body, leb(len(_BODY)) + _BODY)
+        if kind == ELEMENT:
+            return body[:5] + _appended(body[5:], leb(self._function))
+        return body
+
+    def set_in(self, image: bytes) -> bytes:
+        """The engine's memory with its tracker set, and the array of bootstrap.js empty."""
+        array = image.find(_MARKS)
+        if array < 0 or image.find(_MARKS, array + 1) >= 0:
+            raise RuntimeError("the array for rejections is not found once in the guest's memory")
+        at = _runtime_field(image)
+        made = bytearray(image)
+        made[array : array + len(_MARKS)] = bytes(len(_MARKS))
+        struct.pack_into("<II", made, at, self.place, array)
+        return bytes(made)
+
+
+def _runtime_field(image: bytes) -> int:
+    """Address of ``host_promise_rejection_tracker`` in the JSRuntime of quickjs-ng 0.15.
+
+    Before it lie the interrupt handler with its argument, which are set, and three words of promise hooks, which are not; its own
+    argument follows, and then the empty list of jobs, which points to itself.
+    """
+    words = memoryview(image).cast("I")
+    found = [
+        at
+        for at in range(7, len(words) - 1)
+        if words[at] == words[at + 1] == 4 * at and words[at - 7] and words[at - 6] and not any(words[at - 5 : at])
+    ]
+    if len(found) != 1:
+        raise RuntimeError(f"expected one place for the tracker of rejections, found {len(found)}")
+    return 4 * (found[0] - 2)
+
+
+def _types(body: bytes) -> list[bytes]:
+    count, at = unleb(body, 0)
+    found = []
+    for _ in range(count):
+        start = at
+        size, at = unleb(body, at + 1)
+        size, at = unleb(body, at + size)
+        at += size
+        found.append(body[start:at])
+    return found
+
+
+def _appended(vector: bytes, item: bytes) -> bytes:
+    count, at = unleb(vector, 0)
+    return leb(count + 1) + vector[at:] + item

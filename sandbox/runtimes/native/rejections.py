@@ -1,0 +1,74 @@
+"""Unhandled promise rejections of ``quickjs-native``: the engine's tracker, set through the C interface that the extension exports.
+
+The binding has no way to it. Values pass through here as what they are to C, 16 bytes each, from the engine to a function of
+stdlib/js/native.js; none is converted or kept.
+"""
+
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_uint64, c_void_p
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+#: Behind the two words of a Python object: the binding's JSRuntime, then its JSContext.
+_RUNTIME, _CONTEXT = 16, 24
+_TAG_BOOL, _TAG_UNDEFINED, _TAG_EXCEPTION = 1, 3, 6
+
+
+class _Value(Structure):
+    _fields_ = (("bits", c_uint64), ("tag", c_int64))
+
+
+#: Every callback that was made: the page that holds them is sealed before a worker is born, and to free one would write to it.
+_callbacks: "list[Any]" = []
+
+_Tracker = CFUNCTYPE(None, c_void_p, _Value, _Value, c_bool, c_void_p)
+
+
+class Rejections:
+    """The tracker of one context.
+
+    Args:
+        engine: the extension.
+        context: its Context.
+        function: name of a global that is called with (promise, reason, handled).
+
+    Raises:
+        RuntimeError: the binding's object has another shape than the pinned one.
+    """
+
+    def __init__(self, engine: "ModuleType", context: "Any", function: str) -> None:  # noqa: ANN401 - the binding has no types
+        library = ctypes.CDLL(engine.__file__)
+        place = c_void_p.from_address(id(context) + _CONTEXT).value
+        runtime = c_void_p.from_address(id(context) + _RUNTIME).value
+        library.JS_GetRuntime.restype = c_void_p
+        library.JS_GetRuntime.argtypes = (c_void_p,)
+        if place is None or library.JS_GetRuntime(place) != runtime:
+            raise RuntimeError("the binding's context is not where this version was proved to have it")
+        library.JS_GetGlobalObject.restype = library.JS_GetPropertyStr.restype = library.JS_Call.restype = _Value
+        library.JS_GetException.restype = _Value
+        library.JS_GetGlobalObject.argtypes = library.JS_GetException.argtypes = (c_void_p,)
+        library.JS_GetPropertyStr.argtypes = (c_void_p, _Value, c_char_p)
+        library.JS_Call.argtypes = (c_void_p, _Value, _Value, c_int, POINTER(_Value))
+        library.JS_FreeValue.argtypes = (c_void_p, _Value)
+        library.JS_FreeValue.restype = None
+        library.JS_SetHostPromiseRejectionTracker.argtypes = (c_void_p, _Tracker, c_void_p)
+        library.JS_SetHostPromiseRejectionTracker.restype = None
+        self._library = library
+        self._undefined = _Value(0, _TAG_UNDEFINED)
+        world = library.JS_GetGlobalObject(place)
+        self._function = library.JS_GetPropertyStr(place, world, function.encode())
+        library.JS_FreeValue(place, world)
+        self._callback = _Tracker(self._told)
+        _callbacks.append(self._callback)
+        self._arguments = (_Value * 3)()
+        library.JS_SetHostPromiseRejectionTracker(runtime, self._callback, None)
+
+    def _told(self, context: int, promise: _Value, reason: _Value, handled: bool, _opaque: int | None) -> None:
+        arguments = self._arguments
+        arguments[0], arguments[1], arguments[2] = promise, reason, _Value(handled, _TAG_BOOL)
+        answer = self._library.JS_Call(context, self._function, self._undefined, 3, arguments)
+        if answer.tag == _TAG_EXCEPTION:  # there was no memory to note it
+            self._library.JS_FreeValue(context, self._library.JS_GetException(context))

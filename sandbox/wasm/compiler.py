@@ -1,0 +1,166 @@
+"""Turns tenants' modules into compiled code, in locked workers of their own; a bomb costs its own limits and is not tried again."""
+
+import asyncio
+import os
+from collections import OrderedDict
+from dataclasses import replace
+from functools import partial
+from weakref import WeakValueDictionary
+
+from lodger.sandbox import frames
+from lodger.sandbox.job import Job, LogLine, Reply, Report, ScriptError
+from lodger.sandbox.limits import MIB, Limits
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.sandbox.wasm.sealed_code import SealedCode, SealedCodeWriter
+from lodger.sandbox.workers import verdict
+from lodger.sandbox.workers.attempt import Attempt, Surroundings
+from lodger.sandbox.workers.launcher import WorkerEnd
+from lodger.sandbox.workers.verdict import Verdict
+from lodger.sandbox.workers.warm_pool import WarmPool
+
+#: Of one compilation; a module of 8 MiB takes a good part of it.
+LIMITS = Limits(cpu_ms=15_000, wall_ms=60_000, memory_bytes=512 * MIB)
+#: Compiled code that is taken from a worker.
+MOST_CODE_BYTES = 128 * MIB
+#: Outcomes that the same module would meet again.
+_LASTING = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
+_REFUSALS = 1000
+_SMALL = 1 << 18
+
+
+class _Nobody:
+    """A compiler has nobody to call."""
+
+    async def call(self, name: str, arguments: str) -> Reply:
+        raise AssertionError
+
+    def log(self, line: LogLine) -> None:
+        raise AssertionError
+
+
+class Compilation(Attempt):
+    """An attempt whose answer is compiled code: it goes straight into its memory file, never onto the parent's heap."""
+
+    def __init__(self, sealing: SealedCodeWriter, job: Job, worker: WorkerEnd, surroundings: Surroundings) -> None:
+        super().__init__(worker, job, _Nobody(), surroundings)
+        self._sealing = sealing
+
+    def _payload(self) -> bytes:
+        return self._job.bundle.wasm or b""
+
+    def _longest_frames(self) -> dict[int, int]:
+        return super()._longest_frames() | {frames.ARTEFACT: self._limits.frame_bytes}
+
+    def _frame(self, kind: int, payload: bytes) -> None:
+        if kind == frames.ARTEFACT and self._armed:
+            self._code(payload)
+        elif kind in (frames.CALL, frames.LOG, frames.LOG_PART, frames.DROPPED):
+            self._decide(verdict.protocol_error("a compiler that does more than compile"))
+        else:
+            super()._frame(kind, payload)
+
+    def _code(self, payload: bytes) -> None:
+        if self._sealing.size + len(payload) > MOST_CODE_BYTES:
+            message = f"the compiled module has more than {MOST_CODE_BYTES} bytes"
+            self._decide(Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message)))
+            return
+        try:
+            self._sealing.write(payload)
+        except OSError:
+            self._decide(verdict.engine_fault("the engine found no memory for compiled code"))
+
+    def _done(self, payload: bytes) -> None:
+        if payload == b"%d" % self._sealing.size and self._sealing.size:
+            self._decide(Verdict(Outcome.OK))
+        else:
+            self._decide(verdict.protocol_error("compiled code that is not whole"))
+
+
+def _let_go(reading: "asyncio.Future[SealedCode | None]") -> None:
+    if not reading.cancelled() and reading.exception() is None:
+        fetched = reading.result()
+        if fetched is not None:
+            fetched.close()
+
+
+class Compiler:
+    """Gives compiled code for jobs: from the code cache, or compiled now, each tenant's modules one after the other, each once.
+
+    Args:
+        pool: of runtime ``wasm_compiler``; its start and stop are the owner's.
+        code_cache: where code is kept.
+        limits: of one compilation.
+    """
+
+    def __init__(self, pool: WarmPool, code_cache: CodeCache, limits: Limits = LIMITS) -> None:
+        self._pool = pool
+        self._code_cache = code_cache
+        self._limits = limits
+        self._refused: OrderedDict[bytes, Report] = OrderedDict()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._gate = asyncio.Semaphore(len(os.sched_getaffinity(0)))
+        self.compiled = 0
+
+    async def code(self, job: Job) -> SealedCode | Report:
+        """Give the code of a job's module for the caller to close, or how its compilation ended. Raises ZygoteFailed."""
+        wasm = job.bundle.wasm or b""
+        bind = partial(self._code_cache.binding, job.tenant, wasm, fuel=bool(job.fuel))
+        binding = bind() if len(wasm) < _SMALL else await asyncio.to_thread(bind)
+        known = self._refused.get(binding) or self._code_cache.find(binding)
+        if known is not None:
+            return known
+        turn = self._turns.get(job.tenant)
+        if turn is None:
+            turn = self._turns[job.tenant] = asyncio.Lock()
+        async with turn:  # one at a time of each tenant: its bombs delay nobody else
+            known = self._refused.get(binding) or self._code_cache.find(binding)
+            if known is None:
+                known = await self._fetched(job.tenant, binding)
+            if known is None:
+                async with self._gate:
+                    known = await self._compile(job, binding)
+            return known
+
+    def forget(self, job: Job) -> None:
+        """Throw a module's code away, so that the next attempt compiles it anew."""
+        self._code_cache.drop(
+            job.tenant, self._code_cache.binding(job.tenant, job.bundle.wasm or b"", fuel=bool(job.fuel))
+        )
+
+    async def _fetched(self, tenant: str, binding: bytes) -> SealedCode | None:
+        reading = asyncio.ensure_future(asyncio.to_thread(self._code_cache.fetch, tenant, binding))
+        try:
+            fetched = await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            reading.add_done_callback(_let_go)  # the thread cannot be stopped, and what it opens is nobody's then
+            raise
+        return fetched and self._code_cache.keep(binding, fetched)
+
+    async def _compile(self, job: Job, binding: bytes) -> SealedCode | Report:
+        sealing = self._code_cache.begin(binding)
+        try:
+            order = replace(job, limits=self._limits, tag=f"compile {job.tag}")
+            report = await self._pool.attempt(partial(Compilation, sealing, order))
+            self.compiled += 1
+            if report.outcome is Outcome.OK:
+                code = self._code_cache.keep(binding, sealing.finish())
+                try:
+                    await asyncio.to_thread(self._code_cache.store, job.tenant, binding, code)
+                except BaseException:
+                    code.close()
+                    raise
+                return code
+        finally:
+            sealing.drop()
+        return self._note(binding, report)
+
+    def _note(self, binding: bytes, report: Report) -> Report:
+        error = report.error
+        if error is not None and report.outcome is not Outcome.COMPILE_ERROR:
+            report = replace(report, error=replace(error, message=f"while the module was compiled: {error.message}"))
+        if report.outcome in _LASTING:
+            self._refused[binding] = report
+            while len(self._refused) > _REFUSALS:
+                self._refused.popitem(last=False)
+        return report

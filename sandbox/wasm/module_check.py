@@ -1,0 +1,103 @@
+"""Compiles a module at the moment it is handed in: in a locked worker, started for it and gone afterwards, away from every event loop.
+
+Whoever uploads hears at once what is wrong with a module, and the engine's own process never runs the compiler. What was compiled lies on
+the code cache for the node that runs it.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from weakref import WeakValueDictionary
+
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.job import Job, Report
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.sandbox.wasm.compiler import LIMITS, Compiler
+from lodger.sandbox.wasm.sealed_code import SealedCode
+from lodger.sandbox.workers.warm_pool import WarmPool
+
+
+class _Turn:
+    """A tenant's place in the queue; forgotten when nobody stands there."""
+
+    __slots__ = ("__weakref__", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+class ModuleChecker:
+    """Judges modules for synchronous callers on any thread; makes no process and no thread until it is asked.
+
+    Args:
+        code_cache: makes the code cache that the code is put on, anew for each module, and closed after it.
+        cores: how many compile at once; the others wait, and each tenant has one at a time.
+        profile, minimum: as of :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
+        limits: of one compilation.
+    """
+
+    def __init__(
+        self,
+        code_cache: Callable[[], CodeCache] = CodeCache,
+        *,
+        cores: int | None = None,
+        profile: str = "untrusted",
+        minimum: int | None = None,
+        limits: Limits = LIMITS,
+    ) -> None:
+        self._code_cache = code_cache
+        self._profile = profile
+        self._minimum = minimum
+        self._limits = limits
+        self._gate = threading.BoundedSemaphore(cores or len(os.sched_getaffinity(0)))
+        self._queue = threading.Lock()
+        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+
+    def judge(self, job: Job) -> Report | None:
+        """Compile a job's module; give None when it is good, otherwise how that ended. Blocks.
+
+        Raises:
+            SandboxError: the host cannot raise the walls, or no worker can be had.
+        """
+        with self._queue:
+            turn = self._turns.setdefault(job.tenant, _Turn())
+        with turn.lock, self._gate:
+            return self._apart(job)
+
+    def _apart(self, job: Job) -> Report | None:
+        # In a thread of its own: the caller's may have a running event loop, and the launcher lives as long as its thread.
+        found: list[Report | None] = []
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                found.append(asyncio.run(self._compile(job)))
+            except BaseException as problem:  # noqa: BLE001 - it is raised in the caller's thread
+                failed.append(problem)
+
+        thread = threading.Thread(target=work, name="lodger-module-check", daemon=True)
+        thread.start()
+        thread.join()
+        if failed:
+            raise failed[0]
+        return found[0]
+
+    async def _compile(self, job: Job) -> Report | None:
+        pool = WarmPool(runtime="wasm_compiler", size=1, cores=1, profile=self._profile, minimum=self._minimum)
+        code_cache = self._code_cache()
+        try:
+            await pool.start()
+            code = await Compiler(pool, code_cache, self._limits).code(job)
+        finally:
+            await pool.stop()
+            code_cache.close()
+        if isinstance(code, SealedCode):
+            code.close()
+            return None
+        if code.outcome is Outcome.WORKER_LOST:
+            why = code.error.message if code.error else ""
+            raise SandboxError("no_worker", "the module could not be compiled now", why=why, fix="try again")
+        return code

@@ -1,0 +1,258 @@
+"""Runs tenants' WebAssembly commands: compiles where needed, then one fresh worker per attempt, forked for it and given the code."""
+
+import asyncio
+import logging
+import os
+from collections import deque
+from collections.abc import Callable
+
+from lodger.sandbox import frames
+from lodger.sandbox.doctor import Doctor
+from lodger.sandbox.errors import ZygoteFailed
+from lodger.sandbox.job import Host, Job, Report
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.runtimes.settings import runtime_settings
+from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.sandbox.wasm.compiler import LIMITS, Compiler
+from lodger.sandbox.wasm.sealed_code import SealedCode
+from lodger.sandbox.workers import verdict
+from lodger.sandbox.workers.admission import refuse
+from lodger.sandbox.workers.attempt import Attempt, NeverArmed, Surroundings
+from lodger.sandbox.workers.launcher import WorkerEnd, Zygote, zygote_settings
+from lodger.sandbox.workers.warm_pool import WarmPool, now_us
+from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
+
+_READY = frames.HEAD.pack(0, frames.READY)
+_WARM_UP_S = 10.0
+_TRIES = 3
+_journal = logging.getLogger("lodger.sandbox")
+
+
+class WasmPool:
+    """Workers of runtime ``wasm``, one per attempt.
+
+    Args:
+        cores: how many workers may be made ready at once.
+        profile, minimum, cgroup: as of :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
+        code_cache: where compiled modules are kept; in memory only unless told. It is closed with the pool.
+        compile_limits: of one compilation.
+        now_us: microseconds since 1970, for log lines.
+
+    Attributes:
+        attempt_type: drives a worker from hand-over to verdict.
+        zygote_type: starts the zygote.
+        compilers_type: makes the pool of workers that compile.
+        walls: which walls stand, by name.
+    """
+
+    attempt_type = Attempt
+    zygote_type = Zygote
+    compilers_type: Callable[..., WarmPool] = WarmPool
+
+    def __init__(
+        self,
+        *,
+        cores: int | None = None,
+        profile: str = "untrusted",
+        minimum: int | None = None,
+        cgroup: WorkerCgroup | None = None,
+        code_cache: CodeCache | None = None,
+        compile_limits: Limits = LIMITS,
+        now_us: Callable[[], int] = now_us,
+    ) -> None:
+        self._profile = profile
+        self._minimum = minimum
+        self._cgroup = cgroup
+        self._now_us = now_us
+        self._code_cache = code_cache or CodeCache()
+        self._factory = self.compilers_type(
+            runtime="wasm_compiler",
+            size=1,
+            cores=cores,
+            profile=profile,
+            minimum=minimum,
+            cgroup=cgroup,
+            now_us=now_us,
+        )
+        self.compiler = Compiler(self._factory, self._code_cache, compile_limits)
+        self._gate = asyncio.Semaphore(cores or len(os.sched_getaffinity(0)))
+        self._starting = asyncio.Lock()
+        self._raising = asyncio.Lock()  # apart: a stop waits for runs, and a run may be raising a new zygote
+        self._zygote: Zygote | None = None
+        self._lost: list[Zygote] = []
+        self._expected: deque[asyncio.Future[WorkerEnd]] = deque()
+        self._open = False
+        self._running = 0
+        self._quiet: asyncio.Future[None] | None = None
+        self.walls: dict[str, bool] = {}
+
+    @property
+    def zygote(self) -> Zygote | None:
+        """The zygote at work, for reports and tests."""
+        return self._zygote
+
+    @property
+    def ready(self) -> tuple[int, ...]:
+        """Pids of the compilers that wait, oldest first."""
+        return self._factory.ready
+
+    async def start(self) -> None:
+        """Bring up both zygotes; safe twice. Raises ZygoteFailed, WallUnavailable."""
+        async with self._starting:
+            if self._open:
+                return
+            self._open = True
+            try:
+                await self._factory.start()
+                await self._bring_up()
+            except BaseException:
+                await self._close()
+                raise
+
+    async def stop(self) -> None:
+        """End every worker and wait until they are gone; safe twice. What runs ends as worker_lost."""
+        async with self._starting:
+            await self._close()
+
+    async def run(self, job: Job, host: Host) -> Report:
+        """Run one module in a fresh worker. The caller's cancellation kills it. Raises ZygoteFailed when none can be had."""
+        refused = refuse(job)
+        if refused is not None:
+            return Report(refused.outcome, error=refused.error, walls=self.walls)
+        if not self._open:
+            raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
+        self._running += 1
+        try:
+            code = await self.compiler.code(job)
+            if isinstance(code, Report):
+                return code
+            try:
+                return await self._attempt(job, host, code)
+            finally:
+                code.close()
+        finally:
+            self._running -= 1
+            if self._quiet is not None and not self._running and not self._quiet.done():
+                self._quiet.set_result(None)
+
+    async def compile(self, job: Job) -> Report | None:
+        """Compile a job's module beforehand, as at upload; gives None when it is good, otherwise how that ended."""
+        refused = refuse(job)
+        if refused is not None:
+            return Report(refused.outcome, error=refused.error, walls=self.walls)
+        code = await self.compiler.code(job)
+        if isinstance(code, Report):
+            return code
+        code.close()
+        return None
+
+    async def _attempt(self, job: Job, host: Host, code: SealedCode) -> Report:
+        for _ in range(_TRIES):
+            try:
+                worker = await self._worker(code, metered=bool(job.fuel))
+                around = Surroundings(worker.resident_bytes(), self.walls, self._now_us)
+                return await self.attempt_type(worker, job, host, around).run()
+            except NeverArmed:
+                if not self._open:
+                    break
+        self.compiler.forget(job)
+        lost = verdict.worker_lost("workers died before they were armed")
+        return Report(lost.outcome, error=lost.error, walls=self.walls)
+
+    # workers
+
+    async def _worker(self, code: SealedCode, *, metered: bool) -> WorkerEnd:
+        """Fork one and wait until it holds the code behind its walls. Raises NeverArmed, ZygoteFailed."""
+        async with self._gate:
+            async with self._raising:
+                zygote = self._zygote or await self._bring_up()
+            coming: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
+            self._expected.append(coming)
+            zygote.spawn((code.descriptor, code.size, metered))
+            worker = await coming
+            try:
+                async with asyncio.timeout(_WARM_UP_S):
+                    said = await asyncio.get_running_loop().sock_recv(worker.socket, 4096)
+            except (TimeoutError, OSError):
+                said = b""
+            except BaseException:
+                _drop(worker)
+                raise
+            if said != _READY:
+                _drop(worker)
+                words = said[frames.HEAD.size + 5 :].decode("utf-8", "replace")
+                _journal.error("a worker could not load compiled code: %s", words or "it ended without a word")
+                raise NeverArmed
+            return worker
+
+    def _adopt(self, worker: WorkerEnd) -> None:
+        coming = self._expected.popleft()
+        if coming.done():  # whoever asked was cancelled
+            _drop(worker)
+        else:
+            coming.set_result(worker)
+
+    # the zygote
+
+    async def runtime_settings(self) -> dict[str, str]:
+        """Return the paths of what the runtime loads in the zygote."""
+        return runtime_settings("wasm")
+
+    async def _bring_up(self) -> Zygote:
+        self._demand_open()
+        await self._bury()
+        zygote = self.zygote_type(self._adopt, self._bereft, self._refused, self._cgroup)
+        await zygote.start(zygote_settings("wasm", await self.runtime_settings()))
+        try:
+            Doctor.demand(self._profile, zygote.walls, minimum=self._minimum)
+            self._demand_open()
+        except BaseException:
+            await zygote.stop()
+            raise
+        self.walls = {wall: not why for wall, why in zygote.walls.items()}
+        self._zygote = zygote
+        return zygote
+
+    def _demand_open(self) -> None:
+        if not self._open:
+            raise ZygoteFailed("pool_stopped", "the pool was stopped")
+
+    def _bereft(self) -> None:
+        zygote, self._zygote = self._zygote, None
+        if zygote is not None:
+            _journal.warning("the zygote of runtime wasm ended; the next attempt starts a new one")
+            self._lost.append(zygote)
+        self._disappoint()
+
+    def _refused(self) -> None:
+        # The kernel had no process, no memory or no descriptor for one more.
+        coming = self._expected.popleft()
+        if not coming.done():
+            coming.set_exception(NeverArmed())
+
+    def _disappoint(self) -> None:
+        while self._expected:
+            self._refused()
+
+    async def _bury(self) -> None:
+        while self._lost:
+            await self._lost.pop().stop()
+
+    async def _close(self) -> None:
+        self._open = False
+        zygote, self._zygote = self._zygote, None
+        if zygote is not None:
+            await zygote.stop()
+        await self._bury()
+        self._disappoint()
+        await self._factory.stop()
+        if self._running:
+            self._quiet = asyncio.get_running_loop().create_future()
+            await self._quiet
+            self._quiet = None
+        self._code_cache.close()
+
+
+def _drop(worker: WorkerEnd) -> None:
+    worker.kill()
+    worker.close()

@@ -1,0 +1,82 @@
+"""Compiled code in memory files that nobody can change any more, each with a seal that says whose it is and what it was made of."""
+
+import errno
+import fcntl
+import hmac
+import os
+from dataclasses import dataclass
+
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+SEAL_BYTES = 32
+_NOEXEC_SEAL = 8  # MFD_NOEXEC_SEAL: the file can never be executed by name
+
+
+@dataclass(frozen=True, slots=True)
+class SealedCode:
+    """Compiled code; the descriptor is the holder's to close.
+
+    Attributes:
+        descriptor: of a memory file with every seal of memfd_create(2).
+        size: bytes.
+        seal: HMAC-SHA-256 over the binding and the code.
+    """
+
+    descriptor: int
+    size: int
+    seal: bytes
+
+    def another(self) -> "SealedCode":
+        """Give the same with a descriptor of its own."""
+        return SealedCode(os.dup(self.descriptor), self.size, self.seal)
+
+    def content(self) -> bytes:
+        """Read the code."""
+        return os.pread(self.descriptor, self.size, 0)
+
+    def close(self) -> None:
+        """Let go; once."""
+        os.close(self.descriptor)
+
+
+def _memory_file() -> int:
+    flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+    try:
+        return os.memfd_create("lodger-code", flags | _NOEXEC_SEAL)
+    except OSError as problem:
+        if problem.errno != errno.EINVAL:  # kernels before 6.3 do not know the flag
+            raise
+        return os.memfd_create("lodger-code", flags)
+
+
+class SealedCodeWriter:
+    """Compiled code that is still coming in: on no heap, only in its memory file.
+
+    Args:
+        key: of the engine.
+        binding: whose code it is and what it is made of.
+    """
+
+    def __init__(self, key: bytes, binding: bytes) -> None:
+        self._descriptor = _memory_file()
+        self._mac = hmac.new(key, len(binding).to_bytes(8, "little") + binding, "sha256")
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Add bytes. Raises OSError when there is no memory."""
+        self._mac.update(data)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+        self.size += len(data)
+
+    def finish(self) -> SealedCode:
+        """Seal it."""
+        descriptor, self._descriptor = self._descriptor, -1
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        return SealedCode(descriptor, self.size, self._mac.digest())
+
+    def drop(self) -> None:
+        """Throw it away unless it was sealed; safe twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

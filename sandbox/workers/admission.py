@@ -1,0 +1,42 @@
+"""What of a job is refused before any worker hears of it: too large, no text, no JSON, names that cannot be ones."""
+
+from lodger.sandbox import prescan
+from lodger.sandbox.job import Job
+from lodger.sandbox.workers import verdict
+from lodger.sandbox.workers.verdict import Verdict
+
+_MOST_MODULES = 1000
+_LONGEST_NAME = 255
+
+
+def refuse(job: Job) -> Verdict | None:
+    """What is too large or not JSON never reaches a worker."""
+    limits = job.limits
+    if job.bundle.wasm is not None and len(job.bundle.wasm) > limits.wasm_bytes:
+        return verdict.module_too_large(len(job.bundle.wasm), limits)
+    modules = job.bundle.modules
+    if job.bundle.wasm is None and job.bundle.entry not in modules:
+        return verdict.compile_error(f"the script has no module {job.bundle.entry!r}")
+    if len(modules) > _MOST_MODULES or any(
+        not name or len(name) > _LONGEST_NAME or not name.isprintable() for name in modules
+    ):
+        # An empty name would be the context's own place on the wire.
+        return verdict.bad_request(
+            f"at most {_MOST_MODULES} modules, each with a name of 1 to {_LONGEST_NAME} printable characters"
+        )
+    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in modules.values())
+    if size > limits.source_bytes:
+        return verdict.source_too_large(size, limits)
+    try:
+        prescan.check(
+            job.bundle.context.encode("utf-8", "surrogatepass"),
+            max_bytes=limits.input_bytes,
+            max_depth=limits.json_depth,
+        )
+        for name, source in modules.items():
+            (name + source).encode()
+    except prescan.JsonRefused as refused:
+        return verdict.bad_request(f"the input: {refused}")
+    except UnicodeEncodeError:
+        return verdict.bad_request("a module is not text: it holds half of a surrogate pair")
+    return None

@@ -1,0 +1,478 @@
+"""One attempt as the parent sees it: frames in and out of one worker's socket, its host calls, its clocks, one verdict.
+
+No frame of the worker is believed. Whatever it sends, this side's memory is bounded by the limits, the event loop is never blocked for
+long (a turn reads one chunk and looks at a bounded number of frames), and nothing but a verdict comes out.
+"""
+
+import asyncio
+import json
+import logging
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lodger.sandbox import frames, prescan
+from lodger.sandbox.job import Host, Job, LogLine, Reply, Report, Usage
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.workers import codec, error_location, verdict
+from lodger.sandbox.workers.codec import LogBuffer
+from lodger.sandbox.workers.launcher import CPU_GRACE_MS, WorkerEnd
+from lodger.sandbox.workers.verdict import Verdict
+from lodger.stdlib.calls import EFFECTS, EFFECTS_PER_CALL
+
+_CHUNK = 1 << 16
+_FRAMES_A_TURN = 256
+#: Answers that a worker does not take lie here, each as large as a frame: more of them, with the copies that are made on the way, would
+#: let one attempt grow this process past its promise of 8 MiB.
+_CALLS_IN_FLIGHT = 5
+#: Values, keys counted, that the arguments of one call may hold: a megabyte of brackets or quotes is not looked at to its end.
+_CALL_VALUES = 250_000
+#: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
+_LOG_PATIENCE = 1000
+_REAP_S = 5.0
+#: Ends by which a worker cannot say any more how many log lines it dropped.
+_STOPPED = {
+    Outcome.CPU_LIMIT,
+    Outcome.WALL_LIMIT,
+    Outcome.MEMORY_LIMIT,
+    Outcome.CALL_LIMIT,
+    Outcome.CANCELLED,
+    Outcome.CRASHED,
+}
+_SHORTEST_S = 0.002
+_journal = logging.getLogger("lodger.sandbox")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is the same for all attempts of one zygote.
+
+    Attributes:
+        idle_bytes: resident memory of a worker that waits.
+        walls: which walls stand.
+        now_us: microseconds since 1970, for log lines.
+    """
+
+    idle_bytes: int
+    walls: dict[str, bool]
+    now_us: Callable[[], int]
+
+
+def cpu_ms(pid: int) -> float:
+    """Give the CPU time another process has used, -1 when it is gone."""
+    if pid <= 0:  # these numbers would name our own clock
+        return -1.0
+    try:
+        return time.clock_gettime_ns((~pid << 3) | 2) / 1e6
+    except OSError:
+        return -1.0
+
+
+class AttemptWatch:
+    """Calls back once, when a deadline has passed."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, pid: int) -> None:
+        self._loop = loop
+        self._pid = pid
+        self._wall: asyncio.TimerHandle | None = None
+        self._cpu: asyncio.TimerHandle | None = None
+        self.cpu_before_ms = max(0.0, cpu_ms(pid))  # exact: the worker sleeps
+
+    def start(self, wall_ms: int, cpu_limit_ms: int, on_wall: Callable[[], None], on_cpu: Callable[[], None]) -> None:
+        """Arm both clocks; ``cpu_limit_ms`` counts from now."""
+        self._wall = self._loop.call_later(wall_ms / 1000, on_wall)
+        if cpu_limit_ms < wall_ms:
+            self._cpu = self._loop.call_later(cpu_limit_ms / 1000, self._look, cpu_limit_ms, on_cpu)
+
+    def stop(self) -> None:
+        """Disarm; safe twice."""
+        for handle in (self._wall, self._cpu):
+            if handle is not None:
+                handle.cancel()
+        self._wall = self._cpu = None
+
+    def used_ms(self) -> float:
+        """CPU time since hand-over, 0 when the worker is gone."""
+        now = cpu_ms(self._pid)
+        return max(0.0, now - self.cpu_before_ms)
+
+    def _look(self, limit_ms: int, on_cpu: Callable[[], None]) -> None:
+        left = limit_ms - self.used_ms()
+        if left <= 0:
+            on_cpu()
+        else:
+            self._cpu = self._loop.call_later(max(left / 1000, _SHORTEST_S), self._look, limit_ms, on_cpu)
+
+
+class NeverArmed(Exception):
+    """The worker died before a tenant's byte was sent: the job can be given to another one."""
+
+
+class Attempt:
+    """Drives one worker from hand-over to verdict; :meth:`run` is called once."""
+
+    def __init__(self, worker: WorkerEnd, job: Job, host: Host, surroundings: Surroundings) -> None:
+        self._worker = worker
+        self._job = job
+        self._limits = job.limits
+        self._host = host
+        self._around = surroundings
+        self._now_us = surroundings.now_us
+        self._loop = asyncio.get_running_loop()
+        self._socket: socket.socket = worker.socket
+        self._watch = AttemptWatch(self._loop, worker.pid)
+        self._incoming = bytearray()
+        self._outgoing = bytearray()
+        self._longest = self._longest_frames()
+        self._reading = self._writing = self._armed = False
+        self._backlog = self._turn_due = False  # frames lie in the buffer; a turn for them is scheduled
+        self._call_waits = False  # the first of them is a call for which there is no room
+        self._calls: dict[int, asyncio.Task[None]] = {}
+        self._made_effects = 0
+        self._made_calls = 0
+        self._log_frames = 0
+        self._said_dropped = False
+        self._log_buffer = LogBuffer(job.limits)
+        self._result: str | None = None
+        self._decided: asyncio.Future[Verdict | None] = self._loop.create_future()
+
+    async def run(self) -> Report:
+        """Hand the job over, see it through, kill the worker. Raises NeverArmed; cancelling kills the worker too."""
+        started = self._loop.time()
+        limits = self._limits
+        try:
+            self._watch.start(
+                limits.wall_ms,
+                limits.cpu_ms + CPU_GRACE_MS,
+                lambda: self._decide(verdict.wall_limit(limits)),
+                lambda: self._decide(verdict.cpu_limit(limits)),
+            )
+            if self._job.stop is not None:
+                self._job.stop.add_done_callback(self._stopped)
+            self._worker.on_end = self._read_on
+            self._read_on()
+            # The tenant's bytes follow the numbers at once and wait in the worker's socket: it reads them when it is armed, not before.
+            header, bundle = codec.header(self._job), self._payload()
+            self._write(
+                frames.HEAD.pack(len(header), frames.HEADER)
+                + header
+                + frames.HEAD.pack(len(bundle), frames.BUNDLE)
+                + bundle
+            )
+            found = await self._decided
+            ended = self._loop.time()
+        finally:
+            self._end()
+        await self._buried()
+        if found is None:
+            found = self._judge_death()
+        self._hand_over(self._log_buffer.cut_line(self._now_us()))
+        return Report(
+            outcome=found.outcome,
+            result=self._result if found.outcome is Outcome.OK else None,
+            error=found.error,
+            logs=self._log_buffer.lines(self._now_us(), counted=found.outcome not in _STOPPED),
+            dropped_logs=self._log_buffer.dropped,
+            usage=self._usage((ended - started) * 1000),
+            walls=self._around.walls,
+        )
+
+    # the end
+
+    def _stopped(self, _stop: "asyncio.Future[None]") -> None:
+        self._decide(verdict.cancelled())
+
+    def _decide(self, found: Verdict | None) -> None:
+        if not self._decided.done():
+            self._decided.set_result(found)
+            self._worker.kill()
+
+    def _end(self) -> None:
+        self._watch.stop()
+        self._worker.on_end = None
+        if self._job.stop is not None:
+            self._job.stop.remove_done_callback(self._stopped)
+        self._worker.kill()
+        descriptor = self._socket.fileno()
+        self._loop.remove_reader(descriptor)  # ours, or the pool's when we never came to read
+        if self._writing:
+            self._loop.remove_writer(descriptor)
+        self._reading = self._writing = False
+        if not self._decided.done():
+            self._decided.cancel()
+        for call in self._calls.values():
+            call.cancel()
+        self._worker.close()
+
+    async def _buried(self) -> None:
+        if not await self._worker.gone(_REAP_S):
+            _journal.error("a killed worker was not reaped within %s s", _REAP_S)
+
+    def _judge_death(self) -> Verdict:
+        death = self._worker.death
+        if not self._armed:
+            raise NeverArmed
+        if death is None:
+            return verdict.worker_lost("the zygote that held the worker ended")
+        return verdict.of_death(death.status, self._cpu_ms(), self._peak_bytes(), self._limits)
+
+    def _cpu_ms(self) -> float:
+        death = self._worker.death
+        return 0.0 if death is None else max(0.0, death.cpu_us / 1000 - self._watch.cpu_before_ms)
+
+    def _peak_bytes(self) -> int:
+        death = self._worker.death
+        return 0 if death is None else max(0, death.peak_bytes - self._around.idle_bytes)
+
+    def _usage(self, wall_ms: float) -> Usage:
+        return Usage(round(self._cpu_ms(), 3), round(wall_ms, 3), self._peak_bytes(), self._made_calls)
+
+    # out
+
+    def _write(self, data: bytes) -> None:
+        if not self._outgoing:
+            try:
+                sent = self._socket.send(data)
+            except BlockingIOError:
+                sent = 0
+            except OSError:
+                return  # the worker is gone: its end of file tells the rest
+            data = data[sent:]
+        if data:
+            self._outgoing += data
+            if not self._writing:
+                self._writing = True
+                self._loop.add_writer(self._socket.fileno(), self._write_on)
+
+    def _write_on(self) -> None:
+        try:
+            del self._outgoing[: self._socket.send(memoryview(self._outgoing)[:_CHUNK])]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._outgoing.clear()
+        if not self._outgoing:
+            self._writing = False
+            self._loop.remove_writer(self._socket.fileno())
+        self._read_on()
+
+    # in
+
+    def _read_on(self) -> None:
+        """Read as long as there is room for what comes of it; a worker that does not take its replies is not read.
+
+        One whose calls are many is read up to its next call: that it is done, or gone, is seen whoever keeps it waiting.
+        """
+        if self._decided.done():
+            return
+        taken = len(self._outgoing) <= self._limits.frame_bytes
+        if taken and self._backlog and not self._turn_due and (self._room() or not self._call_waits):
+            self._turn_due = True
+            self._loop.call_soon(self._turn)
+        wanted = taken and not self._backlog
+        if self._backlog and not self._turn_due and self._worker.over:
+            self._hear_out()
+        if wanted != self._reading:
+            self._reading = wanted
+            if wanted:
+                self._loop.add_reader(self._socket.fileno(), self._readable)
+            else:
+                self._loop.remove_reader(self._socket.fileno())
+
+    def _hear_out(self) -> None:
+        if (left := codec.remaining(self._socket, self._incoming, self._longest)) is not None:
+            for kind, payload in left:
+                self._frame(kind, payload)
+            self._decide(None)
+
+    def _room(self) -> bool:
+        """Whether one more call may begin."""
+        return len(self._calls) < _CALLS_IN_FLIGHT and len(self._outgoing) <= self._limits.frame_bytes
+
+    def _readable(self) -> None:
+        try:
+            chunk = self._socket.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._decide(None)
+            return
+        self._incoming += chunk
+        self._turn()
+
+    def _turn(self) -> None:
+        """Look at a bounded number of whole frames."""
+        self._turn_due = self._backlog = self._call_waits = False
+        incoming, head = self._incoming, frames.HEAD
+        start = looked = 0
+        while not self._decided.done() and len(incoming) - start >= head.size:
+            length, kind = head.unpack_from(incoming, start)
+            if length > self._longest.get(kind, 0):
+                if kind == frames.DONE and self._armed:
+                    self._decide(verdict.output_limit(self._limits, length))
+                else:
+                    self._decide(verdict.protocol_error("a frame larger than its kind may be"))
+            if self._decided.done():
+                break
+            self._call_waits = kind == frames.CALL and not self._room()  # the rest of it is not read either
+            end = start + head.size + length
+            if self._call_waits or (looked == _FRAMES_A_TURN and len(incoming) >= end):
+                self._backlog = True
+                break
+            if len(incoming) < end:
+                break
+            looked += 1
+            payload = bytes(memoryview(incoming)[start + head.size : end])
+            start = end
+            self._frame(kind, payload)
+        del incoming[:start]
+        self._read_on()
+
+    def _longest_frames(self) -> dict[int, int]:
+        """Give how many bytes each kind of frame may have; a kind that is not here may have none."""
+        limits = self._limits
+        return {
+            frames.CALL: limits.frame_bytes,
+            frames.LOG: max(limits.log_line_bytes + 1, limits.frame_bytes),  # cut here too
+            frames.DONE: limits.result_bytes,
+            frames.FAIL: max(codec.MOST_FAILURE_BYTES, limits.frame_bytes),
+            frames.LOG_PART: limits.log_line_bytes + 2,  # a level, and one byte more than a line may have
+            frames.DROPPED: frames.CALL_ID.size,
+        }
+
+    def _payload(self) -> bytes:
+        return codec.bundle(self._job.bundle)
+
+    def _frame(self, kind: int, payload: bytes) -> None:
+        if not self._armed:
+            if kind == frames.ARMED and not payload:
+                self._armed = True
+            else:
+                self._decide(verdict.protocol_error("a frame before the worker was armed"))
+        elif kind == frames.CALL:
+            self._call(payload)
+        elif kind == frames.LOG:
+            self._log(payload)
+        elif kind == frames.LOG_PART:
+            self._log_part(payload)
+        elif kind == frames.DROPPED:
+            self._dropped(payload)
+        elif kind == frames.DONE:
+            self._log_buffer.finish_line()
+            self._done(payload)
+        elif kind == frames.FAIL:
+            self._log_buffer.finish_line()
+            self._decide(self._failure(payload))
+        else:
+            self._decide(verdict.protocol_error("an unknown kind of frame"))
+
+    def _failure(self, payload: bytes) -> Verdict:
+        found, modules = codec.failure(payload), self._job.bundle.modules
+        if self._job.bundle.wasm is not None:  # its frames are ours, not its own
+            return found
+        return error_location.mended(error_location.own_places(found, modules), modules)
+
+    def _done(self, payload: bytes) -> None:
+        try:
+            self._result = prescan.check(
+                payload, max_bytes=self._limits.result_bytes, max_depth=self._limits.json_depth
+            )
+        except prescan.JsonRefused as refused:
+            if refused.code in ("too_deep", "number_out_of_range"):
+                self._decide(verdict.bad_request(str(refused)))
+            elif self._job.bundle.wasm is not None:  # its own bytes, not our serializer's
+                self._decide(verdict.bad_result(str(refused)))
+            else:
+                self._decide(verdict.protocol_error("a result that is not JSON"))
+            return
+        self._decide(Verdict(Outcome.OK))
+
+    def _log(self, payload: bytes) -> None:
+        self._log_frames += 1
+        if not payload or self._log_frames > self._limits.log_lines + _LOG_PATIENCE:
+            self._decide(
+                verdict.protocol_error("log lines far beyond the limit" if payload else "a log line without a level")
+            )
+            return
+        self._log_buffer.finish_line()
+        self._hand_over(self._log_buffer.add(payload[0], payload[1:], self._now_us()))
+
+    def _log_part(self, payload: bytes) -> None:
+        if not payload or self._job.bundle.wasm is None or not self._log_buffer.add_part(payload):
+            self._decide(
+                verdict.protocol_error("parts of log lines far beyond the limit, or from a runtime that sends none")
+            )
+
+    def _hand_over(self, line: LogLine | None) -> None:
+        if line is not None:
+            try:
+                self._host.log(line)
+            except Exception:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
+                _journal.exception("the host failed at a log line")
+                self._decide(verdict.engine_fault("the engine failed while taking a log line"))
+
+    def _dropped(self, payload: bytes) -> None:
+        if self._said_dropped or len(payload) != frames.CALL_ID.size:
+            self._decide(verdict.protocol_error("dropped lines counted twice or not at all"))
+            return
+        self._said_dropped = True
+        self._log_buffer.dropped += frames.CALL_ID.unpack(payload)[0]
+
+    # host calls
+
+    def _call(self, payload: bytes) -> None:
+        asked = codec.call(payload)
+        if asked is None or asked.number in self._calls:
+            self._decide(verdict.protocol_error("a malformed host call" if asked is None else "a call number in use"))
+            return
+        effect, most = asked.name in EFFECTS, self._limits.host_calls
+        if self._made_effects >= most * EFFECTS_PER_CALL if effect else self._made_calls >= most:
+            self._decide(verdict.call_limit(self._limits))
+            return
+        self._made_effects += effect
+        self._made_calls += not effect
+        try:
+            arguments = prescan.scan(
+                asked.arguments,
+                max_bytes=self._limits.frame_bytes,
+                max_depth=self._limits.json_depth,
+                max_values=_CALL_VALUES,
+            )
+        except prescan.JsonRefused as refused:
+            self._reply(asked.number, Reply(False, json.dumps({"code": "bad_request", "message": str(refused)})))
+            return
+        self._calls[asked.number] = self._loop.create_task(self._answer(asked.number, asked.name, arguments))
+
+    async def _answer(self, number: int, name: str, arguments: str) -> None:
+        try:
+            if self._decided.done():  # it came in one breath with the end: nothing begins for the judged
+                return
+            reply = await self._host.call(name, arguments)
+            self._reply(number, reply)
+        except Exception as error:  # noqa: BLE001 - whatever the host raises is our fault, never the script's
+            _journal.error("the host failed at a call: %r", error, exc_info=verdict.is_bug(error))
+            self._decide(verdict.of_host(error))
+        finally:
+            self._calls.pop(number, None)
+            self._read_on()
+
+    def _reply(self, number: int, reply: Reply) -> None:
+        text = reply.json.encode()
+        ok = reply.ok
+        if len(text) + 5 > self._limits.frame_bytes:
+            ok, text = False, b'{"code":"reply_too_large","message":"the answer is larger than one frame may be"}'
+        if self._decided.done():
+            return
+        head = (
+            frames.HEAD.pack(frames.CALL_ID.size + 1 + len(text), frames.REPLY)
+            + frames.CALL_ID.pack(number)
+            + bytes((ok,))
+        )
+        if len(text) < _CHUNK:
+            self._write(head + text)
+        else:  # no copy more of what is large
+            self._write(head)
+            self._write(text)

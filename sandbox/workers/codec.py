@@ -1,0 +1,198 @@
+"""The frames of an attempt: header and bundle to bytes, a worker's bytes to values (None when malformed), its log within limits."""
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lodger.sandbox import frames, prescan
+from lodger.sandbox.job import Bundle, Job, LogLine, ScriptError
+from lodger.sandbox.limits import Limits
+from lodger.sandbox.outcome import WORKER_MAY_REPORT, Outcome
+from lodger.sandbox.workers import verdict
+from lodger.sandbox.workers.verdict import Verdict
+
+_NAME, _FILE, _MESSAGE, _STACK = 256, 512, 8192, 16384
+#: Of a FAIL frame: its texts, where each letter may be six bytes of JSON.
+MOST_FAILURE_BYTES = 6 * (_NAME + _FILE + _MESSAGE + _STACK) + 4096
+_MAY_FAIL = {str(outcome): outcome for outcome in WORKER_MAY_REPORT - {Outcome.OK}}
+
+
+def header(job: Job) -> bytes:
+    """Give the numbers of a job, and nothing else of it."""
+    other = {"fuel": job.fuel, "now_us": job.now_us}
+    return frames.LIMITS_WIRE.pack(
+        *(other[name] if name in other else getattr(job.limits, name) for name in frames.HEADER_FIELDS)
+    )
+
+
+def bundle(content: Bundle) -> bytes:
+    """Give context and modules; the entry comes first of the modules."""
+    entry = {content.entry: content.modules[content.entry]} if content.entry in content.modules else {}
+    parts = {"": content.context, **entry, **content.modules}
+    wire = bytearray()
+    for name, text in parts.items():
+        label, source = name.encode(), text.encode()
+        wire += frames.BUNDLE_PART.pack(len(label), len(source)) + label + source
+    return bytes(wire)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A host call as it came: the name is ASCII, the arguments are unchecked bytes."""
+
+    number: int
+    name: str
+    arguments: bytes
+
+
+def call(payload: bytes) -> Asked | None:
+    """Read a CALL frame; None when it is malformed."""
+    fixed = frames.CALL_ID.size + 1
+    if len(payload) < fixed:
+        return None
+    end = fixed + payload[fixed - 1]
+    name = payload[fixed:end]
+    if not name or len(payload) <= end or not name.isascii() or not all(33 <= byte < 127 for byte in name):
+        return None
+    return Asked(frames.CALL_ID.unpack_from(payload)[0], name.decode("ascii"), payload[end:])
+
+
+def failure(payload: bytes) -> Verdict:
+    """Read a FAIL frame: an outcome that blames the tenant, with an error in bounded plain texts; otherwise a protocol error."""
+    length = payload[0] if payload else 0
+    outcome = _MAY_FAIL.get(payload[1 : 1 + length].decode("ascii", "replace"))
+    if outcome is None:
+        return verdict.protocol_error("an outcome that a worker may not report")
+    try:
+        error = prescan.parse(payload[1 + length :], max_bytes=len(payload), max_depth=4)
+    except prescan.JsonRefused:
+        return verdict.protocol_error("an error that is not JSON")
+    if not isinstance(error, dict):
+        return verdict.protocol_error("an error that is not an object")
+    return Verdict(
+        outcome,
+        ScriptError(
+            name=_text(error.get("name"), _NAME) or "Error",
+            message=_text(error.get("message"), _MESSAGE) or "",
+            stack=_text(error.get("stack"), _STACK) or "",
+            file=_text(error.get("file"), _FILE),
+            line=_position(error.get("line")),
+            column=_position(error.get("column")),
+        ),
+    )
+
+
+def _text(value: Any, most: int) -> str | None:  # noqa: ANN401 - hostile JSON
+    if not isinstance(value, str):
+        return None
+    return value[:most].encode("utf-8", "replace").decode()
+
+
+def _position(value: Any) -> int | None:  # noqa: ANN401 - hostile JSON
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31 else None
+
+
+_CHUNK = 1 << 16
+
+
+def remaining(end: socket.socket, incoming: bytearray, longest: Mapping[int, int]) -> list[tuple[int, bytes]] | None:
+    """Add what is still in the socket to ``incoming``; give its lines and its failure, in order, None when a result is among them.
+
+    A result is worth the calls before it, so these have their turn. Nothing else makes up for the worker: no call that it still asks for.
+    """
+    try:
+        while chunk := end.recv(_CHUNK):
+            incoming += chunk
+    except OSError:
+        pass  # all that there was, or a socket that broke
+    found, at, head = [], 0, frames.HEAD
+    while len(incoming) - at >= head.size:
+        length, kind = head.unpack_from(incoming, at)
+        begin, at = at + head.size, at + head.size + length
+        if length > longest.get(kind, 0) or len(incoming) < at:
+            break
+        if kind == frames.DONE:
+            return None
+        if kind in (frames.LOG, frames.LOG_PART, frames.FAIL):
+            found.append((kind, bytes(memoryview(incoming)[begin:at])))
+        if kind == frames.FAIL:
+            break
+    return found
+
+
+_CUT = "… [cut]"
+
+
+class LogBuffer:
+    """Keeps what fits. An honest worker applies the same limits before it sends; this is for the others."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._lines: list[LogLine] = []
+        self._bytes = 0
+        self._full = False
+        self.dropped = 0
+        self._parts = 0
+        self._unfinished = bytearray()  # level and text of a line with no end so far
+
+    def add_part(self, level_and_text: bytes) -> bool:
+        """Keep the next part of an unfinished line. Returns whether so many parts are allowed."""
+        self._parts += 1
+        room = self._limits.log_line_bytes + 2 - len(self._unfinished)
+        self._unfinished += level_and_text[bool(self._unfinished) :][: max(room, 0)]
+        return self._parts <= frames.MAX_LOG_PARTS
+
+    def finish_line(self) -> None:
+        """Forget the parts of a line: it came whole, or was dropped."""
+        self._unfinished.clear()
+
+    def cut_line(self, us: int) -> LogLine | None:
+        """Return the line that a stopped worker did not end, marked as cut; None when there is none.
+
+        Where the worker may have sent no part, because it had sent too many, the mark stands alone.
+        """
+        if not self._unfinished and self._parts < frames.MAX_LOG_PARTS:
+            return None
+        line = bytes(self._unfinished) or b"\1"
+        self._unfinished.clear()
+        return self.add(line[0], line[1:], us, ended=False)
+
+    def add(self, level: int, text: bytes, us: int, *, ended: bool = True) -> LogLine | None:
+        """Keep a line, cut if need be or if the worker did not end it; None when it was dropped."""
+        limits = self._limits
+        room = min(limits.log_line_bytes, limits.log_bytes - self._bytes)
+        if self._full or len(self._lines) >= limits.log_lines or room <= 0:
+            self._full = True
+            self.dropped += 1
+            return None
+        kept = text[:room]
+        self._bytes += len(kept)
+        cut = len(kept) < len(text) or not ended
+        words = kept.decode("utf-8", "ignore" if cut else "replace")
+        line = LogLine(
+            frames.LEVELS[level] if level < len(frames.LEVELS) else "info",
+            words + _CUT if cut else words,
+            us,
+        )
+        self._lines.append(line)
+        return line
+
+    def lines(self, us: int, *, counted: bool = True) -> tuple[LogLine, ...]:
+        """Return what was kept, with a last line that says what was not.
+
+        Args:
+            us: time of that line.
+            counted: whether the worker could say how many lines it dropped itself; one that was stopped could not.
+        """
+        limits = self._limits
+        most = f"at most {limits.log_lines} lines and {limits.log_bytes} bytes are kept"
+        if self.dropped:
+            return (*self._lines, LogLine("warn", f"[{self.dropped} more lines dropped: {most}]", us))
+        full = len(self._lines) >= limits.log_lines or self._bytes >= limits.log_bytes
+        if full and not counted:
+            return (
+                *self._lines,
+                LogLine("warn", f"[the run was stopped with its log full: {most}, more may be lost]", us),
+            )
+        return tuple(self._lines)

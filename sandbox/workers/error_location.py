@@ -1,0 +1,118 @@
+"""Moves an error to the line that it speaks of, and drops frames that the script cannot have. Pure; sees the author's source as data.
+
+A script can write anything into an error's ``stack``: only places in its own modules are kept.
+
+The guest notes a position for calls and operators, none for reading a property or a name, and so reports the place noted before: a line
+or two too early. The message names what was read; the first such reading from there on is meant. Nothing found: nothing moved.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.workers.verdict import Verdict
+
+_NAME = r"[A-Za-z_$][\w$]*"
+_PROPERTY = re.compile(rf"cannot (?:read|set) property '({_NAME})' of (?:undefined|null)")
+_VARIABLE = re.compile(rf"({_NAME}) is not defined")
+_FARTHEST = 4096
+#: What no reading hides in; a string is kept whole only where it is the key of ``["name"]``.
+_TOKEN = re.compile(
+    rf"""//[^\n]* | /\*(?:.*?\*/|.*)
+      | (?P<key>\[\s*(?:"{_NAME}"|'{_NAME}')\s*\])
+      | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'
+      | (?P<open>[{{(]) | (?P<close>[}})])
+      | (?P<dot>\??\.\s*\#?)?(?P<name>{_NAME})
+      | \d[\w.]* | .""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+
+
+_FRAME = re.compile(r"    at (?:[^\n]{0,500} \()?(?P<file>[^()\n]+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?\)?")
+_NATIVE = re.compile(r"    at [\w$.<>#\[\] -]{1,200} \(native\)")
+
+
+def own_places(found: Verdict, modules: Mapping[str, str]) -> Verdict:
+    """Keep only what lies in the script's modules of an error's frames and place."""
+    error = found.error
+    if error is None:
+        return found
+    frames = [(text, _FRAME.fullmatch(text)) for text in error.stack.split("\n")]
+    lines = {name: source.count("\n") + 1 for name, source in modules.items()}
+    kept = [
+        (text, at)
+        for text, at in frames
+        if (at is not None and int(at["line"]) <= lines.get(at["file"], 0)) or _NATIVE.fullmatch(text)
+    ]
+    place = (error.file, error.line, error.column)
+    if error.file is not None and (error.line or 0) > lines.get(error.file, -1):
+        first = next((at for _, at in kept if at is not None), None)
+        column = None if first is None or first["column"] is None else int(first["column"])
+        place = (None, None, None) if first is None else (first["file"], int(first["line"]), column)
+    stack = "\n".join(text for text, _ in kept)
+    return replace(found, error=replace(error, stack=stack, file=place[0], line=place[1], column=place[2]))
+
+
+def mended(found: Verdict, modules: Mapping[str, str]) -> Verdict:
+    """Give the verdict with its error's line, column and first frame where the named reading stands; 4 KiB are looked at."""
+    error = found.error
+    if error is None or error.file is None or error.line is None or error.column is None:
+        return found
+    source = modules.get(error.file)
+    wanted = _PROPERTY.fullmatch(error.message)
+    variable = wanted is None
+    wanted = wanted or _VARIABLE.fullmatch(error.message)
+    if source is None or wanted is None:
+        return found
+    start = _offset(source, error.line, error.column)
+    at = None if start is None else _reading(source, start, wanted[1], variable=variable)
+    if at is None:
+        return found
+    return replace(found, error=_moved(error, source, at))
+
+
+def _offset(source: str, line: int, column: int) -> int | None:
+    offset = 0
+    for _ in range(line - 1):
+        offset = source.find("\n", offset) + 1
+        if not offset:
+            return None
+    end = source.find("\n", offset)
+    last = len(source) if end < 0 else end
+    return offset + column - 1 if offset < offset + column <= last + 1 else None
+
+
+def _reading(source: str, start: int, name: str, *, variable: bool) -> int | None:
+    text = source[start : start + _FARTHEST]
+    before = source[max(0, start - 300) : start]
+    if re.search(rf"\b{re.escape(name)}\s*$", before, re.ASCII):
+        return None  # the place stands just behind the name: it is right
+    depth = 0
+    destructured = None
+    for token in _TOKEN.finditer(text):
+        if token["open"]:
+            depth += 1
+        elif token["close"]:
+            depth -= 1
+            if depth < -1 and token["close"] == "}":
+                return destructured  # the function ended
+        elif token["key"] and not variable:
+            if token["key"].strip("[] \t\r\n\"'") == name:
+                return start + token.start()
+        elif token["name"] == name and (token["dot"] or "")[:1] != "?":  # an optional chain cannot fail so
+            after = text[token.end() : token.end() + 80].lstrip()
+            if bool(token["dot"]) != variable and not (variable and after[:1] == ":"):
+                return start + token.start("name")
+            if not variable and destructured is None and after[:1] in (",", "}", "=", ":") and depth > 0:
+                destructured = start + token.start("name")
+    return destructured
+
+
+def _moved(error: ScriptError, source: str, at: int) -> ScriptError:
+    line = source.count("\n", 0, at) + 1
+    column = at - (source.rfind("\n", 0, at) + 1) + 1
+    old, new = f"{error.file}:{error.line}:{error.column}", f"{error.file}:{line}:{column}"
+    first, rest = error.stack.partition("\n")[::2]
+    stack = first.replace(old, new) + ("\n" + rest if rest else "")
+    return replace(error, line=line, column=column, stack=stack)

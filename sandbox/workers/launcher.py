@@ -1,0 +1,408 @@
+"""Starts the launcher process, which brings up the zygote, and speaks with it: asks for workers, takes them over, learns of their deaths.
+
+Must be used from a thread that lives as long as the zygote shall: the launcher's death signal is bound to the thread that started it.
+"""
+
+import array
+import asyncio
+import fcntl
+import itertools
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lodger.sandbox.child.settings import encode
+from lodger.sandbox.child.zygote import CODE, DEATH, PID
+from lodger.sandbox.errors import ZygoteFailed
+from lodger.sandbox.limits import LIMITS
+from lodger.sandbox.walls.cgroup import Group, NoGroup
+from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
+
+FOLDER = Path(__file__).resolve().parents[1]
+_ANCILLARY = socket.CMSG_SPACE(8)
+_START_S = 20.0
+_UID_BASE = 0x70000000
+_ZYGOTES_OF_A_PROCESS = 32
+_started = itertools.count()
+_MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
+
+_PIDFD_GET_INFO = 0xC040FF0B  # _IOWR(PIDFS_IOCTL_MAGIC, 11, struct pidfd_info) of its first version, 64 bytes
+_PIDFD_INFO = (1).to_bytes(8, "little") + bytes(56)  # asks for the pids
+_PID_AT = struct.Struct("=i")
+
+#: How long the guest's soft stop may take to save its logs before the kernel's timer kills.
+CPU_GRACE_MS = 50
+
+
+def zygote_settings(runtime: str, runtime_settings: dict[str, str]) -> dict[str, str]:
+    """Give what a zygote is told, with the operator's maxima from the table of limits."""
+    return {
+        "runtime": runtime,
+        "uid": str(_UID_BASE + os.getpid() * _ZYGOTES_OF_A_PROCESS + next(_started) % _ZYGOTES_OF_A_PROCESS),
+        "stack_bytes": str(8 << 20),
+        "memory_max_bytes": str(_MAXIMUM["memory_bytes"]),
+        "cpu_ms_max": str(_MAXIMUM["cpu_ms"]),
+        "cpu_grace_ms": str(CPU_GRACE_MS),
+        "open_files": "4",
+        **runtime_settings,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """What the reaper knows of a worker: wait status and exact usage, warm-up and exit included."""
+
+    status: int
+    cpu_us: int
+    peak_bytes: int
+    minor_faults: int
+
+
+class WorkerEnd:
+    """The parent's hold on one worker: socket, pidfd, and its death when known."""
+
+    __slots__ = ("_died", "_killed", "death", "inner_pid", "lost", "on_end", "pid", "pidfd", "socket")
+
+    def __init__(self, inner_pid: int, end: socket.socket, pidfd: int) -> None:
+        self.inner_pid = inner_pid
+        self.socket = end
+        self.pidfd = pidfd
+        self.pid = _pid_of(pidfd)
+        self.death: Death | None = None
+        self.lost = False
+        #: Called when its death is known.
+        self.on_end: Callable[[], None] | None = None
+        self._killed = False
+        self._died: asyncio.Future[None] | None = None
+
+    def kill(self) -> None:
+        """SIGKILL through the pidfd: never hits another process."""
+        if self.pidfd >= 0 and not self._killed:
+            self._killed = True
+            try:
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def close(self) -> None:
+        """Let go of socket and pidfd; safe twice."""
+        self.socket.close()
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+            self.pidfd = -1
+
+    def resident_bytes(self) -> int:
+        """Give its resident memory, 0 when it is gone."""
+        try:
+            with Path(f"/proc/{self.pid}/statm").open("rb") as statm:
+                return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except OSError:
+            return 0
+
+    def ended(self, death: Death | None) -> None:
+        """Note the death; None when the zygote died and nobody can tell."""
+        self.death = death
+        self.lost = death is None
+        if self._died is not None and not self._died.done():
+            self._died.set_result(None)
+        if self.on_end is not None:
+            self.on_end()
+
+    @property
+    def over(self) -> bool:
+        """Whether its death is known, or nobody will ever know."""
+        return self.death is not None or self.lost
+
+    async def gone(self, most_s: float) -> bool:
+        """Wait for the reaper's word, and say whether it came."""
+        if not self.over:
+            loop = asyncio.get_running_loop()
+            died = self._died = loop.create_future()
+            patience = loop.call_later(most_s, _settle_once, died)
+            try:
+                await died
+            finally:
+                patience.cancel()
+        return self.over
+
+
+def _pid_of(pidfd: int) -> int:
+    """Give the pid in our own namespace; the worker's own is another one."""
+    asked = bytearray(_PIDFD_INFO)
+    try:
+        fcntl.ioctl(pidfd, _PIDFD_GET_INFO, asked)
+    except OSError:  # before Linux 6.13
+        return _pid_in_text(pidfd)
+    (pid,) = _PID_AT.unpack_from(asked, 16)  # struct pidfd_info: mask, cgroupid, pid, …
+    return int(pid)
+
+
+def _pid_in_text(pidfd: int) -> int:
+    info = os.open(f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY)
+    try:
+        return int(os.read(info, 512).partition(b"Pid:")[2].split(None, 1)[0])
+    finally:
+        os.close(info)
+
+
+def _settle_once(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class Zygote:
+    """One zygote, from its start to its end.
+
+    Attributes:
+        walls: wall name to "" when it stands, otherwise why not.
+        modules: what the zygote had imported when it was ready.
+        program: the file that the zygote's interpreter runs.
+    """
+
+    program = FOLDER / "child" / "zygote.py"
+
+    def __init__(
+        self,
+        on_worker: Callable[[WorkerEnd], None],
+        on_lost: Callable[[], None],
+        on_refused: Callable[[], None],
+        cgroup: WorkerCgroup | None = None,
+    ) -> None:
+        self._on_worker = on_worker
+        self._on_lost = on_lost
+        self._on_refused = on_refused
+        self._cgroup = cgroup
+        self._group: Group | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._ready: asyncio.Future[None] | None = None
+        self._living: dict[int, WorkerEnd] = {}
+        self.walls: dict[str, str] = {}
+        self.modules: tuple[str, ...] = ()
+
+    @property
+    def launcher_pid(self) -> int:
+        """The launcher's pid, for tests and reports; -1 when there is none."""
+        return -1 if self._process is None else self._process.pid
+
+    async def start(self, settings: dict[str, str]) -> None:
+        """Bring it up. Raises ZygoteFailed with its last words."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603, ASYNC220 - a fork and exec of two milliseconds, before any work
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    "-E",
+                    "-X",
+                    "no_debug_ranges",
+                    str(self.program),
+                    str(theirs.fileno()),
+                    str(FOLDER),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={},
+                cwd="/",
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        ours.setblocking(False)
+        self._control = ours
+        loop = asyncio.get_running_loop()
+        self._ready = loop.create_future()
+        loop.add_reader(ours.fileno(), self._hear)
+        try:
+            if self._cgroup is not None:
+                ungrouped = self._group_in(self._cgroup, self._process.pid)
+            ours.send(encode(settings))
+            async with asyncio.timeout(_START_S):
+                await self._ready
+            if self._cgroup is not None:
+                self.walls["cgroup"] = ungrouped
+        except (TimeoutError, OSError):
+            await self.stop()
+            raise ZygoteFailed(
+                "zygote_failed",
+                "the zygote did not answer",
+                why=f"no word from it within {_START_S:g} s",
+                fix="lodger doctor says what this host lacks",
+            ) from None
+        except BaseException:
+            await self.stop()
+            raise
+
+    def spawn(self, code: tuple[int, int, bool] | None = None) -> None:
+        """Ask for one worker; they come through ``on_worker`` in the order of asking, or ``on_refused`` says that one could not be made.
+
+        Args:
+            code: for runtime ``wasm`` the compiled module: descriptor of a sealed memory file, bytes, whether it is metered.
+        """
+        if self._control is not None:
+            try:
+                if code is None:
+                    self._control.send(b"s")
+                else:
+                    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", code[:1]))]
+                    self._control.sendmsg([b"s" + CODE.pack(*code[1:])], rights)
+            except OSError:
+                self._lose()
+
+    async def stop(self) -> None:
+        """End the zygote and everything under it, and wait until nothing is left; safe twice, and safe to cancel: it goes on to its end."""
+        if self._stopping is None:
+            self._stopping = asyncio.get_running_loop().create_task(self._stop())
+        cancelled = None
+        while not self._stopping.done():
+            try:
+                await asyncio.shield(self._stopping)
+            except (
+                asyncio.CancelledError
+            ) as problem:  # whoever waits is in a hurry; a process that nobody waits for stays for ever
+                cancelled = problem
+        if cancelled is not None:
+            raise cancelled
+        self._stopping.result()
+
+    async def _stop(self) -> None:
+        self._let_go()
+        process = self._process
+        if process is None:
+            return
+        await self._wait(process, 2.0)
+        if process.poll() is None:
+            process.kill()
+            await self._wait(process, 5.0)
+        process.wait()
+        self._process = None
+        group, self._group = self._group, None
+        if group is not None and self._cgroup is not None:
+            await asyncio.to_thread(self._cgroup.close, group)
+
+    def _group_in(self, cgroup: WorkerCgroup, launcher: int) -> str:
+        """Put the launcher into a group before it makes anything: all that comes of it is in there. Gives why not, or nothing."""
+        try:
+            group = cgroup.leaf()
+        except NoGroup as reason:
+            return str(reason)
+        try:
+            group.admit(launcher)
+        except NoGroup as reason:
+            cgroup.close(group)
+            return str(reason)
+        self._group = group
+        return ""
+
+    @staticmethod
+    async def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            pidfd = os.pidfd_open(process.pid)
+        except OSError:
+            return
+        ended: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(pidfd, _settle_once, ended)
+        try:
+            async with asyncio.timeout(seconds):
+                await ended
+        except TimeoutError:
+            pass
+        finally:
+            loop.remove_reader(pidfd)
+            os.close(pidfd)
+
+    def _hear(self) -> None:
+        control = self._control
+        while control is not None and control is self._control:
+            try:
+                message, ancillary, _flags, _ = control.recvmsg(1 << 16, _ANCILLARY, socket.MSG_CMSG_CLOEXEC)
+            except BlockingIOError:
+                return
+            except OSError:
+                message, ancillary = b"", []
+            kind = message[:1]
+            if kind == b"D":
+                self._bury(message[1:])
+            elif kind == b"W":
+                self._adopt(message[1:], ancillary)
+            elif kind == b"N":
+                self._on_refused()
+            elif kind == b"Z":
+                words = message[1:].decode().split("\0")
+                self.walls = dict(zip(words[0::2], words[1::2], strict=False))
+                self.modules = tuple(self.walls.pop("modules", "").split())
+                self._settle(None)
+            elif kind == b"F":
+                self._settle(
+                    ZygoteFailed(
+                        "zygote_failed",
+                        "the zygote did not come up",
+                        why=message[1:].decode("utf-8", "replace"),
+                        fix="lodger doctor says what this host lacks",
+                    )
+                )
+            else:
+                self._settle(
+                    ZygoteFailed(
+                        "zygote_failed",
+                        "the zygote ended before it was ready",
+                        why="its control socket closed",
+                        fix="lodger doctor says what this host lacks",
+                    )
+                )
+                self._lose()
+
+    def _settle(self, problem: ZygoteFailed | None) -> None:
+        if self._ready is not None and not self._ready.done():
+            if problem is None:
+                self._ready.set_result(None)
+            else:
+                self._ready.set_exception(problem)
+
+    def _adopt(self, message: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
+        rights = array.array("i")
+        for _level, _kind, content in ancillary:
+            rights.frombytes(content[: len(content) - len(content) % rights.itemsize])
+        if len(rights) != 2:
+            # This process has no descriptor left for it. What did not arrive is closed by the kernel, and a worker whose other end is
+            # closed before it has a job ends by itself: it is as if none could have been made.
+            for number in rights:
+                os.close(number)
+            self._on_refused()
+            return
+        end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=rights[0])
+        end.setblocking(False)
+        worker = WorkerEnd(PID.unpack(message)[0], end, rights[1])
+        self._living[worker.inner_pid] = worker
+        self._on_worker(worker)
+
+    def _bury(self, message: bytes) -> None:
+        pid, status, user_us, system_us, peak_bytes, minor_faults = DEATH.unpack(message)
+        worker = self._living.pop(pid, None)
+        if worker is not None:
+            worker.ended(Death(status, user_us + system_us, peak_bytes, minor_faults))
+
+    def _lose(self) -> None:
+        """The zygote is gone: its workers are dead or dying, and nobody will say how."""
+        if self._control is not None:
+            self._let_go()
+            self._on_lost()
+
+    def _let_go(self) -> None:
+        control, self._control = self._control, None
+        if control is not None:
+            asyncio.get_running_loop().remove_reader(control.fileno())
+            control.close()
+        living, self._living = self._living, {}
+        for worker in living.values():
+            worker.kill()
+            worker.ended(None)

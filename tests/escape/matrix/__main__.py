@@ -1,0 +1,39 @@
+"""``python -m tests.escape.matrix``: the suite with its proof that it can see. Filters and reports are those of ``lodger escape``."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from tests.console import run
+from tests.escape.matrix.runner import Matrix
+
+from lodger.engine.cli import escape
+from lodger.engine.cli.output.answer import AsJson
+
+
+def matrix(
+    runtime: Annotated[str | None, typer.Option(help="Only this runtime.")] = None,
+    classes: Annotated[
+        list[str] | None, typer.Option("--class", metavar="C", help="Only this class or chapter.")
+    ] = None,
+    ids: Annotated[
+        list[str] | None, typer.Option("--case", metavar="ID", help="Only cases whose id begins so.")
+    ] = None,
+    wall: Annotated[str | None, typer.Option(help="Only cases that this wall stops.")] = None,
+    extra: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="Also the CASES of a file.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as one HTML page.")] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run each case behind all walls, behind only its own (must hold) and behind none (must escape)."""
+    chosen = escape.choose(runtime, classes, ids, wall, extra)
+    runtimes = {"runtimes": (runtime,)} if runtime else {}
+    escape.run(Matrix, chosen, **runtimes, times=2, html=html, junit=junit, as_json=as_json)
+
+
+app = typer.Typer(add_completion=False)
+app.command()(matrix)
+
+if __name__ == "__main__":
+    sys.exit(run(app, "python -m tests.escape.matrix", sys.argv[1:]))

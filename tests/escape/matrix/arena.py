@@ -1,0 +1,67 @@
+"""Where the matrix tries attacks: a standing pool of one runtime with something taken away."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from tests.escape.matrix import realm_edits
+from tests.escape.matrix.careless_parent import attempt_type
+from tests.escape.matrix.pools import WeakPool, WeakWasmPool
+from tests.escape.matrix.weakening import EXCESS_BYTES, Weakening
+
+from lodger.escape import owned_guest
+from lodger.escape.arena import COMPILE_LIMITS, Arena, CommandArena, ScriptArena, promised, settings_for
+from lodger.escape.case import Case
+from lodger.sandbox.job import Host, Job, Report
+from lodger.sandbox.pool import Pool
+from lodger.sandbox.workers.attempt import Attempt
+
+_WEAKENED = {"quickjs": "weak_quickjs.py", "quickjs-native": "weak_native.py", "wasm": "weak_wasm.py"}
+
+
+def weak_settings(runtime: str, case: Case, weak: Weakening) -> dict[str, str]:
+    """Return what the boot program and the runtime of a pool are told."""
+    if runtime == "engine":
+        return {}
+    settings = settings_for(runtime)
+    if weak.realm and runtime != "wasm":
+        settings = dict((realm_edits.realm if runtime == "quickjs" else realm_edits.native)(weak.realm))
+    settings |= {"without": " ".join(sorted(weak.without)), **weak.settings}
+    if case.guest is not None:
+        settings |= owned_guest.settings(case.guest())
+    limits = promised(case)
+    told = {name: getattr(limits, name) for name in weak.parent} | dict(weak.header)
+    if weak.worker or told:
+        settings["runtime_path"] = str(Path(__file__).with_name(_WEAKENED[runtime]))
+        settings["escape_worker"] = " ".join(sorted(weak.worker))
+        settings["escape_header"] = " ".join(f"{name}={value}" for name, value in sorted(told.items()))
+        settings["escape_excess"] = str(EXCESS_BYTES)
+    return settings
+
+
+class _CarelessScriptArena(ScriptArena):
+    """A pool for scripts with another kind of attempt."""
+
+    def __init__(self, pool: Pool, attempt: type[Attempt]) -> None:
+        super().__init__(pool)
+        self._attempt = attempt
+
+    async def run(self, job: Job, host: Host) -> Report:
+        """Run one script, without the checks before an attempt."""
+        return await self._pool.attempt(lambda worker, around: self._attempt(worker, job, host, around))
+
+
+def weak_arena(runtime: str, settings: dict[str, str], weak: Weakening) -> Arena:
+    """Make the arena of a runtime without what is taken away; it is not up yet."""
+    attempt = attempt_type(weak)
+    if runtime == "engine":
+        return Arena()
+    if runtime == "wasm":
+        limits = COMPILE_LIMITS
+        if weak.compiling is not None:
+            limits = replace(limits, cpu_ms=weak.compiling[0], memory_bytes=weak.compiling[1])
+        commands = WeakWasmPool(settings, profile="trusted", compile_limits=limits)
+        commands.attempt_type = attempt
+        return CommandArena(commands)
+    metered = bool(settings.get("fuel_artefact"))
+    pool = WeakPool(settings, runtime=runtime, size=2, profile="trusted", metered=metered)
+    return ScriptArena(pool) if attempt is Attempt else _CarelessScriptArena(pool, attempt)

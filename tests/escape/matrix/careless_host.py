@@ -1,0 +1,174 @@
+"""A careless host of an attempt, for the matrix only: statements out of text, any tenant's keys, mails as given, requests to anywhere."""
+
+import asyncio
+import json
+import socket
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import sqlalchemy as sa
+
+from lodger.engine.core.execution import Answer
+from lodger.engine.data.sets.scope import Scope
+from lodger.engine.egress.request import Request
+from lodger.escape.case import Case
+from lodger.escape.cases.tenants.requests import requesting_host
+from lodger.escape.cases.tenants.world import MINE, Everything, TenantHost, world
+from lodger.sandbox.job import Host, Reply
+from lodger.sandbox.limits import Limits
+
+_CONNECT_S = 2.0
+_MANY = 10**6
+_SIGNS = {"eq": "=", "ne": "<>", "lt": "<", "gt": ">", "lte": "<=", "gte": ">="}
+
+
+def careless_answer(without: frozenset[str], engine: sa.Engine, tenant: str, name: str, arguments: str) -> Reply | None:
+    """Answer a call without the layers that are named; None leaves it to the real host."""
+    kind = name.partition(".")[0]
+    for layer, kinds, answer in _CARELESS:
+        if layer in without and kind in kinds:
+            try:
+                told = answer(engine, tenant, name, json.loads(arguments))
+                return None if told is None else Reply(True, json.dumps(told, default=str))
+            except (
+                sa.exc.SQLAlchemyError,
+                sqlite3.Error,
+                LookupError,
+                TypeError,
+                ValueError,
+                AttributeError,
+            ) as problem:
+                return Reply(False, json.dumps({"code": "error", "message": str(problem)}))
+    return None
+
+
+def _statement(engine: sa.Engine, tenant: str, name: str, given: dict[str, Any]) -> Any:
+    """Put a statement together from the tenant's own words."""
+    table, owner = ("orders", "org_id") if given.get("set") == "orders" else ("lodger_documents", "tenant_id")
+    if given.get("set") not in ("orders", "things"):
+        table = str(given.get("set"))
+    conditions = "".join(_condition(field, wanted) for field, wanted in (given.get("filter") or {}).items())
+    if "id" in given:
+        conditions = f" AND id = '{given['id']}'"
+    order = "".join(f" ORDER BY {word}" for word in _words(given.get("order")))
+    group = "".join(f" GROUP BY {word}" for word in given.get("groupBy") or ())
+    what = "count(*)" if name == "db.count" else "*"
+    text = f"SELECT {what} FROM {table} WHERE {owner} = '{tenant}'{conditions}{group}{order}"
+    with engine.connect() as connection:
+        return [list(row) for row in connection.exec_driver_sql(text)]
+
+
+def _merged(engine: sa.Engine, _tenant: str, _name: str, given: dict[str, Any]) -> Any:
+    """Let a filter's own word about the tenant count, wherever it stands; None when it says none."""
+    said = json.dumps(given.get("filter"))
+    if not any(word in said for word in ("org_id", "tenant_id", '"$')):
+        return None
+    table = "orders" if given.get("set") == "orders" else "lodger_documents"
+    with engine.connect() as connection:
+        return [list(row) for row in connection.exec_driver_sql(f"SELECT * FROM {table}")]
+
+
+def _condition(field: str, wanted: Any) -> str:
+    if not isinstance(wanted, dict):
+        return f" AND {field} = '{wanted}'"
+    return "".join(
+        f" AND {field} LIKE '%{value}%'"
+        if sign in ("contains", "startsWith")
+        else f" AND {field} {_SIGNS.get(sign, sign)} '{value}'"
+        for sign, value in wanted.items()
+    )
+
+
+def _words(order: Any) -> list[str]:
+    if order is None:
+        return []
+    first = order[0] if isinstance(order, list) else order
+    return [" ".join(f"{name} {way}" for name, way in first.items())] if isinstance(first, dict) else [str(first)]
+
+
+def _key(engine: sa.Engine, _tenant: str, _name: str, given: dict[str, Any]) -> Any:
+    """Find a key by its last part, whoever's it is."""
+    wanted = str(given.get("key", given.get("prefix", ""))).replace("\0", "/").replace(":", "/").rpartition("/")[2]
+    with engine.connect() as connection:
+        found = connection.execute(
+            sa.text("SELECT tenant_id, value FROM lodger_kv WHERE key LIKE :key ORDER BY tenant_id DESC"),
+            {"key": f"%{wanted}%"},
+        )
+        return [list(row) for row in found]
+
+
+def _letter(_engine: sa.Engine, _tenant: str, _name: str, given: dict[str, Any]) -> Any:
+    """Write a mail's head as it is told."""
+    return {"messageId": "m", "head": "".join(f"{name}: {value}\n" for name, value in given.items())}
+
+
+def _secret(_engine: sa.Engine, _tenant: str, _name: str, given: dict[str, Any]) -> Any:
+    """Give whatever is asked for."""
+    return f"canary-of-the-other {given.get('name')}"
+
+
+_Answer = Callable[[sa.Engine, str, str, dict[str, Any]], Any]
+_CARELESS: tuple[tuple[str, tuple[str, ...], _Answer], ...] = (
+    ("bound_values", ("db",), _statement),
+    ("tenant_predicate", ("db",), _merged),
+    ("tenant_keys", ("kv",), _key),
+    ("mail_checks", ("mail",), _letter),
+    ("grants", ("secrets",), _secret),
+)
+
+
+class _AnyTenant(Scope):
+    """A scope that binds no tenant."""
+
+    def predicate(self, _rows: object) -> Any:
+        return sa.true()
+
+
+class CarelessHost(TenantHost):
+    """The host of an attempt without the layers that are named."""
+
+    def __init__(self, limits: Limits, without: frozenset[str], **other: Any) -> None:
+        if "grants" in without:
+            other |= {"granted": Everything(()), "datasets": world().open}
+        if "budgets" in without:
+            other["budgets"] = dict.fromkeys(("queries", "rows_read", "rows_written", "mails"), _MANY)
+        super().__init__(limits, **other)
+        self._without = without
+        if "tenant_predicate" in without:
+            self.attempt._session = replace(self.attempt._session, scope=_AnyTenant(MINE))
+
+    async def answer(self, name: str, arguments: str) -> Reply:
+        """Answer carelessly where a layer is missing, else as the real host does."""
+        careless = careless_answer(self._without, world().engine, MINE, name, arguments)
+        return await super().answer(name, arguments) if careless is None else careless
+
+
+async def _send_anywhere(request: Request) -> Answer:
+    parts = urlsplit(request.url)
+    loop = asyncio.get_running_loop()
+    found = socket.getaddrinfo(parts.hostname, parts.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICSERV)
+    for family, kind, protocol, _, place in found:
+        with socket.socket(family, kind, protocol) as way:
+            way.setblocking(False)
+            try:
+                async with asyncio.timeout(_CONNECT_S):
+                    await loop.sock_connect(way, place)
+            except OSError:
+                continue
+            return Answer(200, "", request.url, (), b"", redirected=False, sent_bytes=0, received_bytes=0)
+    raise ConnectionError
+
+
+def careless_maker(case: Case, without: frozenset[str]) -> Callable[[Limits], Host]:
+    """Return what makes the host of a case without these layers."""
+    assert case.host is not None
+    if not without:
+        return case.host
+    if case.host is requesting_host:
+        send = {"send": _send_anywhere} if without & {"closed_addresses", "one_reading"} else {}
+        return lambda limits: CarelessHost(limits, without | {"grants"}, **send)
+    assert case.host is TenantHost, f"{case.id} has a host that the matrix cannot weaken"
+    return lambda limits: CarelessHost(limits, without)

@@ -1,0 +1,67 @@
+"""What a careless parent would do in the real one's place, for the matrix only."""
+
+import asyncio
+from collections.abc import Callable
+
+from tests.escape.matrix.weakening import Weakening
+
+from lodger.sandbox import frames
+from lodger.sandbox.job import Host, Job, ScriptError
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.workers.attempt import Attempt, AttemptWatch, Surroundings
+from lodger.sandbox.workers.launcher import WorkerEnd
+from lodger.sandbox.workers.verdict import Verdict
+
+#: How long it listens on after an answer.
+_LINGER_S = 0.1
+
+
+class _LateWatch(AttemptWatch):
+    """Looks at the clocks so much later than it should."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, pid: int, cpu_ms: int, wall_ms: int) -> None:
+        super().__init__(loop, pid)
+        self._late_cpu_ms, self._late_wall_ms = cpu_ms, wall_ms
+
+    def start(self, wall_ms: int, cpu_limit_ms: int, on_wall: Callable[[], None], on_cpu: Callable[[], None]) -> None:
+        super().start(wall_ms + self._late_wall_ms, cpu_limit_ms + self._late_cpu_ms, on_wall, on_cpu)
+
+
+class CarelessAttempt(Attempt):
+    """An attempt that lacks what the class attributes say.
+
+    Attributes:
+        believes: takes any text for a result, and listens on for a while after the answer.
+        late_cpu_ms: by how much its look at the worker's CPU clock comes late.
+        late_wall_ms: the same of its own clock.
+    """
+
+    believes = False
+    late_cpu_ms = late_wall_ms = 0
+
+    def __init__(self, worker: WorkerEnd, job: Job, host: Host, surroundings: Surroundings) -> None:
+        super().__init__(worker, job, host, surroundings)
+        self._watch = _LateWatch(self._loop, worker.pid, self.late_cpu_ms, self.late_wall_ms)
+
+    def _decide(self, found: Verdict | None) -> None:
+        super()._decide(Verdict(Outcome.OK) if found is None and self._result is not None else found)
+
+    def _frame(self, kind: int, payload: bytes) -> None:
+        if self.believes and kind == frames.FAIL and payload[0]:
+            outcome = Outcome(payload[1 : 1 + payload[0]].decode())
+            super()._decide(Verdict(outcome, ScriptError("Error", "as the worker says")))
+        else:
+            super()._frame(kind, payload)
+
+    def _done(self, payload: bytes) -> None:
+        if not self.believes:
+            super()._done(payload)
+        elif self._result is None:
+            self._result = payload.decode("utf-8", "replace")
+            self._loop.call_later(_LINGER_S, self._decide, Verdict(Outcome.OK))
+
+
+def attempt_type(weak: Weakening) -> type[Attempt]:
+    """Return the kind of attempt that a weakening asks for: the real one, or one that lacks something."""
+    lacks = {"believes": weak.host == "naive", "late_cpu_ms": weak.late_cpu_ms, "late_wall_ms": weak.late_wall_ms}
+    return type("LackingAttempt", (CarelessAttempt,), lacks) if any(lacks.values()) else Attempt

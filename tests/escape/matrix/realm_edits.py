@@ -1,0 +1,117 @@
+"""Realms with parts taken away, for the matrix only: edits of the sources that the realm is baked from.
+
+An edit that finds nothing to edit is an error: the matrix would otherwise claim to have taken away what still stands.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from lodger.escape.arena import BRIDGE, written
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.runtimes.js import artefact
+from lodger.sandbox.runtimes.settings import native_settings
+
+_LIVE_UNCURRY = (
+    "const uncurry = (method) => function (self, ...rest) {"
+    ' return typeof self[method.name] === "function" ? self[method.name](...rest) : Reflect.apply(method, self, rest); };'
+)
+_LIVE_JSON = "const parse = (...all) => JSON.parse(...all), stringify = (...all) => JSON.stringify(...all);"
+_ENCODE = r"const json = stringify\((args === undefined \? null : args)\);"
+_LENIENT = (
+    "const json = (() => { try { return stringify(Object.hasOwn(args, 'valueOf') ? args.valueOf() : args) ?? stringify(String(args)); }"
+    ' catch { return "null"; } })();'
+)
+_ANY_NAME = (
+    'const plain = text(op).replace(/[^!-~]|.{250}.*/gu, "");'
+    ' host.async(id + " " + (/echo/.test(plain) ? "echo" : plain || "echo") + " " + json);'
+)
+
+Edit = tuple[str, str, str]
+
+#: Edit → what is changed: a file, what is looked for, and what stands there instead.
+EDITS: dict[str, tuple[Edit, ...]] = {
+    "host_names": (("bootstrap.js", r"for \(const letter of [^;]*?\) delete globalThis\[[^;]*?\];", ""),),
+    "all_globals": (
+        ("bootstrap.js", r"for \(const name of \[[^\]]*?SharedArrayBuffer[^;]*?delete globalThis\[[^;]*?\];", ""),
+    ),
+    "shown_frames": (
+        ("bootstrap.js", r'Object\.defineProperty\(Error, "prepareStackTrace"[^;]*?;', ""),
+        ("errors.js", r'if \(indexOf\(line, OURS\) >= 0 \|\| line === ""\) continue;', ""),
+    ),
+    "written_twice": (
+        (
+            "calls.js",
+            _ENCODE,
+            r"stringify(args === undefined ? null : args); const json = stringify(args === undefined ? null : args);",
+        ),
+    ),
+    "lenient_text": (("calls.js", _ENCODE, _LENIENT),),
+    "live_answers": (("calls.js", r"const value = parse\(json\);", 'const value = (0, eval)("(" + json + ")");'),),
+    "any_name": (
+        (
+            "calls.js",
+            r'if \(typeof op !== "string" \|\| exec\(NAME, op\) === null\) throw [^;]*;',
+            "",
+        ),
+        (
+            "calls.js",
+            r'host\.async\(id \+ " " \+ op \+ " " \+ json\);',
+            _ANY_NAME,
+        ),
+    ),
+    "assigned_lists": (("bootstrap.js", r"defineProperty\(list, list\.length, [^;]*;", "list[list.length] = value;"),),
+    "live_builtins": (
+        (
+            "bootstrap.js",
+            r"const uncurry = Function\.prototype\.bind\.bind\(Function\.prototype\.call\);",
+            _LIVE_UNCURRY,
+        ),
+        ("bootstrap.js", r"const \{ parse, stringify \} = JSON;", _LIVE_JSON),
+    ),
+    "kept_result": (
+        (
+            "bootstrap.js",
+            r"function finish\(value\) \{\n",
+            "function finish(value) {\n    globalThis.$converted = value;\n",
+        ),
+    ),
+    "fine_clock": (
+        ("native.js", r"return epoch \+ trunc\(ticks\(counter\) - start\);", "return epoch + ticks(counter) - start;"),
+    ),
+}
+
+
+class EditFailed(SandboxError):
+    """The realm's sources have changed, and an edit of the matrix no longer fits."""
+
+
+def edited(sources: Iterable[tuple[str, str]], edits: Iterable[str]) -> list[tuple[str, str]]:
+    """Give the sources without what the edits take away; an edit of a file that is not among them changes nothing. Raises EditFailed."""
+    changed = dict(sources)
+    for name in edits:
+        for file, pattern, instead in EDITS[name]:
+            if file not in changed:
+                continue
+            changed[file], count = re.subn(pattern, instead.replace("\\", r"\\"), changed[file])
+            if count != 1:
+                raise EditFailed("edit_failed", f"the edit {name} found {count} places in {file}, not one")
+    return list(changed.items())
+
+
+@lru_cache(maxsize=64)
+def realm(edits: frozenset[str]) -> dict[str, str]:
+    """Return the settings of the suite's realm with these edits. Raises EditFailed, RealmUnavailable."""
+    return artefact.baked([*edited(artefact.read_sources(), sorted(edits)), BRIDGE]).settings()
+
+
+@lru_cache(maxsize=64)
+def native(edits: frozenset[str]) -> dict[str, str]:
+    """Return the settings of the same realm in the native engine. Raises EditFailed, SandboxError."""
+    settings = native_settings()
+    originals = {path.name: path for path in map(Path, settings["library"].split("\n"))}
+    sources = [(name, path.read_text("utf-8")) for name, path in originals.items()]
+    pairs = zip(sources, edited(sources, sorted(edits)), strict=True)
+    places = [originals[after[0]] if before == after else written(*after) for before, after in pairs]
+    return settings | {"library": "\n".join(map(str, [*places, written(*BRIDGE)]))}

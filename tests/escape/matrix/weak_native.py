@@ -1,0 +1,97 @@
+"""Runtime ``quickjs-native`` with parts of it taken away, for the matrix only; see :mod:`tests.escape.matrix.weak_quickjs`."""
+
+import json
+
+from tests.escape.matrix import careless_birth
+from tests.escape.matrix.weak_quickjs import believed
+
+from lodger.sandbox.frames import DONE
+from lodger.sandbox.runtimes import quickjs_native
+from lodger.sandbox.runtimes.answer import quoted
+from lodger.sandbox.runtimes.native import realm as native_realm
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lodger.sandbox.runtime import Channel
+
+_SEED = "5ac3119e702bd4685ac3119e702bd468"
+_ENDLESS_STACK = 1 << 40
+
+
+class WeakNativeRealm(native_realm.NativeRealm):
+    """A realm that lacks what the switches name."""
+
+    switches: "frozenset[str]" = frozenset()
+    header: "dict[str, int]" = {}  # noqa: RUF012 - set once in the zygote, before any fork
+    excess = 0
+    unanswered: "list[int]" = []  # noqa: RUF012 - one realm, one process
+
+    def reseed(self) -> None:
+        """Give every fork the same randomness."""
+        if "same_seed" in self.switches:
+            self.guest._seed(_SEED)
+        else:
+            super().reseed()
+
+    def bound(self, limits: "dict[str, int]") -> None:
+        """Take the numbers of the matrix; the walls that rise after this see them too."""
+        if self._rehearsal:
+            super().bound(limits)
+            return
+        limits.update(self.header)
+        super().bound(limits)
+        if "no_engine_memory" in self.switches:
+            self.guest.limit(limits["memory_bytes"] + self.excess)
+        if "no_engine_stack" in self.switches:
+            self.guest._context.set_max_stack_size(_ENDLESS_STACK)
+        if "careless_birth" in self.switches:
+            careless_birth.in_worker()
+
+    def run(self, bundle: bytes, channel: "Channel") -> None:
+        """Leave the tenant's bytes where others find them."""
+        if "shared_notes" in self.switches and not self._rehearsal:
+            careless_birth.note(bundle)
+        super().run(bundle, channel)
+
+    def call(self, operation: int, text: "bytes | None") -> "bytes | None":
+        """Tell in an error where we were, believe what an error says of itself, convert what a script made, go on after the answer."""
+        if text is not None and operation == ord("e"):
+            if "tell_all" in self.switches:
+                told = quoted(f'File "{quickjs_native.__file__}" in {self!r}: ')[:-1].encode()
+                text = text.replace(b'"message":"', b'"message":' + told, 1)
+            if "believes_errors" in self.switches:
+                text = believed(text)
+        if text is not None and operation == ord("d") and not self._rehearsal:
+            if "converts" in self.switches:
+                value = self.guest._context.get("$converted")
+                text = b"0 " + json.dumps(value if isinstance(value, (str, int, float, bool)) else str(value)).encode()
+            if "goes_on" in self.switches:
+                assert self._channel is not None
+                self._channel.send(DONE, text.partition(b" ")[2])
+                return None
+        return super().call(operation, text)
+
+    def _send_call(self, number: bytes, name: bytes, json: bytes) -> None:
+        super()._send_call(number, name, json)
+        self.unanswered.append(int(number))
+
+    def _receive(self) -> None:
+        super()._receive()
+        if "mixed_answers" in self.switches:  # whoever asked last is answered first
+            self._backlog[-1] = b"%d %s" % (self.unanswered.pop(), self._backlog[-1].partition(b" ")[2])
+
+
+class Runtime(quickjs_native.Runtime):
+    """What the zygote loads."""
+
+    def prepare(self, settings: "dict[str, str]") -> None:
+        """Note the switches, then prepare as ever."""
+        WeakNativeRealm.switches = frozenset(settings.get("escape_worker", "").split())
+        pairs = (pair.partition("=") for pair in settings.get("escape_header", "").split())
+        WeakNativeRealm.header = {name: int(value) for name, _, value in pairs}
+        WeakNativeRealm.excess = int(settings.get("escape_excess", "0"))
+        # a name that the module does not export; this process exists for the matrix
+        setattr(quickjs_native, "NativeRealm", WeakNativeRealm)  # noqa: B010 - this process exists for the matrix
+        super().prepare(settings)
+        if WeakNativeRealm.switches & {"careless_birth", "careless_zygote", "shared_notes"}:
+            careless_birth.in_zygote()

@@ -1,0 +1,127 @@
+"""What is installed has no way to take a wall away: no parameter, no setting, no file of the tests' within reach."""
+
+import ast
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.escape.probing import PROBE, Echo
+
+import lodger.engine
+import lodger.sandbox
+from lodger.sandbox import Bundle, Job, Outcome, Pool
+from lodger.sandbox.doctor import WALLS
+from lodger.sandbox.runtimes.settings import runtime_settings
+from lodger.sandbox.wasm.module_check import ModuleChecker
+from lodger.sandbox.wasm.pool import WasmPool
+from lodger.sandbox.workers.launcher import Zygote, zygote_settings
+from lodger.sandbox.workers.warm_pool import WarmPool
+
+INSTALLED = [Path(str(package.__file__)).resolve().parent for package in (lodger.engine, lodger.sandbox)]
+#: Parameters and settings by which a caller could leave a wall out, or have other code booted.
+SWITCHES = {
+    "without", "taken_away", "runtime_path", "controllers", "weak", "weaken", "weakening", "disable", "disabled", "insecure", "unsafe",
+    "no_sandbox", "no_seccomp", "skip", "skip_walls", "walls", "settings", "zygote", "zygote_type", "program", "attempt_type",
+}  # fmt: skip
+#: All that the parent tells a zygote, of itself and of each runtime.
+TOLD = {
+    "runtime", "uid", "stack_bytes", "memory_max_bytes", "cpu_ms_max", "cpu_grace_ms", "open_files",
+    "library", "artefact", "numbers", "fuel_artefact", "binding",
+}  # fmt: skip
+#: Makes of workers: nothing but this can be said to them.
+MAKERS: dict[Any, set[str]] = {
+    Pool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "metered", "cache", "code_cache", "now_us"},
+    WarmPool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "metered", "cache", "now_us"},
+    WasmPool: {"cores", "profile", "minimum", "cgroup", "code_cache", "compile_limits", "now_us"},
+    ModuleChecker: {"code_cache", "cores", "profile", "minimum", "limits"},
+    Zygote: {"on_worker", "on_lost", "on_refused", "cgroup"},
+}
+
+
+def trees(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
+    for root in INSTALLED:
+        for path in root.rglob("*.py"):
+            if not folders or path.relative_to(root.parent).parts[:2] in {
+                tuple(folder.split("/")) for folder in folders
+            }:
+                yield path, ast.parse(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+def test_what_makes_workers_takes_nothing_that_removes_a_wall(maker: Any) -> None:
+    code = maker.__init__.__code__
+    names = set(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+    assert names == MAKERS[maker]
+    assert not names & SWITCHES
+
+
+def test_no_signature_of_the_boot_takes_a_switch() -> None:
+    """Of the zygote, its walls and what starts it; ``settings`` is a table with a closed list of names, see below."""
+    found = 0
+    for path, tree in trees("sandbox/child", "sandbox/walls", "sandbox/workers", "sandbox/doctor.py"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                arguments = node.args
+                names = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+                assert not names & (SWITCHES - {"settings", "walls", "program", "controllers"}), f"{path}: {node.name}"
+                found += 1
+    assert found > 100
+
+
+def test_no_word_of_a_switch_stands_in_what_is_installed() -> None:
+    for path, tree in trees():
+        words = {
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        assert not words & {"without", "taken_away", "taken away", "runtime_path"}, path
+        assert not {word for word in words if word.startswith("escape_")}, path
+
+
+@pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native", "wasm", "wasm_compiler"])
+def test_a_zygote_is_told_numbers_and_paths_only(runtime: str) -> None:
+    assert set(zygote_settings(runtime, runtime_settings(runtime))) <= TOLD
+
+
+def test_the_real_boot_program_raises_every_wall_whatever_it_is_told() -> None:
+    """The settings of the matrix's program are none of the real one: a pool that says them has all its walls and the real runtime."""
+
+    class Asking(Pool):
+        async def runtime_settings(self) -> dict[str, str]:
+            names = " ".join(wall.name for wall in WALLS)
+            return {**await super().runtime_settings(), "without": names, "runtime_path": PROBE}
+
+    async def go(kind: type[Pool]) -> tuple[dict[str, bool], str | None]:
+        pool = kind(size=1, profile="trusted")
+        await pool.start()
+        try:
+            report = await pool.run(Job(Bundle({"main.js": "export default () => 6 * 7"})), Echo())
+            assert report.outcome is Outcome.OK
+            return pool.walls, report.result
+        finally:
+            await pool.stop()
+
+    plain, asking = asyncio.run(go(Pool)), asyncio.run(go(Asking))
+    assert asking == plain
+    assert plain[1] == "42"
+    assert plain[0]["seccomp"]
+    assert plain[0]["rlimits"]
+
+
+def test_the_matrix_has_a_boot_program_that_does_take_walls_away() -> None:
+    """What the test above proves of the real program, it would not prove of this one."""
+    from tests.escape.probing import probe_pool
+
+    async def go() -> dict[str, bool]:
+        pool = probe_pool(("seccomp", "landlock"))
+        await pool.start()
+        try:
+            return pool.walls
+        finally:
+            await pool.stop()
+
+    walls = asyncio.run(go())
+    assert not walls["seccomp"]
+    assert not walls["landlock"]
+    assert walls["rlimits"]

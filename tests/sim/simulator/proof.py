@@ -1,0 +1,169 @@
+"""Plays many worlds, counts what happened in them, and tells of each that broke a law how to see it again."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing import get_context
+from time import process_time
+from typing import Any
+
+from tests.sim.simulator import trace
+from tests.sim.simulator.laws import Broken
+from tests.sim.simulator.plan import Plan, Shape, drawn
+from tests.sim.simulator.shrink import Shrunk, shrunk
+from tests.sim.simulator.world import World
+
+from lodger.engine.core.clock import SystemClock
+from lodger.engine.store.connection.database import Database
+
+Tampered = Callable[[Database], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How one world ended.
+
+    Attributes:
+        figures: what was counted in it.
+        seconds: of real time; ``cpu_s`` of the processor.
+        law: that it broke, with the detail and the virtual second; None when all held.
+        lately: what happened last before that, in words.
+    """
+
+    seed: int
+    figures: dict[str, int]
+    seconds: float
+    law: str | None = None
+    detail: str = ""
+    at_s: float = 0.0
+    lately: tuple[str, ...] = ()
+    cpu_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Proof:
+    """What many worlds have shown."""
+
+    worlds: int = 0
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    figures: Counter[str] = field(default_factory=Counter)
+    failures: list[Played] = field(default_factory=list)
+
+    def add(self, played: Played) -> None:
+        """Count one world more."""
+        self.worlds += 1
+        self.cpu_s += played.cpu_s
+        self.figures.update(played.figures)
+        if played.law is not None:
+            self.failures.append(played)
+
+    @property
+    def per_minute(self) -> float:
+        """Slots a minute of real time that became rows of their own."""
+        return self.figures["slots"] / self.seconds * 60 if self.seconds else 0.0
+
+    @property
+    def per_cpu_minute(self) -> float:
+        """Slots with rows of their own a minute of one processor's work, whole worlds: made, played, brought to rest, audited."""
+        return self.figures["slots"] / self.cpu_s * 60 if self.cpu_s else 0.0
+
+    @property
+    def per_minute_in_all(self) -> float:
+        """Slots a minute of real time, those inside gap rows included."""
+        return self.per_minute + (self.figures["slots_in_gaps"] / self.seconds * 60 if self.seconds else 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give it for ``--json``."""
+        return {
+            "worlds": self.worlds,
+            "seconds": round(self.seconds, 3),
+            "slots_per_minute": round(self.per_minute),
+            "slots_per_cpu_minute": round(self.per_cpu_minute),
+            "slots_per_minute_with_gaps": round(self.per_minute_in_all),
+            "figures": dict(sorted(self.figures.items())),
+            "failures": [
+                {"seed": each.seed, "law": each.law, "detail": each.detail, "at_s": each.at_s} for each in self.failures
+            ],
+        }
+
+
+def play(plan: Plan, *, url: str | None = None, tampered: Tampered | None = None) -> Played:
+    """Play one world to its end, or to the law that it breaks."""
+    clock = SystemClock()
+    begun, worked = clock.elapsed_s(), process_time()
+    broke: dict[str, Any] = {}
+    with World(plan, url=url, tampered=tampered) as world:
+        try:
+            world.run()
+        except Broken as broken:
+            broke = {"law": broken.law, "detail": broken.detail, "at_s": world.loop.time()}
+            broke["lately"] = tuple(trace.lines(world.lately))
+        figures = dict(world.figures)
+    return Played(plan.seed, figures, clock.elapsed_s() - begun, cpu_s=process_time() - worked, **broke)
+
+
+def prove(
+    seeds: Iterable[int],
+    shape: Shape,
+    told: Callable[[Played], None],
+    *,
+    enough: Callable[[Proof], bool] = lambda _proof: False,
+    jobs: int = 1,
+) -> Proof:
+    """Play the worlds of these seeds, one after the other or several at once; what is told is the same.
+
+    Args:
+        told: called with each world, in the order of the seeds.
+        enough: asked after each world whether to stop; ``seeds`` may have no end then.
+        jobs: processes.
+    """
+    clock, proof = SystemClock(), Proof()
+    begun = clock.elapsed_s()
+    for played in _each(iter(seeds), shape, jobs):
+        proof.add(played)
+        proof.seconds = clock.elapsed_s() - begun
+        told(played)
+        if enough(proof):
+            break
+    return proof
+
+
+def _each(seeds: Iterator[int], shape: Shape, jobs: int) -> Iterator[Played]:
+    if jobs == 1:
+        for seed in seeds:
+            yield play(drawn(seed, shape))
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        # More than processes: who is done with a short world does not wait for the long one before it to be told.
+        waiting = deque(pool.submit(_one, seed, shape) for seed in islice(seeds, 3 * jobs))
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+                waiting.extend(pool.submit(_one, seed, shape) for seed in islice(seeds, 1))
+        finally:
+            for each in waiting:
+                each.cancel()
+
+
+def _one(seed: int, shape: Shape) -> Played:
+    import logging
+
+    logging.getLogger("lodger").setLevel(logging.CRITICAL)  # refusals of the database are what a simulation is made of
+    return play(drawn(seed, shape))
+
+
+def shortened(plan: Plan, played: Played, seconds: float, *, tampered: Tampered | None = None) -> Shrunk:
+    """Shorten the plan of a world that broke a law, for at most so many seconds."""
+    clock = SystemClock()
+    until = clock.elapsed_s() + seconds
+
+    def again(shorter: Plan) -> tuple[Broken, float] | None:
+        found = play(shorter, tampered=tampered)
+        return None if found.law is None else (Broken(found.law, found.detail), found.at_s)
+
+    assert played.law is not None
+    broken = Broken(played.law, played.detail)
+    return shrunk(plan, broken, played.at_s, again, lambda: clock.elapsed_s() > until)

@@ -1,0 +1,79 @@
+"""Shortens the plan of a world that broke a law: leaves out what happened until nothing more can be left out.
+
+Delta debugging (Zeller and Hildebrandt, 2002) over the happenings. A shorter world may break another law for another
+reason; only the same law counts.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.sim.simulator.laws import Broken
+from tests.sim.simulator.plan import Happening, Plan
+
+#: Plays a plan; gives the law that it broke and the second in which, or None.
+Play = Callable[[Plan], "tuple[Broken, float] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """A shorter plan that breaks the same law.
+
+    Attributes:
+        tried: how many worlds were played for it.
+        whole: whether nothing more can be left out; else the time was over.
+    """
+
+    plan: Plan
+    broken: Broken
+    tried: int
+    whole: bool
+
+
+def shrunk(plan: Plan, broken: Broken, at_s: float, play: Play, enough: Callable[[], bool]) -> Shrunk:
+    """Leave out as much of a plan as can be.
+
+    Args:
+        broken: the law that it broke, in second ``at_s``.
+        enough: asked before each try whether the time is over.
+    """
+    search = _Search(plan, broken, play, enough)
+    search.attempt([each for each in plan.happenings if each.at_s <= at_s])
+    size = max(1, len(search.plan.happenings) // 2)
+    while not search.over:
+        shorter = search.sweep(size)
+        if size == 1 and not shorter:
+            break
+        size = max(1, size // 2)
+    return Shrunk(search.plan, search.broken, search.tried, not search.over)
+
+
+class _Search:
+    def __init__(self, plan: Plan, broken: Broken, play: Play, enough: Callable[[], bool]) -> None:
+        self.plan, self.broken = plan, broken
+        self._play, self._enough = play, enough
+        self.tried = 0
+        self.over = False
+
+    def attempt(self, happenings: list[Happening]) -> bool:
+        """Play with these alone; keep them when the law is broken still."""
+        self.over = self._enough()
+        if self.over:
+            return False
+        self.tried += 1
+        found = self._play(self.plan.only(happenings))
+        if found is None or found[0].law != self.broken.law:
+            return False
+        self.plan, self.broken = self.plan.only(happenings), found[0]
+        return True
+
+    def sweep(self, size: int) -> bool:
+        """Leave out each stretch of that size in turn; whether any could be."""
+        shorter, at = False, 0
+        while at < len(self.plan.happenings) and not self.over:
+            left = list(self.plan.happenings)
+            del left[at : at + size]
+            if self.attempt(left):
+                shorter = True
+            else:
+                at += size
+        return shorter

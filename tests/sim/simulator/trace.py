@@ -1,0 +1,61 @@
+"""Says in words what happened: the transactions of a world, one line each."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tests.sim.simulator.mirror import Action, Transaction
+
+from lodger.engine.core.clock import from_us
+
+#: Most changes of one transaction that are told.
+MOST = 6
+
+
+def lines(lately: Iterable[tuple[float, str, Any]]) -> Iterator[str]:
+    """Tell each thing of late: (seconds, who, a transaction or words)."""
+    for at_s, who, what in lately:
+        said = what if isinstance(what, str) else "; ".join(_words(what))
+        if said:
+            yield f"{at_s:9.3f} {who:10} {said}"
+
+
+def _words(transaction: Transaction) -> Iterator[str]:
+    told = list(_changes(transaction))
+    yield from told[:MOST]
+    if len(told) > MOST:
+        yield f"and {len(told) - MOST} changes more"
+
+
+def _changes(transaction: Transaction) -> Iterator[str]:
+    for tenant, (_old, new) in transaction.tenants.items():
+        yield f"tenant {tenant} is {new.state if new else 'gone'}"
+    for node, (before, after) in transaction.nodes.items():
+        if before is None or after is None or (before.state, before.epoch) != (after.state, after.epoch):
+            yield f"node {_short(node)} is {f'{after.state} under {after.epoch}' if after else 'gone'}"
+    for schedule, (was, now) in transaction.clocks.items():
+        if now is not None:
+            since = "" if was is None else f"from {_at(was.accounted)} "
+            yield f"clock {_short(schedule)} {now.state}, accounted {since}to {_at(now.accounted)}"
+    for key, (old, action) in transaction.actions.items():
+        yield _action(key, old, action)
+    for key, step, number, _node, _epoch in transaction.effects:
+        yield f"effects of {_short(key)} step {step} attempt {number}"
+
+
+def _action(key: str, old: Action | None, new: Action | None) -> str:
+    if new is None:
+        return f"{_short(key)} is forgotten"
+    held = " held" if new.held else ""
+    slot = (
+        "" if new.slot is None else f" of {_at(new.slot)}" + ("" if new.slot_to is None else f" to {_at(new.slot_to)}")
+    )
+    where = f" on {_short(new.node or '')} as {new.attempt}" if new.state == "running" else ""
+    return f"{new.origin} {_short(key)}{slot}: {old.state if old else 'new'} → {new.state}{held}{where}"
+
+
+def _short(key: str) -> str:
+    return key[-6:]
+
+
+def _at(us: int) -> str:
+    return f"{from_us(us):%H:%M:%S.%f}".rstrip("0").rstrip(".")

@@ -1,0 +1,229 @@
+"""What goes wrong with machines and with the database: crashes between any two statements, refusals, stalls, clock steps."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tests.sim.simulator.loop import Process
+
+from lodger.engine.core.errors import Unavailable
+
+if TYPE_CHECKING:
+    from tests.sim.simulator.world import Machine, World
+
+
+class Crash(BaseException):
+    """The process died here. Nothing may catch it but the world."""
+
+
+@dataclass(slots=True)
+class Trouble:
+    """Something that befalls the next transaction of a process.
+
+    Attributes:
+        what: crash or refuse.
+        where: so many statements later (the transaction's own beginning is one), ``commit`` (just before it) or ``after`` it.
+        times: how many transactions it befalls.
+    """
+
+    what: str
+    where: int | str
+    times: int = 1
+
+
+class Troubles:
+    """Brings trouble to the processes of a world; the methods without underscore are verbs of plans."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._coming: dict[str, Trouble] = {}
+        self._slowed: dict[str, tuple[float, float]] = {}
+        self._left: int | None = None
+        self._present: Trouble | None = None
+
+    # ---- verbs
+
+    def crash(self, node: int, statement: int | str | None) -> str:
+        """Kill a node: now, or in the middle of its next transaction."""
+        return self._befall(node, "crash", statement, 1)
+
+    def refuse(self, node: int, statement: int | str, times: int) -> str:
+        """Let the database refuse; ``after`` means that it did as it was told and the answer was lost."""
+        return self._befall(node, "refuse", statement, times)
+
+    def _befall(self, node: int, what: str, where: int | str | None, times: int) -> str:
+        machine = self._machine(node)
+        if machine is None or machine.process is None:
+            return "not up"
+        if where is None:
+            machine.end()
+        else:
+            self._coming[machine.process.name] = Trouble(what, where, times)
+        return machine.process.name if machine.process else "now"
+
+    def stop(self, node: int) -> str:
+        """Stop a node in good order; it is started again."""
+        machine = self._machine(node)
+        if machine is None or machine.node is None or machine.process is None or machine.process.frozen:
+            return "not up"
+        world, process, stopping = self._world, machine.process, machine.node
+
+        async def stopped() -> None:
+            await stopping.stop()
+            if machine.process is process:
+                world.later(0, machine.end)
+
+        world.disturbed()
+        world.loop.spawn(process, stopped())
+        return process.name
+
+    def freeze(self, node: int, for_s: float) -> str:
+        """Stop a process as SIGSTOP does, for a while."""
+        machine, loop = self._machine(node), self._world.loop
+        if machine is None or machine.process is None or machine.process.frozen:
+            return "not up"
+        process = machine.process
+        process.frozen = True
+        self._world.disturbed(warped=True)
+
+        def thaw() -> None:
+            self._world.disturbed(warped=True)
+            loop.thaw(process)
+
+        self._world.later(for_s, thaw)
+        return process.name
+
+    def slow(self, node: int, by_s: float, for_s: float) -> str:
+        """Let each of a node's transactions take so much longer, for a while."""
+        machine = self._machine(node)
+        if machine is None or machine.process is None:
+            return "not up"
+        self._slowed[machine.process.name] = (by_s, self._world.loop.time() + for_s)
+        return machine.process.name
+
+    def step_clock(self, by_s: float) -> str:
+        """Set the wall clock of all, as they share one machine's."""
+        self._world.disturbed(warped=True)
+        self._world.clock.step(by_s)
+        return ""
+
+    def sleep(self, for_s: float) -> str:
+        """Suspend the machine for a while: no timer goes on, the wall clock and CLOCK_BOOTTIME do."""
+        self._world.disturbed(warped=True)
+        self._world.clock.suspend(for_s)
+        return ""
+
+    def heal(self) -> None:
+        """Take every trouble back."""
+        self._coming.clear()
+        self._slowed.clear()
+        for machine in self._world.machines:
+            if machine.process is not None and machine.process.frozen:
+                self._world.loop.thaw(machine.process)
+        self._world.disturbed(warped=True)
+
+    def _machine(self, number: int) -> "Machine | None":
+        machines = self._world.machines
+        return machines[number] if number < len(machines) else None
+
+    # ---- what they meet
+
+    def carry(self, process: Process | None, work: Callable[[], Any]) -> tuple[Callable[[], Any], float, float]:
+        """Carry out a thread's job: see :data:`tests.sim.simulator.loop.Carry`."""
+        if process is None:
+            return work, 0.0, 0.0
+        wait = answer = self._world.plan.job_s / 2
+        slowed = self._slowed.get(process.name)
+        if slowed is None or self._world.loop.time() >= slowed[1]:
+            return lambda: self._attempt(process, work), wait, answer
+        wait, answer = (self._world.chance.uniform(0, slowed[0]) for _ in range(2))
+
+        def late() -> Any:
+            # A thread's jobs wait for each other: what was slowed is felt long after.
+            self._world.disturbed()
+            self._world.later(answer, self._world.disturbed)
+            return self._attempt(process, work)
+
+        return late, wait, answer
+
+    def _attempt(self, process: Process, work: Callable[[], Any]) -> Any:
+        trouble = self._coming.get(process.name)
+        if trouble is None:
+            return work()
+        self._light(trouble)
+        try:
+            told = work()
+        except Crash:
+            self._met(process, trouble)
+            self._end(process)
+            return None
+        except Unavailable:
+            self._met(process, trouble)
+            raise
+        finally:
+            self._left = self._present = None
+        if trouble.where != "after":
+            return told  # the transaction was shorter: the trouble waits for the next one
+        self._met(process, trouble)
+        if trouble.what == "crash":
+            self._end(process)
+            return None
+        raise _lost()
+
+    def _light(self, trouble: Trouble) -> None:
+        self._present = trouble
+        self._left = trouble.where if isinstance(trouble.where, int) else None
+
+    def _met(self, process: Process, trouble: Trouble) -> None:
+        self._world.disturbed()
+        self._world.met(trouble)
+        trouble.times -= 1
+        if trouble.times <= 0:
+            self._coming.pop(process.name, None)
+
+    def _end(self, process: Process) -> None:
+        for machine in self._world.machines:
+            if machine.process is process:
+                machine.end()
+
+    def statement(self) -> None:
+        """Be told of a statement before it is executed.
+
+        Raises:
+            Crash, Unavailable: the trouble that was to come in its place.
+        """
+        if self._left is None:
+            return
+        self._left -= 1
+        if self._left < 0:
+            self._left = None
+            self._strike()
+
+    def committing(self) -> None:
+        """Be told of a commit before it is done.
+
+        Raises:
+            Crash, Unavailable: as :meth:`statement`.
+        """
+        if self._present is not None and self._present.where == "commit":
+            self._strike()
+
+    def _strike(self) -> None:
+        assert self._present is not None
+        if self._present.what == "crash":
+            raise Crash
+        raise Unavailable("database_busy", "the database is busy", why="a simulation says so", fix="wait")
+
+    def cut(self, after: int | None, work: Callable[[], Any]) -> Any:
+        """Do an operator's work, cut short after so many statements when that is asked for."""
+        if after is None:
+            return work()
+        self._light(Trouble("crash", after))
+        try:
+            return work()
+        finally:
+            self._left = self._present = None
+
+
+def _lost() -> Unavailable:
+    return Unavailable("database_unreachable", "the answer was lost", why="a simulation says so", fix="wait")

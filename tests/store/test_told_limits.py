@@ -1,0 +1,69 @@
+"""What an operator says and nothing would use is told: limits above the tenant's, names of no schedule, variables of no setting."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.settings import load, unknown_variables
+from lodger.engine.sync import Engine
+
+
+def test_a_limit_above_the_tenants_is_refused_with_the_tenants(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "ledger.db") as engine:
+        engine.tenants.create("acme", limits={"cpu_ms": 500, "queries": 7})
+        engine.scripts.put("acme", "job", "return 1")
+        wanted = {"script": "job", "rules": "every 60s"}
+        for limits, most in (({"cpu_ms": 501}, 500), ({"queries": 8}, 7), ({"mails": 10**6}, 100)):
+            with pytest.raises(InputError, match=f"is {most}") as refused:
+                engine.schedules.create("acme", "s", **wanted, limits=limits)
+            assert refused.value.code == "limit_above_tenant"
+        engine.schedules.create("acme", "s", **wanted, limits={"cpu_ms": 500, "queries": 7})
+        for change in ({"limits": {"cpu_ms": 501}}, {"script": [{"script": "job", "limits": {"queries": 8}}]}):
+            with pytest.raises(InputError) as refused:
+                engine.schedules.edit("acme", "s", **change)
+            assert refused.value.code == "limit_above_tenant"
+        engine.tenants.edit("acme", limits={"cpu_ms": 100})
+        edited = engine.schedules.edit("acme", "s", params={"a": 1})
+        assert edited.limits["cpu_ms"] == 500, "what was right when it was stored bars no other edit"
+
+
+def test_actions_are_listed_by_a_schedules_name_or_id(tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "ledger.db") as engine:
+        for tenant in ("acme", "other"):
+            engine.tenants.create(tenant)
+            engine.scripts.put(tenant, "job", "return 1")
+            for name in ("daily", "nightly"):
+                engine.schedules.create(tenant, name, script="job", rules="every 60s")
+        made = engine.actions.run_now("acme", "daily")
+        engine.actions.run_now("acme", "nightly")
+        engine.actions.run_now("other", "daily")
+        schedule = engine.schedules.get("acme", "daily").id
+        assert [each.id for each in engine.actions.list("acme", "daily")] == [made.id]
+        assert [each.id for each in engine.actions.list("acme", schedule)] == [made.id]
+        assert len(engine.actions.list(None, "daily")) == 2
+        with pytest.raises(NotFound):
+            engine.actions.list("acme", "dayly")
+
+
+def test_a_misspelt_variable_is_told_with_the_nearest_setting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, value in {
+        "LODGER_SLOT": "3", "lodger_databse": "x", "LODGER_QQQQQQQQ": "x", "LODGER_SLOTS": "2", "LODGER_TOKEN": "t",
+        "LODGER_SERVICE_HOST": "10.0.0.1", "LODGER_PORT": "tcp://10.0.0.1:80", "LODGER_PORT_80_TCP": "tcp://10.0.0.1:80",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    found = dict(unknown_variables())
+    assert {name: found.get(name) for name in ("LODGER_SLOT", "lodger_databse", "LODGER_QQQQQQQQ")} == {
+        "LODGER_SLOT": "LODGER_SLOTS", "lodger_databse": "LODGER_DATABASE", "LODGER_QQQQQQQQ": None,
+    }  # fmt: skip
+    assert not {"LODGER_SLOTS", "LODGER_TOKEN", "LODGER_SERVICE_HOST", "LODGER_PORT", "LODGER_PORT_80_TCP"} & set(found)
+    monkeypatch.setenv("LODGER_COMIT_BATCH", "3")
+    with caplog.at_level(logging.WARNING, "lodger"):
+        load()
+        load()
+    told = [record.getMessage() for record in caplog.records if "LODGER_COMIT_BATCH" in record.getMessage()]
+    assert len(told) == 1
+    assert "did you mean LODGER_COMMIT_BATCH?" in told[0]

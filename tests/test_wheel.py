@@ -1,0 +1,94 @@
+"""What ships: the wheel's files, folder by folder, and that the commands which live beside the engine run from it.
+
+After adding or moving a module: ``python -m tests.test_wheel`` writes the list anew; look at its difference before committing it.
+"""
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PINNED = ROOT / "tests" / "wheel.txt"
+PACKAGES = {"engine", "sandbox", "stdlib", "escape", "bench"}
+
+
+def build(folder: Path) -> Path:
+    """Build the wheel of this tree."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def listed(names: list[str]) -> list[str]:
+    """Return a line for each folder: how many files of each kind it has."""
+    kinds = Counter((str(PurePosixPath(name).parent), PurePosixPath(name).suffix or name) for name in names)
+    return sorted(f"{folder} {count} {kind}" for (folder, kind), count in kinds.items())
+
+
+def files(wheel: Path) -> list[str]:
+    """Return what is in a wheel beside its metadata."""
+    names = zipfile.ZipFile(wheel).namelist()
+    return [name for name in names if ".dist-info/" not in name]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("dist"))
+
+
+def test_the_list_of_files_is_the_pinned_one(wheel: Path) -> None:
+    assert listed(files(wheel)) == PINNED.read_text().splitlines(), "python -m tests.test_wheel"
+
+
+def test_nothing_that_only_developers_need_is_in_it(wheel: Path) -> None:
+    names = [PurePosixPath(name) for name in files(wheel)]
+    assert {name.parts[0] for name in names} == {"lodger"}
+    assert {name.parts[1] for name in names} == PACKAGES
+    for name in names:
+        assert name.suffix in {".py", ".js", ".ts", ".mako", ".json", ".typed", ""}, name
+        words = set(name.parts[:-1]) | {name.stem}
+        assert not words & {"tests", "conftest", "simulator", "matrix", "sim"}, name
+        assert not any(word.startswith(("test_", "weak", "careless")) for word in words), name
+    developers = {path.name for path in (ROOT / "bench").glob("*.py")} - {"attempts.py"}
+    assert not developers & {name.name for name in names if name.parts[1] == "bench"}
+
+
+def test_a_stray_file_is_seen(wheel: Path) -> None:
+    assert listed([*files(wheel), "lodger/sandbox/test_stray.py"]) != PINNED.read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bench", "attempts", "--runtime", "quickjs-native", "--seconds", "0.1", "--json"),
+        ("bench", "walls", "--runtime", "quickjs-native", "--samples", "1", "--json"),
+        ("bench", "frames", "--frames", "1000", "--json"),
+        ("bench", "rules", "--json"),
+        ("escape", "--case", "A3-array-constructor", "--runtime", "quickjs-native", "--json"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_a_command_beside_the_engine_runs_from_it(wheel: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    code = (
+        "import sys; sys.path[:] = [sys.argv.pop(1), *(p for p in sys.path if '.dev' not in p)];"
+        "import lodger.engine as e; assert e.__file__.startswith(sys.path[0]);"
+        "from lodger.engine.cli import main; main()"
+    )
+    command = [sys.executable, "-I", "-c", code, str(tmp_path / "installed"), *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as place:
+        PINNED.write_text("\n".join(listed(files(build(Path(place))))) + "\n")

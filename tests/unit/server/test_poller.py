@@ -1,0 +1,84 @@
+"""One reader for all streams of single actions: who has to look is told, nobody else, and a fault of ours ends them all."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.server import live
+from lodger.engine.server.live import Poller
+
+KEY = ("acme", "a")
+STILL, MOVED = ("ready", 0, 0, 0), ("running", 1, 0, 0)
+
+
+async def rounds() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def watched(
+    monkeypatch: pytest.MonkeyPatch, answer: Callable[[], Any], scene: Callable[[Poller], Awaitable[None]]
+) -> None:
+    monkeypatch.setattr(live, "pulses", lambda _connection, keys: dict.fromkeys(keys, answer()))
+
+    async def read(look: Callable[[Any], Any]) -> Any:
+        return look(None)
+
+    async def whole() -> None:
+        await scene(Poller(read, lambda: asyncio.sleep(0)))
+
+    asyncio.run(whole())
+
+
+def test_a_stream_is_told_when_its_action_moved_and_not_before_its_own_first_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [STILL]
+
+    async def scene(every: Poller) -> None:
+        with every.watching(*KEY) as watcher:
+            await rounds()
+            assert not watcher.moved.is_set(), "its own first look is under way"
+            watcher.seen = STILL
+            await rounds()
+            assert not watcher.moved.is_set()
+            now[0] = MOVED
+            await rounds()
+            assert watcher.moved.is_set()
+
+    watched(monkeypatch, lambda: now[0], scene)
+
+
+def test_a_database_that_is_down_is_asked_again_and_a_fault_of_ours_ends_the_streams(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raised: list[Exception] = [Unavailable("database_busy", "it is down")]
+
+    def answer() -> object:
+        if raised:
+            raise raised[0]
+        return MOVED
+
+    async def scene(every: Poller) -> None:
+        with every.watching(*KEY) as watcher:
+            watcher.seen = STILL
+            await rounds()
+            assert not watcher.moved.is_set()
+            raised.clear()
+            await rounds()
+            assert watcher.moved.is_set()
+            raised.append(AssertionError("ours"))
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+            await rounds()
+            assert watcher.over
+        raised.clear()
+        with every.watching(*KEY) as again:
+            again.seen = STILL
+            await rounds()
+            assert again.moved.is_set(), "the next stream begins anew"
+            assert not again.over
+
+    watched(monkeypatch, answer, scene)
