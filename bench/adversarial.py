@@ -197,7 +197,7 @@ def schedule(dice: Random) -> ScheduleRules:
 #: Cron expressions that people write, and what they exclude from them.
 _CRON = (
     "*/5 * * * *", "*/15 * * * *", "0 * * * *", "30 9 * * *", "0 9 * * 1-5", "0 9,17 * * *", "*/10 8-18 * * 1-5", "0 10 1 * *",
-    "15 14 * * 2", "* * * * *", "0 */2 * * *", "0 6 * * 1", "0 12 15 * *", "45 16 L * *", "0 8 * * 1#1", "*/7 * * * *",
+    "15 14 * * 2", "* * * * *", "0 */2 * * *", "0 6 * * 1", "0 15 15 * *", "45 16 L * *", "0 8 * * 1#1", "*/7 * * * *",
 )  # fmt: skip
 _CLOSED = (
     "DTSTART{zone}:20200101T220000\nDURATION:PT8H\nRRULE:FREQ=DAILY",  # nights

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 #: Bytes that :func:`demand` looks at in one call.
 _PIECE = 16 * 1024
 _WHOLE = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _OTHER = bytes(set(range(256)) - set(b"[]{}"))
 _STEP = bytes.maketrans(b"[]{}", b"\x01\xff\x01\xff")
 
@@ -30,7 +30,7 @@ class JsonRefused(ValueError):
 
 def depth(data: bytes) -> int:
     """Give the deepest nesting of arrays and objects, brackets in strings not counted; the text need not be JSON."""
-    steps = _STRING.sub(b"", data).translate(_STEP, _OTHER)
+    steps = STRING.sub(b"", data).translate(_STEP, _OTHER)
     return max(accumulate(memoryview(steps).cast("b")), default=0)
 
 
@@ -49,9 +49,9 @@ def demand(data: bytes, *, max_depth: int, max_values: int | None = None) -> Non
         whole = _WHOLE.match(data, at, at + _PIECE)
         end = whole.end() if whole else at
         if end == at:
-            longer = _STRING.match(data, at)
+            longer = STRING.match(data, at)
             end = longer.end() if longer else at + 1
-        bare, strings = _STRING.subn(b"", data[at:end])
+        bare, strings = STRING.subn(b"", data[at:end])
         found += max(strings, bare.count(b",") + bare.count(b":"), bare.count(b"[") + bare.count(b"{"))
         if max_values is not None and found > max_values:
             raise JsonRefused("too_many_values", f"the JSON value holds more than {max_values} values")

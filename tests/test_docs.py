@@ -12,7 +12,6 @@ import pytest
 import typer
 from tests import reference_pages
 
-from lodger.engine.cli import error_catalogue
 from lodger.engine.cli.place import EVERYWHERE
 from lodger.engine.service.hooks import HOOKS
 from lodger.engine.sync import Engine
@@ -121,26 +120,6 @@ def test_every_page_stands_in_the_index() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         if page.name != "index.md":
             assert f"({page.relative_to(ROOT / 'docs')})" in index, page
-
-
-def test_every_error_code_stands_on_its_page() -> None:
-    written = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/reference/errors.md").read_text(), re.MULTILINE))
-    there = {each.code for each in error_catalogue.table()}
-    assert written == there, "python -m lodger.engine.cli.error_catalogue > docs/reference/errors.md"
-    assert len(there) > 200
-    assert {
-        "tenant_unknown",
-        "role_too_low",
-        "budget_exceeded",
-        "rule_empty",
-        "expose_column",
-        "body_too_slow",
-    } <= there
-
-
-def test_every_error_of_the_engine_says_what_to_do() -> None:
-    silent = [each.code for each in error_catalogue.table() if not each.fixes and "script" not in each.met]
-    assert silent == []
 
 
 def test_hooks_are_told() -> None:

@@ -1,5 +1,6 @@
 """The house taste, held by a test: file length, sentences on packages, leftovers, argued exceptions."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -48,6 +49,55 @@ def test_every_folder_is_a_package() -> None:
 
 def test_what_takes_longest_is_there() -> None:
     assert [name for name in LONGEST_FIRST if not (ROOT / "tests" / name).exists()] == []
+
+
+#: Underscored names that libraries document.
+DOCUMENTED = {"_asdict", "_replace", "_fields", "_make", "_mapping", "_exit"}
+#: Folders and files whose private accesses are still to be replaced: remove a name once its tests use the public interface.
+PRIVATE_STILL = (
+    "tests/node/",
+    "tests/api/",
+    "tests/escape/",
+    "tests/sim/",
+    "tests/unit/recurrence/",
+    "tests/unit/api/",
+)
+PRIVATE_STILL += ("tests/e2e/test_secrets_stay_outside.py", "tests/store/test_bent_archives.py")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in SOURCES if path.is_relative_to(ROOT / "tests")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_tests_use_the_public_interface(path: Path) -> None:
+    private = private_accesses(path.read_text())
+    if str(path.relative_to(ROOT)).startswith(PRIVATE_STILL):
+        return
+    assert private == []
+
+
+def test_a_private_access_is_found() -> None:
+    assert private_accesses("engine._pool") == ["line 1: ._pool"]
+    assert private_accesses("from lodger.engine.core.ids import _new") == ["line 1: import _new"]
+    assert private_accesses("self._x\nrow._asdict()\nengine.__class__") == []
+
+
+def private_accesses(source: str) -> list[str]:
+    """Attributes and imports with a leading underscore, apart from a test's own (``self._x``) and documented ones."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and _private(node.attr):
+            own = isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}
+            if not own and node.attr not in DOCUMENTED:
+                found.append(f"line {node.lineno}: .{node.attr}")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lodger"):
+            found += [f"line {node.lineno}: import {each.name}" for each in node.names if _private(each.name)]
+    return found
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
 
 
 def test_nothing_of_the_workplace() -> None:

@@ -10,8 +10,8 @@ from lodger.stdlib.calls import HostCall
 MOST_KEY = 512
 MOST_NAMES = 20
 MOST_ROWS = 500
-MOST_TEXT = 256 * 1024
-MOST_ADDRESSES = 50
+MAX_TEXT = 256 * 1024
+MAX_ADDRESSES = 50
 _LINE = re.compile(r"[^:\r\n]{1,120}:\d{1,7}", re.ASCII)
 
 
@@ -44,7 +44,7 @@ def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
         elif value is None and argument.optional:
             made[name] = None
         else:
-            made[name] = _CHECKS[argument.type](value, f"{call.name}: '{name}'")
+            made[name] = CHECKS[argument.type](value, f"{call.name}: '{name}'")
     return made
 
 
@@ -71,8 +71,8 @@ def _limit(value: Any, what: str) -> int:
 
 
 def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str) or len(value) > MOST_TEXT:
-        raise bad_request(f"{what} is text of at most {MOST_TEXT} letters")
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise bad_request(f"{what} is text of at most {MAX_TEXT} letters")
     return value
 
 
@@ -115,8 +115,8 @@ def _flag(value: Any, what: str) -> bool:
 
 def _addresses(value: Any, what: str) -> list[str]:
     found = value if isinstance(value, list) else [value]
-    if not 0 < len(found) <= MOST_ADDRESSES or not all(isinstance(item, str) for item in found):
-        raise bad_request(f"{what} is an address or a list of 1 to {MOST_ADDRESSES} addresses")
+    if not 0 < len(found) <= MAX_ADDRESSES or not all(isinstance(item, str) for item in found):
+        raise bad_request(f"{what} is an address or a list of 1 to {MAX_ADDRESSES} addresses")
     return found
 
 
@@ -135,7 +135,7 @@ def _line(value: Any, what: str) -> str:
     return value
 
 
-_CHECKS = {
+CHECKS = {
     "name": _name,
     "id": _id,
     "filter": _any,

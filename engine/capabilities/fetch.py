@@ -12,7 +12,7 @@ from lodger.engine.core import strict_json
 from lodger.engine.core.execution import Answer
 from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.egress.headers import METHODS, checked
-from lodger.engine.egress.request import MOST_BODY, Redirect, Request
+from lodger.engine.egress.request import MAX_BODY, Redirect, Request
 
 MOST_URL = 8192
 MOST_SENT = 512 * 1024
@@ -105,7 +105,7 @@ def _request(session: Session, given: dict[str, Any]) -> Request:
         session.budgets.spend("fetch_bytes", len(body) + 1)
     return Request(
         method, url, checked(given["headers"]), body, redirect, allowed=session.grants.of_fetch, payer=session.tenant_id,
-        most_body=max(1, min(MOST_BODY, left)),
+        most_body=max(1, min(MAX_BODY, left)),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from lodger.engine.core.refusal import bad_request, denied
 from lodger.engine.effects.effect import Mail
 
 MOST_SUBJECT = 500
-MOST_BODY = 256 * 1024
+MAX_BODY = 256 * 1024
 #: An address as mail systems carry it unquoted: no display name, no comment, no space, one @, a domain of plain labels.
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*", re.ASCII)
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", re.ASCII)
@@ -47,8 +47,8 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
         raise bad_request("a subject is written plainly, without encoded words (=?…?=)")
     if given["text"] is None and given["html"] is None:
         raise bad_request("a mail needs text or html")
-    if len((given["text"] or "").encode()) + len((given["html"] or "").encode()) > MOST_BODY:
-        raise bad_request(f"a mail holds at most {MOST_BODY} bytes")
+    if len((given["text"] or "").encode()) + len((given["html"] or "").encode()) > MAX_BODY:
+        raise bad_request(f"a mail holds at most {MAX_BODY} bytes")
     await _allowed(session, (*to, *(() if reply_to is None else (reply_to,))))
     session.budgets.spend("mails", len(to))
     message_id = session.journal.message_id()

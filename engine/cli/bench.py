@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.cli.output.answer import AsJson, say, write_json
-from lodger.engine.cli.output.failure import Usage
+from lodger.engine.cli.output.failure import Usage, demand_matplotlib
 
 if TYPE_CHECKING:
     from lodger.bench.walls import Figure
@@ -49,9 +49,10 @@ def walls(
 ) -> None:
     """How far beyond its limit a program gets before it is stopped, while every core is busy."""
     from lodger.bench.wall_cases import MOST_MIB
-    from lodger.bench.wall_picture import picture
     from lodger.bench.walls import COLUMNS, MOST_MS, P99_MS, overshoot
 
+    if svg is not None:
+        demand_matplotlib()
     if check and samples < FEWEST:
         raise Usage("too_few_samples", f"--check needs --samples {FEWEST} or more", fix=f"--samples {FEWEST}")
     if not as_json:
@@ -62,6 +63,8 @@ def walls(
         figures += overshoot(each.value, samples, (lambda _figure: None) if as_json else _show_figure)
     kept = all(figure.holds for figure in figures)
     if svg is not None:
+        from lodger.bench.wall_picture import picture
+
         svg.write_text(picture(figures), encoding="utf-8")
     if as_json:
         body: dict[str, Any] = {"figures": [figure.as_dict() for figure in figures], "holds": kept}
@@ -128,6 +131,8 @@ def rules(
     """Time the next slot of typical and hostile rules; other libraries where they are installed."""
     from lodger.bench.rules import measure
 
+    if svg is not None:
+        demand_matplotlib()
     rows = measure()
     if svg is not None:
         from lodger.bench.rule_picture import picture

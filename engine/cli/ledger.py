@@ -34,7 +34,7 @@ def opened(db: str | None, *, local: str | None = None) -> Iterator["Engine"]:
             yield client
         return
     from lodger.engine.core.access.audit_context import acting
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.engine.service.engine import Engine
 
     settings = load(database=place.database)

@@ -56,7 +56,7 @@ def up(
     prepare = named(expose) if expose else None
     import asyncio
 
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
 
     settings = load(database=db, api_port=port)
     if role != "node":
@@ -180,6 +180,7 @@ class Serving:
                 await child.start()
                 stack.push_async_callback(child.stop)
             if self._role != "api":
+                self._serve_metrics(stack, engine)
                 node = await self._node(stack, engine)
                 self.say(f"node {node} is up on {shown(self._settings.database)}; Ctrl-C stops it")
             self._up = True
@@ -207,6 +208,20 @@ class Serving:
             write_json({"kind": "listening", "url": server.url})
             sys.stdout.flush()
         self.say(f"the API answers at {server.url}/api/v1")
+
+    def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
+        """Answer Prometheus with what this process counts, if the settings name a port."""
+        from lodger.engine.core.metrics import serve
+
+        if self._settings.metrics_port is None:
+            return
+        host = self._settings.metrics_host
+        port, stop = serve(engine.inner.meters.read, host, self._settings.metrics_port)
+        stack.callback(stop)
+        if self._as_json:
+            write_json({"kind": "metrics", "url": f"http://{host}:{port}/metrics"})
+            sys.stdout.flush()
+        self.say(f"metrics are at http://{host}:{port}/metrics")
 
     async def _node(self, stack: "AsyncExitStack", engine: "Engine") -> str:
         import asyncio

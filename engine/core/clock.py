@@ -6,8 +6,7 @@ Durations are measured by CLOCK_BOOTTIME, which goes on while a machine is suspe
 
 import time
 from datetime import UTC, datetime, timedelta
-
-from lodger.engine.core.protocol import Protocol
+from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

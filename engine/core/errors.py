@@ -4,11 +4,7 @@ One object is rendered by the command line, the HTTP API and the dashboard. How 
 exception: see :class:`lodger.sandbox.outcome.Outcome`.
 """
 
-from __future__ import annotations
-
-TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without importing typing
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 
 class InputError(ValueError):

@@ -12,7 +12,7 @@ from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.params import Field, read_fields
 
 #: Longest time that a handler may ask for, seconds.
-DEADLINE_MOST_S = 86_400.0
+MAX_DEADLINE_S = 86_400.0
 DEADLINE_S = 300.0
 
 
@@ -91,11 +91,11 @@ class Handlers:
             raise InputError("handler_invalid", f"{name!r} cannot name a handler", fix="such as rebuild-index")
         if not callable(function):
             raise InputError("handler_invalid", f"{function!r} is no function", fix="put the decorator before a def")
-        if isinstance(deadline_s, bool) or not 0 < deadline_s <= DEADLINE_MOST_S:
+        if isinstance(deadline_s, bool) or not 0 < deadline_s <= MAX_DEADLINE_S:
             raise InputError(
                 "handler_invalid",
                 f"deadline_s cannot be {deadline_s!r}",
-                why=f"it is a number of seconds up to {DEADLINE_MOST_S:g}",
+                why=f"it is a number of seconds up to {MAX_DEADLINE_S:g}",
                 fix="give the longest time that it may take",
             )
         known = self._known.get(name)

@@ -1,9 +1,16 @@
-"""What this process counts while it works: one table of meters, cheap to count, read by ``engine.metrics``."""
+"""The table of metrics, the process's own counters, and their text for Prometheus, by ``prometheus_client``."""
 
-import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
+from uuid import uuid4
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from lodger.engine.core.errors import Unavailable
 
 Kind = Literal["counter", "gauge", "histogram"]
 #: Upper bounds of the buckets of durations, seconds.
@@ -12,11 +19,11 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 @dataclass(frozen=True, slots=True)
 class MeterSpec:
-    """One meter: its unit is in its name.
+    """One metric: its unit is in its name.
 
     Attributes:
-        labels: by which its values are told apart.
-        of: ``process``, counted by nodes of this process; ``ledger``, read from the ledger when asked.
+        labels: names of the labels that tell its values apart.
+        of: ``process``, counted by the nodes of this process; ``ledger``, read from the ledger when asked.
     """
 
     name: str
@@ -73,11 +80,12 @@ METERS: tuple[MeterSpec, ...] = (
     MeterSpec("lodger_blocked_seconds", "gauge", "how long the first of them has waited", (), "ledger"),
 )
 _BY_NAME = {spec.name: spec for spec in METERS}
+_OF_PROCESS = [spec for spec in METERS if spec.of == "process"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One value of a meter. ``labels`` are (name, value); a histogram's buckets carry ``le``, and its names a suffix."""
+    """One value. ``labels`` are pairs of name and value; a histogram's buckets carry ``le``, and their names a suffix."""
 
     name: str
     labels: tuple[tuple[str, str], ...]
@@ -86,7 +94,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A meter with its values."""
+    """A metric with its values."""
 
     name: str
     kind: Kind
@@ -95,56 +103,132 @@ class Metric:
 
 
 class Meters:
-    """The counters of one process; may be used from several threads."""
+    """The counters of one process, in a registry of their own; may be used from several threads."""
 
     def __init__(self) -> None:
-        self._values: dict[str, dict[tuple[str, ...], float]] = {spec.name: {} for spec in METERS}
-        self._buckets = {spec.name: [0] * (len(BUCKETS) + 1) for spec in METERS if spec.kind == "histogram"}
-        self._sums = dict.fromkeys(self._buckets, 0.0)
-        self._lock = threading.Lock()
+        #: Names this process among those that share a ledger.
+        self.process = str(uuid4())
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._counters: dict[str, Counter] = {}
+        self._gauges: dict[str, Gauge] = {}
+        self._histograms: dict[str, Histogram] = {}
+        for spec in METERS:
+            if spec.of != "process":
+                continue
+            if spec.kind == "counter":
+                self._counters[spec.name] = Counter(spec.name, spec.help, spec.labels, registry=self._registry)
+            elif spec.kind == "gauge":
+                self._gauges[spec.name] = Gauge(spec.name, spec.help, spec.labels, registry=self._registry)
+            else:
+                self._histograms[spec.name] = Histogram(
+                    spec.name, spec.help, spec.labels, registry=self._registry, buckets=BUCKETS
+                )
 
     def count(self, name: str, *labels: str, by: float = 1) -> None:
-        """Add to a counter, or to a gauge that goes up and down."""
-        with self._lock:
-            values = self._values[name]
-            values[labels] = values.get(labels, 0) + by
+        """Add to a counter."""
+        counter = self._counters[name]
+        (counter.labels(*labels) if labels else counter).inc(by)
 
     def put(self, name: str, value: float, *labels: str) -> None:
         """Set a gauge."""
-        with self._lock:
-            self._values[name][labels] = value
+        gauge = self._gauges[name]
+        (gauge.labels(*labels) if labels else gauge).set(value)
 
     def observe(self, name: str, seconds: Iterable[float]) -> None:
         """Add durations to a histogram."""
-        with self._lock:
-            buckets = self._buckets[name]
-            for each in seconds:
-                self._sums[name] += each
-                place = 0
-                while place < len(BUCKETS) and each > BUCKETS[place]:
-                    place += 1
-                buckets[place] += 1
+        histogram = self._histograms[name]
+        for each in seconds:
+            histogram.observe(each)
 
     def read(self) -> list[Metric]:
-        """Give what this process has counted, in the order of the table."""
-        with self._lock:
-            return [metric(spec.name, self._samples(spec)) for spec in METERS if spec.of == "process"]
-
-    def _samples(self, spec: MeterSpec) -> list[Sample]:
-        if spec.kind != "histogram":
-            values = self._values[spec.name] or ({(): 0.0} if not spec.labels else {})
-            return [
-                Sample(spec.name, tuple(zip(spec.labels, labels, strict=True)), value)
-                for labels, value in sorted(values.items())
-            ]
-        found, total = [], 0
-        for bound, number in zip((*map(str, BUCKETS), "+Inf"), self._buckets[spec.name], strict=True):
-            total += number
-            found.append(Sample(f"{spec.name}_bucket", (("le", bound),), total))
-        return [*found, Sample(f"{spec.name}_sum", (), self._sums[spec.name]), Sample(f"{spec.name}_count", (), total)]
+        """Return what this process has counted, in the order of the table."""
+        return [
+            metric(
+                spec.name,
+                # When a counter began is of no use to the readers, and would double the text.
+                (
+                    Sample(sample.name, tuple(sample.labels.items()), sample.value)
+                    for sample in family.samples
+                    if not sample.name.endswith("_created")
+                ),
+            )
+            for spec, family in zip(_OF_PROCESS, self._registry.collect(), strict=True)
+        ]
 
 
 def metric(name: str, samples: Iterable[Sample]) -> Metric:
-    """Give a meter of the table with these values."""
+    """Return a metric of the table with these values."""
     spec = _BY_NAME[name]
     return Metric(spec.name, spec.kind, spec.help, tuple(samples))
+
+
+class _Collected(Collector):
+    def __init__(self, read: Callable[[], Iterable[Metric]]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterable[Family]:
+        for each in self._read():
+            name = each.name.removesuffix("_total") if each.kind == "counter" else each.name
+            family = Family(name, each.help, each.kind)
+            for sample in each.samples:
+                family.add_sample(sample.name, dict(sample.labels), sample.value)
+            yield family
+
+
+def prometheus_text(metrics: Iterable[Metric]) -> str:
+    """Write metrics in Prometheus' text format."""
+    found = list(metrics)
+    return generate_latest(_registry(lambda: found)).decode()
+
+
+def serve(read: Callable[[], Iterable[Metric]], host: str, port: int) -> tuple[int, Callable[[], None]]:
+    """Answer Prometheus over HTTP in a thread of its own; return the port and the function that ends it.
+
+    Raises:
+        Unavailable: address_taken.
+    """
+    try:
+        server, thread = start_http_server(port, host, _registry(read))
+    except OSError as error:
+        raise Unavailable(
+            "address_taken",
+            f"metrics cannot be served on {host} port {port}",
+            why=error.strerror or str(error),
+            fix="set LODGER_METRICS_PORT to a free port, or leave it out",
+        ) from None
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return server.server_port, stop
+
+
+def _registry(read: Callable[[], Iterable[Metric]]) -> CollectorRegistry:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collected(read))
+    return registry
+
+
+def labelled(text: str, label: str, value: str) -> Iterator[Metric]:
+    """Read the metrics of another process from its text, with a label added to each sample; unknown names are left out.
+
+    Raises:
+        ValueError: the text is malformed.
+    """
+    for family in text_string_to_metric_families(text):
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        if name in _BY_NAME:
+            yield metric(
+                name,
+                (Sample(each.name, (*each.labels.items(), (label, value)), each.value) for each in family.samples),
+            )
+
+
+def joined(metrics: Iterable[Metric]) -> list[Metric]:
+    """Join the samples of metrics of one name, in the order of the table."""
+    samples: dict[str, list[Sample]] = {spec.name: [] for spec in METERS}
+    for each in metrics:
+        samples[each.name] += each.samples
+    return [metric(name, found) for name, found in samples.items()]

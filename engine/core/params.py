@@ -13,9 +13,9 @@ from typing import Any
 from lodger.engine.core.errors import InputError
 
 TYPES = ("text", "integer", "number", "boolean", "instant", "choice", "list")
-MOST_FIELDS = 50
-MOST_TEXT = 10_000
-MOST_HELP = 500
+MAX_FIELDS = 50
+MAX_TEXT = 10_000
+MAX_HELP = 500
 #: What every binding can carry without loss: JavaScript's whole numbers.
 _WHOLE = 2**53 - 1
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}", re.ASCII)
@@ -50,8 +50,8 @@ def read_fields(declared: Mapping[str, Any] | None) -> tuple[Field, ...] | None:
     """
     if declared is None:
         return None
-    if not isinstance(declared, Mapping) or len(declared) > MOST_FIELDS:
-        raise _undeclared(f"params are declared as an object of at most {MOST_FIELDS} fields", "")
+    if not isinstance(declared, Mapping) or len(declared) > MAX_FIELDS:
+        raise _undeclared(f"params are declared as an object of at most {MAX_FIELDS} fields", "")
     return tuple(_field(name, body) for name, body in declared.items())
 
 
@@ -72,8 +72,8 @@ def _field(name: object, body: object) -> Field:
             isinstance(edge, bool) or not isinstance(edge, int | float) or not math.isfinite(edge)
         ):
             raise _undeclared(f"param {name}: {edge!r} is no bound", "min and max are numbers")
-    if not isinstance(field.required, bool) or not isinstance(field.help, str) or len(field.help) > MOST_HELP:
-        raise _undeclared(f"param {name}: required is true or false, help a text of at most {MOST_HELP} letters", "")
+    if not isinstance(field.required, bool) or not isinstance(field.help, str) or len(field.help) > MAX_HELP:
+        raise _undeclared(f"param {name}: required is true or false, help a text of at most {MAX_HELP} letters", "")
     if field.default is not None:
         try:
             _value(field, field.default)
@@ -146,14 +146,12 @@ def _value(field: Field, value: Any) -> Any:  # noqa: ANN401 - JSON in, JSON out
         _demand(isinstance(value, str) and _is_instant(value), name, value, "an instant such as 2027-01-31T09:00:00Z")
     elif field.type == "list":
         texts = isinstance(value, list | tuple) and all(
-            isinstance(each, str) and len(each) <= MOST_TEXT for each in value
+            isinstance(each, str) and len(each) <= MAX_TEXT for each in value
         )
-        _demand(texts and len(value) <= MOST_TEXT, name, value, "a list of texts")
+        _demand(texts and len(value) <= MAX_TEXT, name, value, "a list of texts")
         size = len(value)
     else:
-        _demand(
-            isinstance(value, str) and len(value) <= MOST_TEXT, name, value, f"a text of at most {MOST_TEXT} letters"
-        )
+        _demand(isinstance(value, str) and len(value) <= MAX_TEXT, name, value, f"a text of at most {MAX_TEXT} letters")
         size = len(value)
     if size is not None:
         _demand(field.min is None or size >= field.min, name, value, f"at least {field.min}")

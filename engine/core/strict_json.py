@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from typing import Any
 
-from lodger.engine.core.clock import EPOCH
 from lodger.engine.core.refusal import CallRefused, bad_request
 
 INSTANT = "$instant"
@@ -22,12 +21,12 @@ OBJECT = "$object"
 #: What a filter holds where the script's value is undefined; everywhere else it is left out.
 UNDEFINED = {"$undefined": True}
 SAFE_INTEGER = 2**53 - 1
-MOST_NODES = 100_000
-_DIGITS_MOST = 40
+MAX_NODES = 100_000
+_MAX_DIGITS = 40
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
-def parse(text: str, *, depth: int = 64, nodes: int = MOST_NODES) -> Any:
+def parse(text: str, *, depth: int = 64, nodes: int = MAX_NODES) -> Any:
     """Read hostile JSON text into dicts, lists, str, int, float, bool and None.
 
     Raises:
@@ -156,7 +155,7 @@ _OTHER = bytes(set(range(256)) - set(b"[]{}"))
 _STEP = bytes.maketrans(b"[]{}", b"\x01\xff\x01\xff")
 #: Digits, exponents and all the rest, each as one letter; signs of exponents left out.
 _SHAPE = bytes(ord("0") if 48 <= each <= 57 else ord("e") if each in b"eE" else ord(" ") for each in range(256))
-_LONG, _FAR = b"0" * _DIGITS_MOST, b"0e000"
+_LONG, _FAR = b"0" * _MAX_DIGITS, b"0e000"
 
 
 def _looks_large(text: str) -> bool:
@@ -177,7 +176,7 @@ def _constant(_name: str) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    if len(digits) > _DIGITS_MOST:
+    if len(digits) > _MAX_DIGITS:
         return _number(digits)
     return int(digits)
 
@@ -228,8 +227,3 @@ def plain(value: Any) -> Any:
                 return {name: plain(item) for name, item in inner.items()}
         return {name: plain(item) for name, item in value.items()}
     return value
-
-
-def from_us_text(us: int) -> str:
-    """Write microseconds since 1970 as the instant's text."""
-    return instant_text(EPOCH + timedelta(microseconds=us))

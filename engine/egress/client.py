@@ -17,7 +17,7 @@ from lodger.engine.egress.errors import Cut, NoAnswer, Refused, TooLarge, TooLat
 from lodger.engine.egress.headers import Headers
 from lodger.engine.egress.network import GuardedNetwork, Names
 from lodger.engine.egress.pace import Pace
-from lodger.engine.egress.request import MOST_HEADERS, MOST_HOPS, Redirect, Request
+from lodger.engine.egress.request import MAX_HEADERS, MAX_HOPS, Redirect, Request
 from lodger.engine.egress.target import Target
 
 _POINTS_ELSEWHERE = {301, 302, 303, 307, 308}
@@ -74,8 +74,8 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
     end = loop.time() + request.total_s
     try:
         async with asyncio.timeout_at(end):
-            for hop in range(MOST_HOPS + 1):
-                _allow(rules, request, asked.target)
+            for hop in range(MAX_HOPS + 1):
+                demand_allowed(rules, request, asked.target)
                 for pace, key in (
                     (rules.payer_pace, (request.payer, asked.target.origin.host)),
                     (rules.host_pace, asked.target.origin.host),
@@ -91,12 +91,13 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
                 if request.redirect is Redirect.ERROR:
                     raise Cut("it points elsewhere, which was to be an error")
                 _go_on(asked, status, elsewhere)
-            raise Refused(f"more than {MOST_HOPS} redirects")
+            raise Refused(f"more than {MAX_HOPS} redirects")
     except TimeoutError:
         raise TooLate(f"{request.total_s} s are over") from None
 
 
-def _allow(rules: Rules, request: Request, target: Target) -> None:
+def demand_allowed(rules: Rules, request: Request, target: Target) -> None:
+    """Raise Refused unless the target's port, origin and address are allowed."""
     origin = target.origin
     if origin.port not in rules.ports:
         raise Refused(f"port {origin.port}")
@@ -157,7 +158,7 @@ def _origin(target: Target) -> httpcore2.Origin:
 
 
 def _headers(found: list[tuple[bytes, bytes]]) -> Headers:
-    if sum(len(name) + len(value) for name, value in found) > MOST_HEADERS:
+    if sum(len(name) + len(value) for name, value in found) > MAX_HEADERS:
         raise TooLarge("its headers")
     return tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in found)
 
@@ -185,7 +186,7 @@ def _go_on(asked: _Asked, status: int, location: str) -> None:
     """Turn the request into the one that a redirect asks for (Fetch standard, HTTP-redirect fetch)."""
     before = asked.target
     try:
-        asked.target = targets.read(_joined(str(before), location))
+        asked.target = targets.read(joined_url(str(before), location))
     except ValueError:
         raise Refused("the redirect names no URL") from None
     if (status == 303 and asked.method != "HEAD") or (status in (301, 302) and asked.method == "POST"):
@@ -195,7 +196,7 @@ def _go_on(asked: _Asked, status: int, location: str) -> None:
         asked.headers = allowed_headers.elsewhere(asked.headers)
 
 
-def _joined(base: str, location: str) -> str:
+def joined_url(base: str, location: str) -> str:
     """Make a redirect's location canonical where that is plain; whatever is not will be refused."""
     joined = urljoin(base, location.strip(" \t")).partition("#")[0]
     scheme, colon, rest = joined.partition("://")

@@ -7,7 +7,7 @@ from lodger.engine.egress.errors import Cut, TooLarge
 #: What we say we take; an answer in another encoding, or in several, is no answer.
 ACCEPTED = "gzip, deflate"
 #: Decoded bytes per encoded byte, once there is enough to tell.
-MOST_RATIO = 100
+MAX_RATIO = 100
 _ENOUGH = 64 * 1024
 _STEP = 64 * 1024
 
@@ -66,8 +66,8 @@ class Body:
         self._parts += data
         if len(self._parts) > self._most:
             raise TooLarge(f"more than {self._most} bytes")
-        if self._inflate is not None and len(self._parts) > max(_ENOUGH, MOST_RATIO * self._taken):
-            raise TooLarge(f"more than {MOST_RATIO} bytes for one")
+        if self._inflate is not None and len(self._parts) > max(_ENOUGH, MAX_RATIO * self._taken):
+            raise TooLarge(f"more than {MAX_RATIO} bytes for one")
 
     @property
     def taken(self) -> int:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from lodger.engine.core.refusal import CallRefused
 
-MOST = 64
-MOST_BYTES = 16 * 1024
+MAX = 64
+MAX_BYTES = 16 * 1024
 Headers = tuple[tuple[str, str], ...]
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}", re.ASCII)
@@ -38,8 +38,8 @@ def checked(given: Iterable[tuple[str, str]]) -> Headers:
             raise CallRefused("bad_header", f"the header {name} cannot be set")
         if not _VALUE.fullmatch(value):
             raise CallRefused("bad_header", f"the value of {name} is not one line of Latin-1 text")
-    if len(made) > MOST or sum(len(name) + len(value) for name, value in made) > MOST_BYTES:
-        raise CallRefused("bad_header", f"at most {MOST} headers with {MOST_BYTES} letters in all can be sent")
+    if len(made) > MAX or sum(len(name) + len(value) for name, value in made) > MAX_BYTES:
+        raise CallRefused("bad_header", f"at most {MAX} headers with {MAX_BYTES} letters in all can be sent")
     return made
 
 

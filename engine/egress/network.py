@@ -24,7 +24,7 @@ class Names(Protocol):
 
 
 #: Bytes that may come before an answer's body: its head, what informs of it (100 Continue, 103 Early Hints), and one piece more.
-MOST_BEFORE = 256 * 1024
+MAX_BEFORE = 256 * 1024
 
 
 class Measured(AsyncNetworkStream):
@@ -93,7 +93,7 @@ class GuardedNetwork(AsyncNetworkBackend):
     def expect(self, body_bytes: int) -> None:
         """Let a body of so many bytes come, and as much again around its pieces."""
         for stream in self._streams:
-            stream.most = 2 * body_bytes + MOST_BEFORE
+            stream.most = 2 * body_bytes + MAX_BEFORE
 
     async def aclose(self) -> None:
         """Close what was opened: the client forgets a connection whose TLS handshake is cancelled."""
@@ -124,7 +124,7 @@ class GuardedNetwork(AsyncNetworkBackend):
                 if number == len(addresses):
                     raise
                 continue
-            stream = Measured(stream, MOST_BEFORE)
+            stream = Measured(stream, MAX_BEFORE)
             self._streams.append(stream)
             reached = stream.get_extra_info("server_addr")
             if reached is None or reached[0].partition("%")[0] != str(address):

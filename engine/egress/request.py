@@ -8,10 +8,10 @@ from lodger.engine.core.access.origins import Origin
 from lodger.engine.egress.headers import Headers
 
 #: Decoded bytes of an answer, and letters of its headers.
-MOST_BODY = 2 * 1024 * 1024
-MOST_HEADERS = 64 * 1024
+MAX_BODY = 2 * 1024 * 1024
+MAX_HEADERS = 64 * 1024
 #: Redirects of one request, and seconds for all of it: waiting, names, connections, answers.
-MOST_HOPS = 5
+MAX_HOPS = 5
 TOTAL_S = 10.0
 
 
@@ -62,5 +62,5 @@ class Request:
     filled: Callable[[Origin, Headers], Headers] = as_written
     payer: str = ""
     total_s: float = TOTAL_S
-    most_body: int = MOST_BODY
+    most_body: int = MAX_BODY
     moved: Moved = field(default_factory=Moved, compare=False)

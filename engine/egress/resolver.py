@@ -15,7 +15,7 @@ from lodger.engine.egress.errors import Refused
 #: Seconds for a name, all servers and tries together.
 LOOKUP_S = 5.0
 #: Addresses of a name that are looked at; a name with more is refused rather than judged by a part.
-MOST_ADDRESSES = 64
+MAX_ADDRESSES = 64
 
 
 class Resolver:
@@ -57,7 +57,7 @@ class Resolver:
         name = host + "."  # absolute: no search domain is ever put behind it
         answers = await asyncio.gather(self._ask(name, "A"), self._ask(name, "AAAA"))
         found = [ipaddress.ip_address(text) for answer in answers for text in answer]
-        if not found or len(found) > MOST_ADDRESSES:
+        if not found or len(found) > MAX_ADDRESSES:
             raise Refused(f"{host} has {len(found)} addresses")
         return found
 

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv6Address
 from lodger.engine.core.access.origins import PORTS, Origin, is_name
 from lodger.engine.egress.errors import Refused
 
-MOST = 8192
+MAX = 8192
 _URL = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?(/[!\"$-~]*)?", re.ASCII)
 
 
@@ -44,7 +44,7 @@ def read(url: str) -> Target:
     Raises:
         Refused: another scheme, a user's name, or anything that is not the canonical spelling.
     """
-    found = _URL.fullmatch(url) if len(url) <= MOST else None
+    found = _URL.fullmatch(url) if len(url) <= MAX else None
     if found is None:
         raise Refused("not a canonical http or https URL")
     scheme, host, digits, path = found.groups()

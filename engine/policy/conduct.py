@@ -1,20 +1,44 @@
-"""How a schedule's actions behave once they exist: when they are due, how long they may wait, who goes first, what ends them."""
+"""How a schedule's actions behave once they exist: when they are due, how long they may wait, their order, what ends them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.errors import InputError
 from lodger.engine.policy.defaults import number, whole, word
 
+_PARTS = 1 << 32
+
+
+def share(seed: str) -> int:
+    """Give the seed's place in [0, 2**32): the same on every machine and in every release of Python."""
+    return int.from_bytes(blake2b(seed.encode(), digest_size=4).digest(), "big")
+
+
+def delay(seed: str, most: timedelta, slot: datetime, following: datetime | None) -> timedelta:
+    """Give how long after its slot an action is due, always before the following slot.
+
+    Regular slots stay regular, because the share depends on the schedule alone; order is kept, because no delay reaches
+    the following slot.
+
+    Args:
+        seed: the schedule's id.
+        most: the schedule's jitter.
+        following: the slot after this one; None when this is the last.
+    """
+    room = most if following is None else min(most, following - slot)
+    return timedelta(microseconds=share(seed) * (room // timedelta(microseconds=1)) // _PARTS)
+
+
 #: Longest jitter and longest wait before an action expires, seconds.
-JITTER_MOST_S = 86_400.0
-EXPIRY_MOST_S = 366 * 86_400.0
-PAUSE_AFTER_MOST = 10_000
+MAX_JITTER_S = 86_400.0
+MAX_EXPIRY_S = 366 * 86_400.0
+MAX_PAUSE_AFTER = 10_000
 
 
 class Priority(IntEnum):
@@ -76,7 +100,7 @@ class Conduct:
     """The policies of one schedule beside missed, overlap and retry; every field has its default in the policy table.
 
     Attributes:
-        jitter_s: actions are due up to so much after their slot, see :mod:`lodger.engine.policy.jitter`.
+        jitter_s: actions are due up to so much after their slot, see :func:`delay`.
         expires_s: an action that has not started so long after it was due is ``expired``; 0 means never.
         priority: high, normal or low.
         pause_after: the schedule is paused after so many failed actions in a row; 0 means never.
@@ -92,9 +116,9 @@ class Conduct:
     placement: Placement = Placement.ANY
 
     def __post_init__(self) -> None:
-        _within("jitter_s", self.jitter_s, JITTER_MOST_S)
-        _within("expires_s", self.expires_s, EXPIRY_MOST_S)
-        _within("pause_after", self.pause_after, PAUSE_AFTER_MOST)
+        _within("jitter_s", self.jitter_s, MAX_JITTER_S)
+        _within("expires_s", self.expires_s, MAX_EXPIRY_S)
+        _within("pause_after", self.pause_after, MAX_PAUSE_AFTER)
         if self.pause_after != int(self.pause_after):
             raise _refused("pause_after", self.pause_after, "a whole number")
         parse_priority(self.priority)

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from statistics import median
 
 #: Fewer earlier runs say nothing.
-LEAST_RUNS = 5
+MIN_RUNS = 5
 #: So many earlier runs are looked at.
-MOST_RUNS = 50
+MAX_RUNS = 50
 #: A run is slow when it takes more than the median plus so many deviations (of a normal distribution's standard ones),
 DEVIATIONS = 6.0
 #: and more than so many times the median,
 FACTOR = 1.5
 #: and at least so many milliseconds more: what is quick anyway alarms nobody.
-LEAST_MORE_MS = 1000.0
+MIN_MORE_MS = 1000.0
 _TO_SIGMA = 1.4826
 
 
@@ -28,12 +28,12 @@ class Pace:
     @property
     def limit_ms(self) -> float | None:
         """What is longer than this is slow; None while too few runs are known."""
-        if self.runs < LEAST_RUNS:
+        if self.runs < MIN_RUNS:
             return None
         return max(
             self.median_ms + DEVIATIONS * _TO_SIGMA * self.deviation_ms,
             self.median_ms * FACTOR,
-            self.median_ms + LEAST_MORE_MS,
+            self.median_ms + MIN_MORE_MS,
         )
 
     def slow(self, took_ms: float) -> bool:

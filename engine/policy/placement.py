@@ -1,4 +1,8 @@
-"""What of a node a run takes: a slot, memory reserved for it, and for a long run one of the slots that long runs may have."""
+"""What a run takes of a node (a slot, reserved memory, one of the slots for long runs), and how much a node holds back.
+
+A node that hardly keeps its lease uses half as many slots after each late renewal or lost lease, and twice as many again after each
+renewal in time: its own runs may be what starves it of its processor.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -51,3 +55,31 @@ class Room:
 def unbounded(slots: int) -> Room:
     """Give the room of a node whose memory nobody counts."""
     return Room(slots, slots, 1 << 62)
+
+
+#: A renewal that begins later than this part of the time that a lease is kept for was late.
+LATE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Restraint:
+    """By how much a node holds itself back: ``halvings`` of its slots."""
+
+    halvings: int = 0
+
+    def of(self, slots: int) -> int:
+        """Give how many of so many slots it uses, at least one."""
+        return max(1, slots >> self.halvings)
+
+    def troubled(self, slots: int) -> "Restraint":
+        """Give the restraint after a renewal that came late, or after a lost lease."""
+        return Restraint(min(self.halvings + 1, max(0, slots.bit_length() - 1)))
+
+    def renewed(self, after_s: float, kept_s: float, slots: int) -> "Restraint":
+        """Give the restraint after a renewal.
+
+        Args:
+            after_s: since the one before.
+            kept_s: how long after a renewal the node would have given up.
+        """
+        return self.troubled(slots) if after_s > kept_s * LATE else Restraint(max(0, self.halvings - 1))

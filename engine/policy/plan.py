@@ -1,18 +1,118 @@
 """What each slot becomes that a tick owes: a run, a skip, or a gap for a stretch of slots with one common reason.
 
-Semantics: the missed policy speaks for a whole tick that comes late, so that an engine that was off for a month answers
-with one decision and not with a flurry; the overlap policy speaks for slots that are on time.
+The missed policy decides for a whole tick that comes late, so that an engine that was off for a month answers with one decision and
+not with a burst; the overlap policy decides for slots that are on time. A backfill runs the slots of a range that did not run.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 
+from lodger.engine.core.errors import InputError
 from lodger.engine.policy.defaults import whole, word
-from lodger.engine.policy.missed import Missed, MissedKind, parse_missed
-from lodger.engine.policy.overlap import Overlap
 from lodger.engine.recurrence.rule import Answer, Recurrence
 from lodger.engine.recurrence.search import SearchedTo
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_WITHIN = re.compile(r"within:\s*((?:\d{1,9}\s*[smhd]\s*)+)")
+_PART = re.compile(r"(\d+)\s*([smhd])")
+
+
+class MissedKind(StrEnum):
+    """The four ways."""
+
+    SKIP = "skip"  # none of them runs
+    LATEST = "latest"  # the latest runs, the rest is one gap row
+    ALL = "all"  # every one runs, oldest first, up to catch_up_max
+    WITHIN = "within"  # the latest runs when it is no older than the duration
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A missed policy; ``str`` gives the text that :func:`parse_missed` reads. ``window`` is set for WITHIN only."""
+
+    kind: MissedKind
+    window: timedelta | None = None
+
+    def __str__(self) -> str:
+        if self.window is None:
+            return self.kind.value
+        return f"within:{int(self.window.total_seconds())}s"
+
+
+def parse_missed(text: str) -> Missed:
+    """Read ``skip``, ``latest``, ``all`` or ``within:10m`` (units s m h d, several may follow each other).
+
+    Raises:
+        InputError: missed_invalid.
+    """
+    text = text.strip().lower()
+    if text in {MissedKind.SKIP, MissedKind.LATEST, MissedKind.ALL}:
+        return Missed(MissedKind(text))
+    match = _WITHIN.fullmatch(text)
+    seconds = sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(match[1])) if match else 0
+    if 0 < seconds <= 366 * 86_400:
+        return Missed(MissedKind.WITHIN, timedelta(seconds=seconds))
+    raise InputError(
+        "missed_invalid",
+        f"there is no missed policy {text!r}",
+        why="it says what happens to slots that nobody ticked in time",
+        fix="one of: skip, latest, all, within:DURATION such as within:10m (at most 366 days)",
+    )
+
+
+class Overlap(StrEnum):
+    """The five ways. Only ``allow`` lets two actions of one schedule run at once; all others start in slot order."""
+
+    SKIP = "skip"
+    QUEUE_ONE = "queue_one"
+    QUEUE_ALL = "queue_all"
+    CANCEL_RUNNING = "cancel_running"
+    ALLOW = "allow"
+
+
+def parse_overlap(text: str) -> Overlap:
+    """Read the word.
+
+    Raises:
+        InputError: overlap_invalid.
+    """
+    try:
+        return Overlap(text.strip().lower())
+    except ValueError:
+        raise InputError(
+            "overlap_invalid",
+            f"there is no overlap policy {text!r}",
+            why="it says what a slot becomes while an earlier action of the schedule is unfinished",
+            fix="one of: " + ", ".join(Overlap),
+        ) from None
+
+
+#: States of a slot's action that did not run.
+DID_NOT_RUN = frozenset({"skipped", "expired", "cancelled"})
+
+
+def chosen(
+    slots: Iterable[datetime], states: Mapping[datetime, str], backfilled: frozenset[datetime]
+) -> tuple[list[datetime], int]:
+    """Give the slots to run, ascending, and how many are left alone.
+
+    Args:
+        slots: of the range, ascending, all of them accounted.
+        states: of the slots that have a row of their own; the others lie in a gap, or before the schedule began.
+        backfilled: slots that a backfill has run before, whatever became of it.
+    """
+    run, left = [], 0
+    for slot in slots:
+        state = states.get(slot)
+        if slot in backfilled or (state is not None and state not in DID_NOT_RUN):
+            left += 1
+        else:
+            run.append(slot)
+    return run, left
+
 
 MISSED = "missed"
 OVERLAP = "overlap"

@@ -10,7 +10,7 @@ from lodger.sandbox.outcome import Blame, Outcome
 
 #: The same source fails the same way: a second try only costs the tenant time.
 HOPELESS = frozenset({Outcome.COMPILE_ERROR, Outcome.SOURCE_TOO_LARGE, Outcome.BAD_REQUEST})
-MOST_ATTEMPTS = 100
+MAX_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Retry:
 
     def __post_init__(self) -> None:
         for name in ("attempts", "engine_attempts"):
-            if not 1 <= getattr(self, name) <= MOST_ATTEMPTS:
-                raise _refused(name, getattr(self, name), f"a whole number from 1 to {MOST_ATTEMPTS}")
-        if not 0 <= self.conflict_attempts <= MOST_ATTEMPTS:
-            raise _refused("conflict_attempts", self.conflict_attempts, f"a whole number from 0 to {MOST_ATTEMPTS}")
+            if not 1 <= getattr(self, name) <= MAX_ATTEMPTS:
+                raise _refused(name, getattr(self, name), f"a whole number from 1 to {MAX_ATTEMPTS}")
+        if not 0 <= self.conflict_attempts <= MAX_ATTEMPTS:
+            raise _refused("conflict_attempts", self.conflict_attempts, f"a whole number from 0 to {MAX_ATTEMPTS}")
         for name, least in (("backoff_s", 0.0), ("backoff_factor", 1.0), ("backoff_max_s", 0.0)):
             if not least <= getattr(self, name) <= 86_400 * 30:
                 raise _refused(name, getattr(self, name), f"a number from {least:g} to {86_400 * 30}")

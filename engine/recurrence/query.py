@@ -96,7 +96,7 @@ def _counts(schedule: CompiledSchedule, after: datetime) -> dict[str, Any]:
 
     ``next_year`` is None for more than :data:`MOST_COUNTED` slots, or when they cannot be found in a bounded search.
     """
-    density = schedule.density()
+    density = schedule.density(after)
     until = min(after, _END - timedelta(days=366)) + timedelta(days=366)
     year: int | None
     try:
@@ -144,7 +144,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
     slots, following = _slots(schedule, after, request) if clocked else ([], None)
     reason = None if slots or isinstance(following, SearchedTo) else schedule.never_reason()
     ends = schedule.ends() and clocked
-    last = schedule.previous_before(_END, inclusive=True) if ends and reason is None else None
+    last = schedule.previous_before(_END, inclusive=True, limit=SAVE_STEPS) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots]
     answer: dict[str, Any] = {
         "kind": str(kind),

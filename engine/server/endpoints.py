@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from lodger.engine.core.access.roles import MEANING, Role
 from lodger.engine.core.serialization import shaped
@@ -23,6 +23,7 @@ from lodger.engine.store.records import AuditEntry
 from lodger.engine.store.tenants import tenants
 from lodger.engine.sync import Engine
 
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 #: Lines that an export reads at once.
 EXPORTED = 200
 
@@ -164,6 +165,20 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}, "description": "one entry a line"}
     }
     more: dict[str, Any] = {"tags": ["audit"], "response_class": StreamingResponse}
+
+    @router.get(
+        ROOT + "/metrics/text",
+        operation_id="metrics_text",
+        tags=["metrics"],
+        dependencies=[permission(Role.OPERATOR, of_tenant=False)],
+        response_class=PlainTextResponse,
+        responses=errors_of(401, 403, 429),
+    )
+    async def metrics_text(request: Request) -> Response:
+        """Return every metric in Prometheus' text format: the ledger's, this process's, and those of all nodes."""
+        return PlainTextResponse(
+            await calls.run(authenticated(request).key, engine.metrics.text), media_type=PROMETHEUS
+        )
 
     @router.get(
         ROOT + "/audit/export",

@@ -13,7 +13,7 @@ from lodger.engine.core.ids import OWNED, PLATFORM
 from lodger.engine.core.params import Field, read_fields
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy import budgets
-from lodger.engine.policy.allowance import Allowance
+from lodger.engine.policy.budgets import Allowance
 from lodger.engine.store.bulk import AskMany
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts

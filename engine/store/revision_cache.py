@@ -14,9 +14,7 @@ from sqlalchemy import Connection, select
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
-from lodger.engine.policy.missed import parse_missed
-from lodger.engine.policy.overlap import Overlap
-from lodger.engine.policy.plan import Terms
+from lodger.engine.policy.plan import Overlap, Terms, parse_missed
 from lodger.engine.policy.retry import Retry, parse_retry
 from lodger.engine.recurrence.parse import resolved
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules

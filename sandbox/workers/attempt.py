@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lodger.sandbox import frames, prescan
-from lodger.sandbox.job import Host, Job, Reply, Report, Usage
+from lodger.sandbox.job import Host, Job, LogLine, Reply, Report, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers import codec, error_location, verdict
 from lodger.sandbox.workers.codec import LogBuffer
@@ -167,6 +167,7 @@ class Attempt:
         await self._buried()
         if found is None:
             found = self._judge_death()
+        self._hand_over(self._log_buffer.cut_line(self._now_us()))
         return Report(
             outcome=found.outcome,
             result=self._result if found.outcome is Outcome.OK else None,
@@ -338,6 +339,7 @@ class Attempt:
             frames.LOG: max(limits.log_line_bytes + 1, limits.frame_bytes),  # cut here too
             frames.DONE: limits.result_bytes,
             frames.FAIL: max(codec.MOST_FAILURE_BYTES, limits.frame_bytes),
+            frames.LOG_PART: limits.log_line_bytes + 2,  # a level, and one byte more than a line may have
             frames.DROPPED: frames.CALL_ID.size,
         }
 
@@ -354,11 +356,15 @@ class Attempt:
             self._call(payload)
         elif kind == frames.LOG:
             self._log(payload)
+        elif kind == frames.LOG_PART:
+            self._log_part(payload)
         elif kind == frames.DROPPED:
             self._dropped(payload)
         elif kind == frames.DONE:
+            self._log_buffer.finish_line()
             self._done(payload)
         elif kind == frames.FAIL:
+            self._log_buffer.finish_line()
             self._decide(self._failure(payload))
         else:
             self._decide(verdict.protocol_error("an unknown kind of frame"))
@@ -391,7 +397,16 @@ class Attempt:
                 verdict.protocol_error("log lines far beyond the limit" if payload else "a log line without a level")
             )
             return
-        line = self._log_buffer.add(payload[0], payload[1:], self._now_us())
+        self._log_buffer.finish_line()
+        self._hand_over(self._log_buffer.add(payload[0], payload[1:], self._now_us()))
+
+    def _log_part(self, payload: bytes) -> None:
+        if not payload or self._job.bundle.wasm is None or not self._log_buffer.add_part(payload):
+            self._decide(
+                verdict.protocol_error("parts of log lines far beyond the limit, or from a runtime that sends none")
+            )
+
+    def _hand_over(self, line: LogLine | None) -> None:
         if line is not None:
             try:
                 self._host.log(line)

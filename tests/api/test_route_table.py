@@ -27,6 +27,7 @@ OTHERS = {
     ("GET", "/api/v1/session"): None,
     ("DELETE", "/api/v1/session"): None,
     ("GET", "/api/v1/audit/export"): Role.OPERATOR,
+    ("GET", "/api/v1/metrics/text"): Role.OPERATOR,
     ("GET", "/api/v1/tenants/{tenant_id}/live"): Role.VIEWER,
     ("GET", "/api/v1/tenants/{tenant_id}/actions/{action_id}/live"): Role.VIEWER,
     ("GET", "/api/v1/tenants/{tenant_id}/audit/export"): Role.VIEWER,

@@ -4,7 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from tests.unit.runtime import harness
+
+from lodger.sandbox.runtimes.quickjs import Runtime
+from lodger.sandbox.runtimes.quickjs_native import Runtime as NativeRuntime
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "reference" / "javascript.md"
@@ -30,15 +34,20 @@ return EXPRESSIONS.map((text) => {
 ROW = re.compile(r"^\| `` (.+) `` \| `(.+)` \| `(.+)` \|", re.MULTILINE)
 
 
-def answers(runtime: object) -> list[str]:
+def answers(runtime: Runtime | NativeRuntime) -> list[str]:
     program = PROGRAM.replace("EXPRESSIONS", json.dumps(EXPRESSIONS))
-    found: list[str] = harness.run(runtime, program, cpu_ms=20_000).result  # type: ignore[arg-type]
+    found: list[str] = harness.run(runtime, program, cpu_ms=20_000).result
     return found
 
 
-def test_the_engines_differ_where_the_page_says_so_and_nowhere_else() -> None:
+@pytest.fixture(scope="session")
+def engines() -> tuple[Runtime, NativeRuntime]:
+    return harness.prepared(), harness.prepared_native()
+
+
+def test_the_engines_differ_where_the_page_says_so_and_nowhere_else(engines: tuple[Runtime, NativeRuntime]) -> None:
     assert len(set(EXPRESSIONS)) > 450
-    pairs = zip(EXPRESSIONS, answers(harness.prepared()), answers(harness.prepared_native()), strict=True)
+    pairs = zip(EXPRESSIONS, *map(answers, engines), strict=True)
     found = {text: (guest, native) for text, guest, native in pairs if guest != native}
     written = {text.replace(r"\|", "|"): (guest, native) for text, guest, native in ROW.findall(PAGE.read_text())}
     assert found == written

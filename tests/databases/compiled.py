@@ -36,8 +36,7 @@ def kept_statements() -> Iterator[None]:
     def sharing(kind: type[Any]) -> Any:
         def opened(driver: Any, *given: Any, **more: Any) -> Engine:
             engine: Engine = opening[kind](driver, *given, **more)
-            engine._compiled_cache = shared
-            return engine
+            return engine.execution_options(compiled_cache=shared)
 
         return opened
 

@@ -17,10 +17,10 @@ PATIENCE_MS = 300_000
 @contextmanager
 def patient_server() -> Iterator[None]:
     """For the block, transactions of this process may pause for long."""
-    said = postgresql._SESSION
+    said = postgresql.SESSION
     assert _SAID in said
-    postgresql._SESSION = said.replace(_SAID, f"idle_in_transaction_session_timeout = {PATIENCE_MS}")
+    postgresql.SESSION = said.replace(_SAID, f"idle_in_transaction_session_timeout = {PATIENCE_MS}")
     try:
         yield
     finally:
-        postgresql._SESSION = said
+        postgresql.SESSION = said

@@ -62,7 +62,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self._bin = binaries()
         assert self._bin is not None
-        self._folder = folder
+        self.folder = folder
         self._data = folder / "data"
         self._numbers = count(1)
         self._process: subprocess.Popen[bytes] | None = None
@@ -82,7 +82,7 @@ class Server:
     def _run(self, name: str, *arguments: str) -> None:
         assert self._bin is not None
         subprocess.run(
-            [str(self._bin / name), *arguments], check=True, stdout=subprocess.DEVNULL, cwd=self._folder, timeout=60,
+            [str(self._bin / name), *arguments], check=True, stdout=subprocess.DEVNULL, cwd=self.folder, timeout=60,
             **self._options(),  # type: ignore[call-overload]  # user, group and groups, or nothing
         )  # fmt: skip
 
@@ -91,21 +91,21 @@ class Server:
         assert self._bin is not None
         assert self._process is None
         settings = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
-        with (self._folder / "log").open("ab") as log:
+        with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [str(self._bin / "postgres"), "-D", str(self._data), "-k", str(self._folder), *settings],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder, preexec_fn=_die_with_parent,
+                [str(self._bin / "postgres"), "-D", str(self._data), "-k", str(self.folder), *settings],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, preexec_fn=_die_with_parent,
                 **self._options(),  # type: ignore[call-overload]  # user, group and groups, or nothing
             )  # fmt: skip
         for _ in range(400):
             try:
                 psycopg.connect(self.conninfo("postgres")).close()
             except psycopg.OperationalError:
-                assert self._process.poll() is None, (self._folder / "log").read_text()
+                assert self._process.poll() is None, (self.folder / "log").read_text()
                 time.sleep(0.05)
             else:
                 return
-        raise AssertionError("PostgreSQL does not answer: " + (self._folder / "log").read_text())
+        raise AssertionError("PostgreSQL does not answer: " + (self.folder / "log").read_text())
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop and wait; by default every connection is cut at once, SIGQUIT is a crash."""
@@ -138,15 +138,15 @@ class Server:
     @property
     def socket(self) -> str:
         """The Unix socket at which it answers."""
-        return str(self._folder / ".s.PGSQL.5432")
+        return str(self.folder / ".s.PGSQL.5432")
 
     def conninfo(self, name: str, user: str = "postgres") -> str:
         """Give what psycopg connects with."""
-        return f"host={self._folder} dbname={name} user={user}"
+        return f"host={self.folder} dbname={name} user={user}"
 
     def url(self, name: str, user: str = "postgres") -> str:
         """Give what Lodger opens; a busy machine may take a while to start a backend."""
-        return f"postgresql://{user}@/{name}?host={self._folder}&connect_timeout=60"
+        return f"postgresql://{user}@/{name}?host={self.folder}&connect_timeout=60"
 
     def _execute(self, statement: str, *names: str) -> None:
         with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
@@ -175,7 +175,7 @@ class Server:
     def remove(self) -> None:
         """Stop and leave nothing."""
         self.stop(signal.SIGQUIT)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _children(pid: int) -> list[str]:

@@ -18,7 +18,6 @@ from typing import Any
 import sqlalchemy as sa
 from tests.node.harness import Signals
 from tests.store.abroad import Player, call, expose, furnish, tenant
-from tests.store.intervals import compile_intervals
 from tests.unit.data.shop import customers, orders, platform
 
 from lodger.engine import Engine
@@ -67,7 +66,7 @@ async def ask(url: str, place: str, kill_at: int) -> int:
             if said == kill_at:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    async with Engine.open(url, settings=SETTINGS, compile_schedule=compile_intervals) as engine:
+    async with Engine.open(url, settings=SETTINGS) as engine:
         for each in begin(engine, place):
             sa.event.listen(each, "before_cursor_execute", count)
             # The end of a transaction is a statement too, and the one that matters most.
@@ -88,7 +87,7 @@ async def ask(url: str, place: str, kill_at: int) -> int:
 
 async def finish(url: str, place: str) -> None:
     """Bring everything to its end as a second node."""
-    async with Engine.open(url, settings=FINISHING, compile_schedule=compile_intervals) as engine:
+    async with Engine.open(url, settings=FINISHING) as engine:
         begin(engine, place)
         signals = Signals(engine)
 
@@ -116,7 +115,7 @@ def apart(work: Callable[[], Any]) -> tuple[int, Any]:
 
 
 def prepare(url: str, place: str) -> None:
-    with_inner = Engine.open(url, settings=SETTINGS, compile_schedule=compile_intervals).inner
+    with_inner = Engine.open(url, settings=SETTINGS).inner
     with with_inner as engine:
         if place != "-":
             furnish(engine, place)
@@ -130,7 +129,7 @@ def prepare(url: str, place: str) -> None:
 
 
 def audit(url: str, place: str) -> dict[str, Any]:
-    with Engine.open(url, settings=SETTINGS, compile_schedule=compile_intervals).inner as engine:
+    with Engine.open(url, settings=SETTINGS).inner as engine:
         there = sa.create_engine(place) if place != "-" and "sqlite" in place else None
         shop = engine.books.database.engine if place == "-" else there or engine.attach(place).engine
         with shop.connect() as connection:

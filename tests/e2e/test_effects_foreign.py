@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
 from tests.store.abroad import AFTER, ALL, Player, busy, call, expose, furnish, tenant
-from tests.store.intervals import compile_intervals
 from tests.unit.data.shop import orders
 
 from lodger.engine import Engine
@@ -25,7 +24,7 @@ SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min
 
 
 def opened(url: str) -> Engine:
-    return Engine.open(url, settings=SETTINGS, compile_schedule=compile_intervals)
+    return Engine.open(url, settings=SETTINGS)
 
 
 def here(engine: Engine) -> dict[str, Any]:
@@ -114,7 +113,7 @@ def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: s
                 asked = await engine.run_in("one", "job", 0)
                 await signals.wait("sealed")
                 faults = await signals.wait("fault")
-                assert faults[0].details["service"] == "finisher"
+                assert faults[0].details["service"] == "sealed-commits"
             assert (await engine.actions.get(None, asked.id)).state == "sealed"
             database.engine = alive
             gone.dispose()

@@ -77,7 +77,7 @@ def test_a_schedule_from_creation_to_deletion(ledger: Ledger) -> None:
         (("tenant", "create", "b", "--limits", "{"), "not_json", 2),
         (("script", "put", "nobody", "x", "hello.js"), "tenant_unknown", 1),
         (("script", "put", "acme", "x", "nowhere.js"), "file_missing", 2),
-        (("schedule", "create", "acme", "x", "--script", "hello"), "rule_missing", 2),
+        (("schedule", "create", "acme", "x", "--script", "hello"), "option_missing", 2),
         (("schedule", "create", "acme", "x", "--script", "nope", "--rule", RULE), "script_unknown", 1),
         (("schedule", "create", "acme", "x", "--script", "hello", "--rule", "FREQ=DALY"), "freq_unknown", 1),
         (("schedule", "create", "acme", "x", "--script", "hello", "--rule", RULE, "--tz", "Mars/Base"), "zone_unknown", 1),

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.e2e.command import Said, inside
 
-from lodger.engine.core.explanations import OUTCOMES, REASONS
-from lodger.engine.policy import allowance, placement, plan
-from lodger.engine.store.actions import retries
+from lodger.engine.core.error_table import OUTCOME, REASON, error_table
+from lodger.engine.policy import budgets, placement, plan
+from lodger.engine.store.actions import actions
 from lodger.engine.store.queue import placements
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
@@ -116,14 +116,17 @@ def test_a_code_that_people_see_is_explained(code: str) -> None:
     told = inside("errors", code, "--json").json
     assert told["code"] == code
     assert told["met"]
-    assert told["fixes"]
+    assert told["fix"]
 
 
 def test_every_outcome_and_reason_has_its_explanation() -> None:
-    assert set(OUTCOMES) == set(Outcome)
+    rows = error_table()
+    assert {code for code, row in rows.items() if OUTCOME in row.met} == {str(each) for each in Outcome}
     of_policies = {plan.MISSED, plan.OVERLAP, plan.CATCH_UP, plan.QUEUE_FULL, plan.CAUGHT_UP}
     of_nodes = {placement.MEMORY, placement.LONG, placements.GONE}
-    assert of_policies | of_nodes | {allowance.RUNS, allowance.CPU, retries.RETRIED} <= set(REASONS)
+    assert of_policies | of_nodes | {budgets.RUNS, budgets.CPU, actions.RETRIED} <= {
+        code for code, row in rows.items() if REASON in row.met
+    }
     limit = inside("errors", "call_limit").out
     assert "host_calls" in limit
     assert "default 200" in limit

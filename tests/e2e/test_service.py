@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 import trustme
+from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.command import ROOT
 from tests.e2e.ready import lodger
 
@@ -113,6 +114,38 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
     with up(tmp_path) as again:
         assert again.kind("listening")
         assert "token" not in {line["kind"] for line in again.seen}, "shown once"
+
+
+def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path: Path) -> None:
+    with up(tmp_path, "--name", "first", LODGER_MIN_INTERVAL_S="1", LODGER_METRICS_PORT="0") as service:
+        service.until(lambda _line: {"token", "listening", "metrics"} <= {line["kind"] for line in service.seen})
+        told = {line["kind"]: line for line in service.seen}
+        token, url, own = told["token"]["text"], told["listening"]["url"], told["metrics"]["url"]
+        shown = {"authorization": f"Bearer {token}"}
+        with httpx2.Client(base_url=f"{url}/api/v1", headers=shown, trust_env=False, timeout=120) as client:
+            client.post("/tenants", json={"tenant_id": "acme"}).raise_for_status()
+            client.put("/tenants/acme/scripts/job", json={"source": "export default () => 1"}).raise_for_status()
+            body = {"name": "s", "script": "job", "rules": "every 1s"}
+            client.post("/tenants/acme/schedules", json=body).raise_for_status()
+            service.kind("finished")
+            assert _value(httpx2.get(own, trust_env=False).text, "lodger_attempts_total", outcome="ok") >= 1
+            # A node writes its figures down every ten seconds; each run is a reason to look again.
+            for _ in range(60):
+                answer = client.get("/metrics/text")
+                if _value(answer.text, "lodger_attempts_total", outcome="ok", node="first") >= 1:
+                    break
+                service.kind("finished")
+            else:
+                raise AssertionError(answer.text)
+            assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+            assert _value(answer.text, "lodger_nodes", state="alive") == 1
+        assert httpx2.get(f"{url}/api/v1/metrics/text", trust_env=False).status_code == 401
+        assert service.end() == 0
+
+
+def _value(text: str, name: str, **labels: str) -> float:
+    samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
+    return sum(each.value for each in samples if (each.name, each.labels) == (name, labels))
 
 
 def test_an_api_that_dies_comes_back_and_one_without_a_parent_ends(tmp_path: Path) -> None:

@@ -118,7 +118,8 @@ def test_a_narrow_terminal_shows_every_column(tmp_path: Path) -> None:
     assert "figures" in shown
     assert "armed" in shown
     cells = "".join(shown.split()).replace("│", "")
-    assert made.json["id"][:13] in cells
+    assert made.json["next_at"] in cells
+    assert "Once,at9999-12-31T23:59:59Z" in cells
 
 
 def test_a_path_with_the_letters_of_a_url_is_a_path(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress import headers, target
 from lodger.engine.egress.address import Door, closed
-from lodger.engine.egress.client import _joined
+from lodger.engine.egress.client import joined_url
 from lodger.engine.egress.decoding import Body
 from lodger.engine.egress.errors import Cut, NoAnswer, Refused, TooLarge
 from lodger.engine.egress.pace import Pace
@@ -131,7 +131,7 @@ def test_whatever_is_read_is_written_as_it_was(text: str) -> None:
     ],
 )  # fmt: skip
 def test_where_a_redirect_leads(location: str, joined: str) -> None:
-    assert _joined("http://a.example/x/y", location) == joined
+    assert joined_url("http://a.example/x/y", location) == joined
     assert str(target.read(joined)) == joined
 
 

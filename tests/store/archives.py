@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select
 from tests.store.bench import OK, THROWN, Bench
-from tests.store.intervals import compile_intervals
 
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
@@ -25,10 +24,9 @@ MAIL = '{"to":["a@example.com"],"subject":"s","text":"t","html":null,"replyTo":n
 SAID = replace(OK, logs=(LogLine("info", "half way"),))
 
 
-def keyed(engine: Engine, folder: Path) -> None:
+def keyed(engine: Engine) -> None:
     ring = engine.secrets.vault.keyring
-    ring._path = folder / "keys"
-    if not ring._path.exists():
+    if not ring.path.exists():
         ring.add()
 
 
@@ -36,17 +34,19 @@ def keyed(engine: Engine, folder: Path) -> None:
 def elsewhere(tmp_path: Path, bench: Bench) -> Iterator[Bench]:
     """Another ledger, on SQLite, whose clock goes with the first one's."""
     clock = bench.clock
-    settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1)
+    settings = Settings(
+        sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1, secret_keys=tmp_path / "keys"
+    )
     place = str(tmp_path / "elsewhere.db")
-    with Engine.open(place, clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
-        keyed(engine, tmp_path)
+    with Engine.open(place, clock=clock, settings=settings) as engine:
+        keyed(engine)
         yield Bench(engine, clock)
 
 
 def furnish(bench: Bench, folder: Path) -> None:
     """Give the tenant something of every kind, with a history."""
     engine = bench.engine
-    keyed(engine, folder)
+    keyed(engine)
     engine.scripts.put(PLATFORM, "report", "export default () => 1", offered=True)
     bench.tenant(concurrent_runs=7)
     engine.grants.give("acme", "fetch:example.com")
@@ -54,11 +54,11 @@ def furnish(bench: Bench, folder: Path) -> None:
     engine.scripts.put("acme", "job", "export default () => 'zwei ü \U0001f600'")
     engine.scripts.put("acme", "two", {"main.js": "import './a.js'; export default 1", "a.js": "1"})
     engine.scripts.put_ping("acme", "knock", "https://example.com/")
-    done = bench.schedule("every 60", name="done", params={"n": [1, None]})
-    engine.schedules.edit("acme", "done", rules="every 50", why="sooner")
-    failing = bench.schedule("every 70", name="failing", retry={"attempts": 2, "backoff_s": 600})
-    engine.schedules.create("acme", "steps", script=["job", "two", "@report"], rules="every 80", labels="highmem")
-    engine.schedules.create("acme", "paused", script="@report", rules="every 90")
+    done = bench.schedule("every 60s", name="done", params={"n": [1, None]})
+    engine.schedules.edit("acme", "done", rules="every 50s", why="sooner")
+    failing = bench.schedule("every 70s", name="failing", retry={"attempts": 2, "backoff_s": 600})
+    engine.schedules.create("acme", "steps", script=["job", "two", "@report"], rules="every 80s", labels="highmem")
+    engine.schedules.create("acme", "paused", script="@report", rules="every 90s")
     engine.schedules.pause("acme", "paused", note="holidays")
     engine.collections.index("acme", "carts", "city")
     engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"])

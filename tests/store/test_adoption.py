@@ -41,38 +41,42 @@ def rules_of(connection: Connection, schedule: str) -> str:
 @pytest.fixture
 def made(bench: Bench) -> Any:
     bench.tenant()
-    return bench.engine.schedules.create("acme", "s", script="job", rules="every 60")
+    return bench.engine.schedules.create("acme", "s", script="job", rules="every 60s")
 
 
 def test_what_sql_has_written_is_adopted_and_the_clock_armed(bench: Bench, made: Any) -> None:
     engine = bench.engine
     bench.clock.advance(130)
     with engine.books.database.write() as connection, acting("billing's migration"):
-        wanted = rules_of(connection, made.id).replace("every 60", "every 90")
+        wanted = rules_of(connection, made.id).replace("every 60s", "every 90s")
         copied(connection, made.id, 2, rules=wanted, params='{"a": 1}', missed="all", why="ticket 7")
         engine.record_changed(connection, "acme", "schedules", made.id)
     now = engine.schedules.get("acme", "s")
     assert (now.revision, now.params, now.missed) == (2, {"a": 1}, "all")
-    assert now.text == "Every 90 s", "the sentence is Lodger's, whatever SQL has copied"
+    assert now.text == "Every 1 minute 30 seconds, counted from 1970-01-01T00:00:00Z", (
+        "the sentence is Lodger's, whatever SQL has copied"
+    )
     assert now.next_at == from_us(bench.clock.us) + timedelta(seconds=50)
     slots = [action.slot for action in engine.actions.list("acme", made.id)]
     assert len(slots) == 2, "what the old revision owed is accounted"
     row = engine.audit.list("acme", verb="schedules.edit")[0]
     assert (row.actor, row.via, row.why) == ("billing's migration", "sql", "ticket 7")
-    assert row.before["rules"]["rules"][0]["text"] == "every 60"
-    assert row.after["rules"]["rules"][0]["text"] == "every 90"
+    assert row.before["rules"]["rules"][0]["text"] == "every 60s"
+    assert row.after["rules"]["rules"][0]["text"] == "every 90s"
     assert engine.schedules.diff("acme", "s", 1)
 
 
 def test_by_a_session_by_name_and_several_at_once(bench: Bench, made: Any) -> None:
     engine = bench.engine
-    other = engine.schedules.create("acme", "t", script="job", rules="every 60")
+    other = engine.schedules.create("acme", "t", script="job", rules="every 60s")
     with Session(engine.books.database.engine) as session, session.begin():
         connection = session.connection()
         for each in (made, other):
-            copied(connection, each.id, 5, rules=rules_of(connection, each.id).replace("every 60", "every 300"))
+            copied(connection, each.id, 5, rules=rules_of(connection, each.id).replace("every 60s", "every 300s"))
         engine.record_changed(session, "acme", "lodger_schedules", ["s", other.id])
-    assert [engine.schedules.get("acme", name).text for name in "st"] == ["Every 300 s"] * 2
+    assert [engine.schedules.get("acme", name).text for name in "st"] == [
+        "Every 5 minutes, counted from 1970-01-01T00:00:00Z"
+    ] * 2
     assert engine.schedules.get("acme", "s").revision == 2, "numbers have no holes"
     assert len(engine.schedules.revisions("acme", "s")) == 2
 
@@ -83,13 +87,13 @@ Break = Callable[[str], dict[str, Any]]
 @pytest.mark.parametrize(
     ("changed", "code"),
     [
-        (lambda rules: {"rules": rules.replace("every 60", "every nonsense")}, "rule_invalid"),
+        (lambda rules: {"rules": rules.replace("every 60s", "every nonsense")}, "duration_invalid"),
         (lambda _rules: {"rules": "{"}, "revision_unreadable"),
         (lambda _rules: {"rules": "[]"}, "revision_unreadable"),
         (lambda _rules: {"conduct": '{"jitter_s": -1}'}, None),
         (lambda _rules: {"missed": "perhaps"}, None),
         (lambda _rules: {"overlap": "sometimes"}, None),
-        (lambda rules: {"rules": rules.replace("every 60", "every 0.1")}, None),
+        (lambda rules: {"rules": rules.replace("every 60s", "every 0.1s")}, None),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_of_it_is_kept(
@@ -100,7 +104,7 @@ def test_what_cannot_be_is_refused_and_nothing_of_it_is_kept(
         _adopted(bench, connection, made.id, changed)
     assert code in {None, refused.value.code}
     now = engine.schedules.get("acme", "s")
-    assert (now.revision, now.text, now.state) == (1, "Every 60 s", "armed")
+    assert (now.revision, now.text, now.state) == (1, "Every 1 minute, counted from 1970-01-01T00:00:00Z", "armed")
     assert len(engine.schedules.revisions("acme", "s")) == 1
 
 

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -140,7 +142,10 @@ def test_while_a_tenant_is_packed_all_others_are_written(
 
     def line(value: object) -> bytes:
         if kind == "sqlite":
-            found.append(database._writer.locked())  # type: ignore[attr-defined]  # a lock there
+            with closing(sqlite3.connect(str(database.url.database), timeout=0, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")  # raises if the database is locked
+                other.execute("ROLLBACK")
+            found.append(False)
         else:
             with database.write() as connection:
                 connection.exec_driver_sql("SELECT * FROM lodger_turns FOR UPDATE NOWAIT")

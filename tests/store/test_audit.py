@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -50,10 +49,10 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.scripts.put("acme", "job", "export default () => 2"),
         engine.scripts.rollback("acme", "job", 1),
     ),
-    "schedules.create": lambda engine: engine.schedules.create("acme", "t", script="job", rules="every 60"),
-    "schedules.edit": lambda engine: engine.schedules.edit("acme", "s", rules="every 120"),
+    "schedules.create": lambda engine: engine.schedules.create("acme", "t", script="job", rules="every 60s"),
+    "schedules.edit": lambda engine: engine.schedules.edit("acme", "s", rules="every 120s"),
     "schedules.rollback": lambda engine: (
-        engine.schedules.edit("acme", "s", rules="every 120"),
+        engine.schedules.edit("acme", "s", rules="every 120s"),
         engine.schedules.rollback("acme", "s", 1),
     ),
     "schedules.pause": lambda engine: engine.schedules.pause("acme", "s"),
@@ -146,12 +145,10 @@ READS = {
 
 
 @pytest.fixture
-def engine(bench: Bench, tmp_path: Path) -> Engine:
+def engine(bench: Bench) -> Engine:
     bench.tenant()
     bench.schedule()
-    ring = bench.engine.secrets.vault.keyring
-    ring._path = tmp_path / "keys"
-    ring.add()
+    bench.engine.secrets.vault.keyring.add()
     return bench.engine
 
 
@@ -211,10 +208,10 @@ def test_what_changes_nothing_writes_nothing(engine: Engine) -> None:
 
 
 def test_before_and_after_say_what_changed_and_no_secret(engine: Engine) -> None:
-    engine.schedules.edit("acme", "s", rules="every 120", why="calmer")
+    engine.schedules.edit("acme", "s", rules="every 120s", why="calmer")
     row = engine.audit.list("acme", verb="schedules.edit")[0]
-    assert row.before["rules"]["rules"][0]["text"] == "every 60"
-    assert row.after["rules"]["rules"][0]["text"] == "every 120"
+    assert row.before["rules"]["rules"][0]["text"] == "every 60s"
+    assert row.after["rules"]["rules"][0]["text"] == "every 120s"
     assert (row.named, row.why) == ("s", "calmer")
     made = engine.tokens.create("billing", "admin")
     logged = str(engine.audit.list(verb="tokens.create")[0])

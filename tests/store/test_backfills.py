@@ -87,7 +87,7 @@ def test_a_range_that_is_none_is_refused(bench: Bench, start: float, end: float)
 
 
 def test_a_range_that_is_too_large_says_where_to_cut_it(bench: Bench) -> None:
-    schedule = off(bench, 5000, rules="every 1")
+    schedule = off(bench, 5000, rules="every 1s")
     with pytest.raises(InputError) as refused:
         backfill(bench, schedule, 1, 5000)
     assert refused.value.details["end"] == at(1001).isoformat()

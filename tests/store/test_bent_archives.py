@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.store.archives import MAIL, bent, cell, contents, elsewhere, furnish
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock, compile_intervals
+from tests.store.intervals import VirtualClock
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.settings import Settings
@@ -131,7 +131,7 @@ def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, 
     folder, clock = tmp_path_factory.mktemp("emptied"), VirtualClock()
     settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1)
     place = str(folder / "l.db")
-    with Engine.open(place, clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
+    with Engine.open(place, clock=clock, settings=settings) as engine:
         furnish(Bench(engine, clock), folder)
         engine.tenants.suspend("acme")
         archive = engine.tenants.export("acme")
@@ -175,9 +175,9 @@ def test_a_schedule_that_says_it_is_another_tenants_costs_that_no_slot(
     if not walled:
         monkeypatch.setattr(_Arrival, "_check_owners", lambda _self: None)
     elsewhere.tenant("victim")
-    theirs = elsewhere.schedule("every 60", "victim", "theirs")
+    theirs = elsewhere.schedule("every 60s", "victim", "theirs")
     bench.tenant()
-    mine = bench.schedule("every 60")
+    mine = bench.schedule("every 60s")
     bench.engine.tenants.suspend("acme")
 
     def renamed(lines: list[Any]) -> None:
@@ -220,14 +220,12 @@ def test_what_comes_back_otherwise_is_not_what_a_node_remembers(
     if not met:
         monkeypatch.setattr(Books, "meet", lambda *_: None)
     bench.tenant()
-    bench.schedule("every 60", params={"n": 1})
+    bench.schedule("every 60s", params={"n": 1})
     bench.clock.us += 60_000_000
     bench.tick()
     (before,) = bench.claim()
     bench.commit(before)
-    with Engine.open(
-        url, clock=bench.clock, settings=bench.engine.books.settings, compile_schedule=compile_intervals
-    ) as other:
+    with Engine.open(url, clock=bench.clock, settings=bench.engine.books.settings) as other:
         other.tenants.suspend("acme")
         archive = other.tenants.export("acme")
         other.tenants.delete("acme")

@@ -70,7 +70,7 @@ def test_no_more_start_at_once_than_the_budget_has_left(bench: Bench) -> None:
 
 def test_requests_and_retries_meet_the_budget_too(bench: Bench) -> None:
     bench.tenant(runs_per_day=1)
-    schedule = bench.schedule("every 3600", retry={"attempts": 3, "backoff_s": 1})
+    schedule = bench.schedule("every 3600s", retry={"attempts": 3, "backoff_s": 1})
     bench.engine.actions.run_now(schedule.tenant_id, schedule.id)
     bench.run(THROWN)
     bench.clock.advance(5)
@@ -137,7 +137,7 @@ def test_a_held_action_expires_without_anybody_claiming(bench: Bench) -> None:
 
 def test_what_has_begun_does_not_expire(bench: Bench) -> None:
     bench.tenant()
-    schedule = bench.schedule("every 3600", expires_s=10, retry={"attempts": 2, "backoff_s": 60})
+    schedule = bench.schedule("every 3600s", expires_s=10, retry={"attempts": 2, "backoff_s": 60})
     bench.clock.advance(3600)
     bench.tick()
     bench.run(THROWN)

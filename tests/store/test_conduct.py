@@ -10,7 +10,7 @@ from lodger.engine.core.errors import Conflict, InputError
 
 def test_an_action_is_due_after_its_slot_and_before_the_next(bench: Bench) -> None:
     bench.tenant()
-    schedules = [bench.schedule("every 60", name=f"s{number}", jitter_s=3600, overlap="allow") for number in range(20)]
+    schedules = [bench.schedule("every 60s", name=f"s{number}", jitter_s=3600, overlap="allow") for number in range(20)]
     for _ in range(4):
         bench.clock.advance(60)
         bench.tick()
@@ -26,7 +26,7 @@ def test_an_action_is_due_after_its_slot_and_before_the_next(bench: Bench) -> No
 
 def test_a_jittered_action_does_not_start_before_it_is_due(bench: Bench) -> None:
     bench.tenant()
-    schedule = bench.schedule("every 600", jitter_s=600)
+    schedule = bench.schedule("every 600s", jitter_s=600)
     bench.clock.advance(600)
     bench.tick()
     (action,) = bench.actions(schedule)
@@ -41,17 +41,17 @@ def test_a_jittered_action_does_not_start_before_it_is_due(bench: Bench) -> None
 
 def test_two_slots_closer_than_the_tenants_interval_are_refused(bench: Bench) -> None:
     bench.tenant(min_interval_s=60)
-    bench.schedule("every 60")
+    bench.schedule("every 60s")
     with pytest.raises(InputError) as refused:
-        bench.schedule("every 59", name="fast")
+        bench.schedule("every 59s", name="fast")
     assert refused.value.code == "rule_too_frequent"
     assert refused.value.details["smallest_gap_s"] == 59
     with pytest.raises(InputError, match="30 s apart"):
-        bench.engine.schedules.edit("acme", "s", rules="every 30")
+        bench.engine.schedules.edit("acme", "s", rules="every 30s")
     assert bench.engine.schedules.get("acme", "s").revision == 1
     assert bench.engine.schedules.edit("acme", "s", params=1).revision == 2
     bench.tenant("fast", min_interval_s=1)
-    assert bench.schedule("every 1", tenant_id="fast").revision == 1
+    assert bench.schedule("every 1s", tenant_id="fast").revision == 1
 
 
 def test_a_tenant_has_so_many_schedules_and_a_deleted_one_makes_room(bench: Bench) -> None:

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock, compile_intervals
+from tests.store.intervals import VirtualClock
 
 import lodger.engine as package
 from lodger.engine.core.errors import InputError
@@ -105,7 +105,7 @@ def test_a_third_database_is_one_more_driver(tmp_path: Path) -> None:
         Engine.open(f"{third.name}:///{place}")
     register(third)
     clock = VirtualClock()
-    with Engine.open(f"{third.name}:///{place}", clock=clock, compile_schedule=compile_intervals) as engine:
+    with Engine.open(f"{third.name}:///{place}", clock=clock) as engine:
         bench = Bench(engine, clock)
         bench.schedule(tenant_id=bench.tenant())
         bench.clock.advance(60)

@@ -12,7 +12,7 @@ from lodger.engine.store.queue import placements
 from lodger.engine.store.records import Action, Schedule
 
 
-def _everywhere(bench: Bench, rules: str = "every 60", **terms: object) -> Schedule:
+def _everywhere(bench: Bench, rules: str = "every 60s", **terms: object) -> Schedule:
     bench.engine.scripts.put(PLATFORM, "job", "export default () => 1")
     return bench.schedule(rules, PLATFORM, "everywhere", placement="every_node", **terms)
 

@@ -10,7 +10,7 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.access.grants import DEFAULT, parse
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.node.executors.people import StoredPeople
+from lodger.engine.node.executors.host_side import StoredPeople
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ def test_a_version_and_a_schedule_narrow_and_never_widen(bench: Bench) -> None:
     assert later.grants == ("sets:write", "kv"), "a new source does not widen what its script was left"
     bench.engine.schedules.edit("acme", "s", grants=["kv:read", "events"])
     assert held(bench) == {"kv:read"}
-    bench.engine.schedules.edit("acme", "s", rules="every 30")
+    bench.engine.schedules.edit("acme", "s", rules="every 30s")
     assert bench.engine.schedules.get("acme", "s").grants == ("kv:read", "events"), (
         "an edit of something else keeps them"
     )

@@ -17,7 +17,7 @@ WAYS: dict[str, Callable[[Engine, Any], object]] = {
     "run at": lambda engine, params: engine.run_at("acme", "job", datetime(2030, 1, 1, tzinfo=UTC), params=params),
     "run in": lambda engine, params: engine.run_in("acme", "job", 0, params=params),
     "create": lambda engine, params: engine.schedules.create(
-        "acme", "new", script="job", rules="every 60", params=params
+        "acme", "new", script="job", rules="every 60s", params=params
     ),
     "edit": lambda engine, params: engine.schedules.edit("acme", "s", params=params),
     "steps": lambda engine, params: engine.schedules.edit("acme", "s", script=["job", "job"], params=params),

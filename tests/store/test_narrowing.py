@@ -50,9 +50,7 @@ def test_what_was_said_in_another_order_or_kind_is_told_so(bench: Bench) -> None
 
 def test_what_belongs_to_one_tenant_is_listed_for_it_alone(bench: Bench, tmp_path: Path) -> None:
     engine = bench.engine
-    ring = engine.secrets.vault.keyring
-    ring._path = tmp_path / "keys"
-    ring.add()
+    engine.secrets.vault.keyring.add()
     for tenant in ("acme", "other"):
         bench.tenant(tenant)
         engine.secrets.put(tenant, f"KEY_{tenant}", "a value of some length")
@@ -95,11 +93,11 @@ def test_a_schedules_rollback_brings_every_term_back(bench: Bench) -> None:
     bench.engine.scripts.put("acme", "second", TWO)
     verbs = bench.engine.schedules
     one = {
-        "script": ["job", "second"], "rules": "every 120", "params": {"a": 1}, "limits": {"cpu_ms": 500}, "retry": 3, "missed": "all",
+        "script": ["job", "second"], "rules": "every 120s", "params": {"a": 1}, "limits": {"cpu_ms": 500}, "retry": 3, "missed": "all",
         "overlap": "allow", "grants": ["kv"], "jitter_s": 5, "expires_s": 50, "priority": "high", "pause_after": 4,
     }  # fmt: skip
     two = {
-        "script": "job", "rules": "every 180", "params": {"b": 2}, "limits": {"cpu_ms": 700}, "retry": 5, "missed": "skip",
+        "script": "job", "rules": "every 180s", "params": {"b": 2}, "limits": {"cpu_ms": 700}, "retry": 5, "missed": "skip",
         "overlap": "skip", "grants": ["fetch:example.com"], "jitter_s": 7, "expires_s": 70, "priority": "low", "pause_after": 6,
     }  # fmt: skip
     was = verbs.edit("acme", "s", **one)  # type: ignore[arg-type]  # forwarded

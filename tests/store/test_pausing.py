@@ -35,7 +35,7 @@ def test_it_is_paused_after_so_many_failures_in_a_row_and_its_slots_are_accounte
 
 def test_only_what_has_failed_for_good_counts_and_our_faults_do_not(bench: Bench) -> None:
     bench.tenant()
-    bench.schedule("every 3600", pause_after=1, retry={"attempts": 2, "backoff_s": 1, "engine_attempts": 1})
+    bench.schedule("every 3600s", pause_after=1, retry={"attempts": 2, "backoff_s": 1, "engine_attempts": 1})
     bench.clock.advance(3600)
     bench.tick()
     bench.run(THROWN)

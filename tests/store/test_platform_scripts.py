@@ -5,7 +5,7 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import PLATFORM
-from lodger.engine.node.executors.kinds import Kinds
+from lodger.engine.node.executors.by_kind import ByKind
 
 FIELDS = {"days": {"type": "integer", "min": 1, "default": 7}, "to": {"type": "text", "required": True}}
 
@@ -15,7 +15,7 @@ def _offer(bench: Bench, source: str = "export default () => 1", **more: object)
 
 
 def _bind(bench: Bench, tenant_id: str = "acme", **more: object):  # type: ignore[no-untyped-def]  # a schedule
-    given = {"script": "@cleanup", "rules": "every 60", "params": {"to": "me"}, **more}
+    given = {"script": "@cleanup", "rules": "every 60s", "params": {"to": "me"}, **more}
     return bench.engine.schedules.create(tenant_id, "s", **given)  # type: ignore[arg-type]  # forwarded
 
 
@@ -66,14 +66,14 @@ def test_the_version_that_runs_checks_and_completes_the_params(bench: Bench) -> 
     bench.tick()
     (claim,) = bench.claim()
     script = Script()
-    asyncio.run(Kinds({"script": script}).execute(claim))
+    asyncio.run(ByKind({"script": script}).execute(claim))
     assert script.seen[0].params == {"to": "me", "days": 7}
     bench.commit(claim)
     _offer(bench, params={"to": {"type": "integer"}})
     bench.clock.advance(60)
     bench.tick()
     (claim,) = bench.claim()
-    ended = asyncio.run(Kinds({"script": script}).execute(claim))
+    ended = asyncio.run(ByKind({"script": script}).execute(claim))
     assert (ended.outcome.value, len(script.seen)) == ("bad_request", 1)
     assert ended.error is not None
     assert "to" in ended.error.message
@@ -139,7 +139,7 @@ def test_it_can_be_one_step_of_several_and_be_shared_by_schedules_and_tenants(be
     bench.tenant("other")
     bench.engine.scripts.put(PLATFORM, "send", "export default () => 9", offered=True)
     for tenant in ("acme", "other"):
-        bench.engine.schedules.create(tenant, "s", script=["job", "@send"], rules="every 60")
+        bench.engine.schedules.create(tenant, "s", script=["job", "@send"], rules="every 60s")
     bench.clock.advance(60)
     bench.tick()
     assert {claim.script_name for claim in bench.run()} == {"job"}

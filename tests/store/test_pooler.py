@@ -20,7 +20,7 @@ import pytest
 from tests.databases.server import Server, _die_with_parent
 from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock, compile_intervals
+from tests.store.intervals import VirtualClock
 
 from lodger.engine import Engine
 from lodger.engine.store.connection.database import Database
@@ -41,7 +41,7 @@ def pooler(server: Server) -> Iterator[Path]:
     users.write_text('"postgres" ""\n')
     settings = folder / "pgbouncer.ini"
     settings.write_text(
-        f"[databases]\n* = host={server._folder}\n[pgbouncer]\nlisten_port = 6432\nlisten_addr =\n"
+        f"[databases]\n* = host={server.folder}\n[pgbouncer]\nlisten_port = 6432\nlisten_addr =\n"
         f"unix_socket_dir = {folder}\nauth_type = trust\nadmin_users = postgres\nauth_file = {users}\npool_mode = transaction\n"
         f"default_pool_size = {SESSIONS}\nmax_client_conn = 200\nlogfile = {folder}/log\nserver_reset_query =\n"
         "ignore_startup_parameters = extra_float_digits\n"
@@ -93,11 +93,11 @@ def test_transactions_share_sessions(url: str) -> None:
 def test_the_schema_goes_up_and_a_ledger_is_kept_through_it(url: str) -> None:
     clock = VirtualClock()
     settings = SETTINGS.model_copy(update={"concurrent_runs": 100})
-    with SyncEngine.open(url, clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
+    with SyncEngine.open(url, clock=clock, settings=settings) as engine:
         bench = Bench(engine, clock)
         for number in range(8):
             bench.tenant(f"t{number}")
-            bench.schedule("every 60", f"t{number}")
+            bench.schedule("every 60s", f"t{number}")
 
         def work(number: int) -> int:
             done = 0
@@ -122,14 +122,14 @@ def test_the_schema_goes_up_and_a_ledger_is_kept_through_it(url: str) -> None:
 
 
 def test_two_nodes_work_through_it_and_hear_by_the_servers_own_address(url: str, server: Server) -> None:
-    direct = url.partition("?")[0] + f"?host={server._folder}"
+    direct = url.partition("?")[0] + f"?host={server.folder}"
 
     async def scenario() -> None:
         settings = SETTINGS.model_copy(update={"listen_url": direct})
-        async with Engine.open(url, settings=settings, compile_schedule=compile_intervals) as engine:
+        async with Engine.open(url, settings=settings) as engine:
             await engine.tenants.create("acme", limits={"min_interval_s": 1})
             await engine.scripts.put("acme", "job", "export default () => 1")
-            await engine.schedules.create("acme", "s", script="job", rules="every 1")
+            await engine.schedules.create("acme", "s", script="job", rules="every 1s")
             signals = Signals(engine)
             async with engine.node(Script(), "n1"), engine.node(Script(), "n2"):
                 await signals.wait("finished", 2)

@@ -70,7 +70,7 @@ def test_what_is_not_over_is_kept_however_old(bench: Bench) -> None:
 
 def test_much_is_forgotten_in_bounded_steps(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.tenant(retention_runs=1)
-    bench.schedule("every 1", missed="all")
+    bench.schedule("every 1s", missed="all")
     bench.clock.advance(700)
     bench.tick()
     bench.engine.schedules.delete("acme", "s")

@@ -11,7 +11,7 @@ from lodger.sandbox.outcome import Outcome
 def test_it_goes_on_at_the_failed_step_with_what_the_step_before_returned(bench: Bench) -> None:
     bench.tenant()
     bench.engine.scripts.put("acme", "two", "export default () => 2")
-    schedule = bench.engine.schedules.create("acme", "s", script=["job", "two"], rules="every 60", params={"p": 1})
+    schedule = bench.engine.schedules.create("acme", "s", script=["job", "two"], rules="every 60s", params={"p": 1})
     bench.clock.advance(60)
     bench.tick()
     bench.run(Finished(Outcome.OK, result="41"))

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 from tests.databases.server import Server
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock, compile_intervals
+from tests.store.intervals import VirtualClock
 
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
@@ -26,7 +26,7 @@ _TABLES = text(
 def bench(server: Server) -> Iterator[Bench]:
     name = server.database(empty=True)
     clock, settings = VirtualClock(), Settings(min_interval_s=1)
-    with Engine.open(server.url(name), clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
+    with Engine.open(server.url(name), clock=clock, settings=settings) as engine:
         yield Bench(engine, clock)
     server.drop(name)
 

@@ -9,11 +9,11 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 
 def test_an_edit_accounts_the_old_rule_and_then_moves_the_clock(bench: Bench) -> None:
     bench.tenant()
-    schedule = bench.schedule("every 60", missed="all")
+    schedule = bench.schedule("every 60s", missed="all")
     bench.clock.advance(150)
-    edited = bench.engine.schedules.edit("acme", "s", rules="every 100")
+    edited = bench.engine.schedules.edit("acme", "s", rules="every 100s")
     assert [bench.seconds(action)[0] for action in bench.actions(schedule)] == [60.0, 120.0]
-    assert (edited.revision, edited.text) == (2, "Every 100 s")
+    assert (edited.revision, edited.text) == (2, "Every 1 minute 40 seconds, counted from 1970-01-01T00:00:00Z")
     assert edited.next_at is not None
     start = schedule.created_at
     assert (edited.next_at - start).total_seconds() % 100 == pytest.approx(
@@ -95,7 +95,7 @@ def test_editing_a_paused_schedule_keeps_it_paused_and_accounts_its_slots(bench:
     schedule = bench.schedule()
     bench.engine.schedules.pause("acme", "s")
     bench.clock.advance(125)
-    assert bench.engine.schedules.edit("acme", "s", rules="every 50").state == "paused"
+    assert bench.engine.schedules.edit("acme", "s", rules="every 50s").state == "paused"
     bench.clock.advance(100)
     bench.engine.schedules.resume("acme", "s")
     assert [bench.seconds(action) for action in bench.actions(schedule)] == [(60.0, 120.0), (150.0, 200.0)]
@@ -131,7 +131,7 @@ def test_names_are_the_tenants_own(bench: Bench) -> None:
         with pytest.raises(NotFound):
             verb("acme", other.id)
     with pytest.raises(NotFound):
-        bench.engine.schedules.create("acme", "t", script="nobody's", rules="every 60")
+        bench.engine.schedules.create("acme", "t", script="nobody's", rules="every 60s")
 
 
 def test_what_is_wrong_with_a_script_is_said(bench: Bench) -> None:
@@ -157,7 +157,7 @@ def test_what_is_wrong_with_a_script_is_said(bench: Bench) -> None:
 
 
 def test_a_preview_stores_nothing(bench: Bench) -> None:
-    preview = bench.engine.schedules.preview("every 60", n=3)
-    assert preview.text == "Every 60 s"
+    preview = bench.engine.schedules.preview("every 60s", n=3)
+    assert preview.text == "Every 1 minute, counted from 1970-01-01T00:00:00Z"
     assert [(slot - from_us(bench.clock.us)).total_seconds() for slot in preview.slots] == [60, 120, 180]
     assert bench.engine.schedules.list() == []

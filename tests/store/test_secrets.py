@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock, compile_intervals
+from tests.store.intervals import VirtualClock
 
 from lodger.engine.core.errors import InputError, NotFound, Unavailable
 from lodger.engine.core.settings import Settings
@@ -28,7 +28,7 @@ def keys(tmp_path: Path) -> Path:
 @contextmanager
 def opened(url: str, keys: Path | None) -> Iterator[Engine]:
     settings = Settings(sqlite_synchronous="NORMAL", secret_keys=keys)
-    with Engine.open(url, clock=VirtualClock(), settings=settings, compile_schedule=compile_intervals) as engine:
+    with Engine.open(url, clock=VirtualClock(), settings=settings) as engine:
         if "acme" not in {tenant.id for tenant in engine.tenants.list()}:
             for tenant in ("acme", "other"):
                 engine.tenants.create(tenant)
@@ -137,7 +137,6 @@ def test_without_keys_nothing_is_stored(url: str, tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_is_no_secret_is_refused(bench: Bench, keys: Path, name: str, value: str, hosts: tuple[str, ...]) -> None:
     bench.tenant()
-    bench.engine.vault.keyring._path = keys
     with pytest.raises(InputError) as refused:
         bench.engine.secrets.put("acme", name, value, hosts=hosts)
     assert refused.value.fix
@@ -147,14 +146,12 @@ def test_what_is_no_secret_is_refused(bench: Bench, keys: Path, name: str, value
 
 def test_a_secret_of_several_lines_needs_no_host(bench: Bench, keys: Path) -> None:
     bench.tenant()
-    bench.engine.vault.keyring._path = keys
     bench.engine.secrets.put("acme", "PEM", "-----BEGIN\nabc\n-----END\n")
     assert values(bench.engine, "acme", "PEM") == {"PEM": "-----BEGIN\nabc\n-----END\n"}
 
 
 def test_a_deleted_tenant_leaves_none(bench: Bench, keys: Path) -> None:
     bench.tenant()
-    bench.engine.vault.keyring._path = keys
     bench.engine.secrets.put("acme", "KEY", VALUE)
     bench.engine.tenants.delete("acme")
     assert bench.scalar("SELECT count(*) FROM lodger_secrets") == 0

@@ -175,7 +175,7 @@ def test_what_would_not_fit_is_refused_and_what_removes_is_not(
 def test_the_oldest_history_goes_before_what_scripts_keep(spender: Spender) -> None:
     bench = spender.bench
     spender.tenant(storage_bytes=1_000_000)
-    bench.engine.schedules.create("acme", "s", script="job", rules="every 60")
+    bench.engine.schedules.create("acme", "s", script="job", rules="every 60s")
     from dataclasses import replace
 
     for number in range(8):

@@ -62,7 +62,7 @@ def test_all_runs_every_missed_one_oldest_first_one_after_the_other(bench: Bench
 
 def test_a_month_of_seconds_off_owes_two_rows(bench: Bench) -> None:
     bench.tenant()
-    schedule = bench.schedule("every 1")
+    schedule = bench.schedule("every 1s")
     bench.clock.advance(MONTH)
     bench.tick()
     gap, latest = bench.actions(schedule)
@@ -72,7 +72,7 @@ def test_a_month_of_seconds_off_owes_two_rows(bench: Bench) -> None:
 
 def test_a_month_of_seconds_paused_owes_one_row(bench: Bench) -> None:
     bench.tenant()
-    schedule = bench.schedule("every 1")
+    schedule = bench.schedule("every 1s")
     bench.engine.schedules.pause("acme", "s", note="holiday")
     bench.clock.advance(MONTH)
     assert bench.tick() == []
@@ -83,7 +83,7 @@ def test_a_month_of_seconds_paused_owes_one_row(bench: Bench) -> None:
 
 def test_catching_up_is_bounded(bench: Bench) -> None:
     bench.tenant()
-    schedule = bench.schedule("every 1", missed="all")
+    schedule = bench.schedule("every 1s", missed="all")
     bench.clock.advance(5000)
     bench.tick()
     actions = bench.actions(schedule)
@@ -186,7 +186,7 @@ def test_a_schedule_that_ends_is_ended_and_a_schedule_that_never_fires_is_refuse
 def test_slots_are_owed_from_an_instant_in_the_past(bench: Bench) -> None:
     bench.tenant()
     begin = bench.clock.us - 100 * 86_400_000_000
-    schedule = bench.schedule("every 86400", missed="all", first_after=from_us(begin))
+    schedule = bench.schedule("every 86400s", missed="all", first_after=from_us(begin))
     bench.tick()
     actions = bench.actions(schedule)
     assert len(actions) == 101

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.core.settings_table import load, unknown_variables
+from lodger.engine.core.settings import load, unknown_variables
 from lodger.engine.sync import Engine
 
 

@@ -14,13 +14,13 @@ from lodger.engine.store.schedules import adoption
 @pytest.fixture
 def made(bench: Bench) -> Any:
     bench.tenant()
-    return bench.engine.schedules.create("acme", "s", script="job", rules="every 60")
+    return bench.engine.schedules.create("acme", "s", script="job", rules="every 60s")
 
 
 def insert(bench: Bench, schedule: str, was: str, now: str, number: int = 2, **changed: Any) -> None:
     """Do what somebody does with a client of the database."""
     with bench.engine.books.database.write() as connection:
-        rules = rules_of(connection, schedule).replace(f"every {was}", f"every {now}")
+        rules = rules_of(connection, schedule).replace(f"every {was}s", f"every {now}s")
         copied(connection, schedule, number, rules=rules, **changed)
 
 
@@ -40,7 +40,11 @@ def test_what_nobody_reports_waits_and_is_adopted_once(bench: Bench, made: Any) 
     assert bench.engine.schedules.get("acme", "s").revision == 1, "until it is adopted the present one stands"
     assert take(bench, made.id) is None
     now = bench.engine.schedules.get("acme", "s")
-    assert (now.revision, now.text, now.note) == (2, "Every 90 s", None)
+    assert (now.revision, now.text, now.note) == (
+        2,
+        "Every 1 minute 30 seconds, counted from 1970-01-01T00:00:00Z",
+        None,
+    )
     assert waiting(bench) == []
     assert take(bench, made.id) is None, "another node finds nothing left to take"
     (row,) = bench.engine.audit.list("acme", verb="schedules.edit")
@@ -57,7 +61,7 @@ def test_without_the_trigger_nobody_hears_of_it(bench: Bench, made: Any) -> None
 
 def test_what_lodger_itself_stores_never_waits(bench: Bench, made: Any) -> None:
     schedules = bench.engine.schedules
-    schedules.edit("acme", "s", rules="every 90")
+    schedules.edit("acme", "s", rules="every 90s")
     schedules.edit("acme", "s", missed="all")
     schedules.rollback("acme", "s", 1)
     assert schedules.get("acme", "s").revision == 4
@@ -66,10 +70,12 @@ def test_what_lodger_itself_stores_never_waits(bench: Bench, made: Any) -> None:
 
 def test_what_is_reported_waits_for_nobody(bench: Bench, made: Any) -> None:
     with bench.engine.books.database.write() as connection:
-        copied(connection, made.id, 2, rules=rules_of(connection, made.id).replace("every 60", "every 90"))
+        copied(connection, made.id, 2, rules=rules_of(connection, made.id).replace("every 60s", "every 90s"))
         bench.engine.record_changed(connection, "acme", "schedules", "s")
     assert waiting(bench) == []
-    assert bench.engine.schedules.get("acme", "s").text == "Every 90 s"
+    assert (
+        bench.engine.schedules.get("acme", "s").text == "Every 1 minute 30 seconds, counted from 1970-01-01T00:00:00Z"
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +88,7 @@ def test_what_cannot_be_is_taken_away_and_the_note_says_why(bench: Bench, made: 
         copied(connection, made.id, 2, **changed)
     refused = take(bench, made.id)
     now = bench.engine.schedules.get("acme", "s")
-    assert (now.revision, now.text, now.state) == (1, "Every 60 s", "armed")
+    assert (now.revision, now.text, now.state) == (1, "Every 1 minute, counted from 1970-01-01T00:00:00Z", "armed")
     assert now.note == f"{adoption.REFUSED}{refused.code}: {refused}"
     assert waiting(bench) == []
     assert len(bench.engine.schedules.revisions("acme", "s")) == 1
@@ -98,7 +104,9 @@ def test_an_edit_meanwhile_says_that_another_revision_waits(bench: Bench, made: 
     assert refused.value.code == "revision_waiting"
     take(bench, made.id)
     assert bench.engine.schedules.edit("acme", "s", missed="all").revision == 3
-    assert bench.engine.schedules.get("acme", "s").text == "Every 90 s", "nothing of the two is lost"
+    assert (
+        bench.engine.schedules.get("acme", "s").text == "Every 1 minute 30 seconds, counted from 1970-01-01T00:00:00Z"
+    ), "nothing of the two is lost"
 
 
 def test_a_suspended_tenants_waits_until_it_goes_on(bench: Bench, made: Any) -> None:
@@ -109,7 +117,9 @@ def test_a_suspended_tenants_waits_until_it_goes_on(bench: Bench, made: Any) -> 
     bench.engine.tenants.resume("acme")
     assert waiting(bench) == [("acme", made.id)]
     take(bench, made.id)
-    assert bench.engine.schedules.get("acme", "s").text == "Every 90 s"
+    assert (
+        bench.engine.schedules.get("acme", "s").text == "Every 1 minute 30 seconds, counted from 1970-01-01T00:00:00Z"
+    )
 
 
 def test_that_of_a_deleted_schedule_or_tenant_is_let_go(bench: Bench, made: Any) -> None:
@@ -137,7 +147,7 @@ def test_whoever_inserts_needs_no_right_on_what_the_trigger_writes(bench: Bench,
             connection.execute(text(each))
     try:
         with database.write() as connection:
-            rules = rules_of(connection, made.id).replace("every 60", "every 90")
+            rules = rules_of(connection, made.id).replace("every 60s", "every 90s")
             connection.execute(text(f"SET LOCAL ROLE {role}"))
             copied(connection, made.id, 2, rules=rules)
         assert waiting(bench) == [("acme", made.id)]

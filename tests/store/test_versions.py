@@ -1,6 +1,7 @@
 """Versions of scripts and revisions of schedules: never changed, told with who, when and why, compared, taken back; what was
 made with one keeps it."""
 
+import unicodedata
 from datetime import timedelta
 
 import pytest
@@ -109,6 +110,24 @@ def test_a_name_is_one_segment_of_an_address(bench: Bench, name: str) -> None:
         assert refused.value.code in {code, "text_unstorable"}
 
 
+@pytest.mark.parametrize("name", ["cafe\u0301", "\u1100\u1161", "A\u030a", "\u212b"])
+def test_a_name_has_one_spelling(bench: Bench, name: str) -> None:
+    """Composed and decomposed letters look the same: only one of the two can be a name."""
+    bench.tenant()
+    composed = unicodedata.normalize("NFC", name)
+    for make, code in (
+        (bench.engine.tenants.create, "tenant_id_invalid"),
+        (lambda given: put(bench, ONE, name=given), "script_name_invalid"),
+        (lambda given: bench.schedule(name=given), "schedule_name_invalid"),
+    ):
+        make(composed)
+        with pytest.raises(InputError) as refused:
+            make(name)
+        assert refused.value.code == code
+        assert "NFC" in str(refused.value.why)
+        assert ascii(composed) in str(refused.value.fix)
+
+
 @pytest.mark.parametrize("name", ["a\0", "\ud800"])
 def test_what_no_database_can_compare_is_refused_when_it_is_looked_for(bench: Bench, name: str) -> None:
     bench.tenant()
@@ -159,7 +178,7 @@ def test_a_running_attempt_keeps_its_version(bench: Bench) -> None:
     bench.tick()
     (claim,) = bench.claim()
     put(bench, TWO)
-    bench.engine.schedules.edit("acme", "s", rules="every 120")
+    bench.engine.schedules.edit("acme", "s", rules="every 120s")
     bench.commit(claim)
     (action,) = bench.engine.actions.list(state="done")
     assert (action.script_version, claim.modules) == (1, {"main.js": "export default () => 1"})
@@ -170,7 +189,7 @@ def test_steps_and_backfills_keep_to_the_versions_they_name(bench: Bench) -> Non
     put(bench, TWO)
     put(bench, ONE, name="other")
     schedule = bench.engine.schedules.create(
-        "acme", "steps", script=[{"script": "job", "version": 1}, "other"], rules="every 60"
+        "acme", "steps", script=[{"script": "job", "version": 1}, "other"], rules="every 60s"
     )
     made = bench.engine.actions.backfill(
         schedule.tenant_id, schedule.id, start=schedule.created_at - timedelta(minutes=1), end=schedule.created_at
@@ -196,7 +215,7 @@ def test_a_version_that_is_none(bench: Bench, version: object, code: str) -> Non
 def test_one_version_is_not_that_of_several_steps(bench: Bench) -> None:
     bench.tenant()
     with pytest.raises(InputError) as refused:
-        bench.engine.schedules.create("acme", "s", script=["job", "job"], rules="every 60", version=1)
+        bench.engine.schedules.create("acme", "s", script=["job", "job"], rules="every 60s", version=1)
     assert refused.value.code == "version_of_steps"
 
 
@@ -204,7 +223,7 @@ def test_revisions_are_told_compared_and_taken_back(bench: Bench) -> None:
     bench.tenant()
     bench.schedule()
     with acting("bob"):
-        bench.engine.schedules.edit("acme", "s", rules="every 120", params={"a": 1}, why="too often")
+        bench.engine.schedules.edit("acme", "s", rules="every 120s", params={"a": 1}, why="too often")
     told = bench.engine.schedules.revisions("acme", "s")
     assert (told[0].revision, told[0].created_by, told[0].why) == (2, "bob", "too often")
     diff = bench.engine.schedules.diff("acme", "s", 1)
@@ -221,9 +240,9 @@ def test_revisions_are_told_compared_and_taken_back(bench: Bench) -> None:
 def test_an_edit_of_what_somebody_else_has_edited(bench: Bench) -> None:
     bench.tenant()
     bench.schedule()
-    bench.engine.schedules.edit("acme", "s", rules="every 120", revision=1)
+    bench.engine.schedules.edit("acme", "s", rules="every 120s", revision=1)
     with pytest.raises(Conflict) as refused:
-        bench.engine.schedules.edit("acme", "s", rules="every 180", revision=1)
+        bench.engine.schedules.edit("acme", "s", rules="every 180s", revision=1)
     assert refused.value.code == "changed_meanwhile"
     assert bench.engine.schedules.get("acme", "s").revision == 2
 

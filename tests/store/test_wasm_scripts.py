@@ -4,13 +4,15 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 from tests.escape.commands import HELLO, LADDER_OF_IFS, command
 from tests.store.bench import Bench
-from tests.store.intervals import VirtualClock, compile_intervals
+from tests.store.intervals import VirtualClock
 
 from lodger.engine.core.errors import InputError, NotFound, Unavailable
 from lodger.engine.core.settings import Settings
@@ -19,6 +21,7 @@ from lodger.engine.sync import Engine
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
+from lodger.sandbox.wasm import module_check
 from lodger.sandbox.wasm.module_check import ModuleChecker
 
 OTHER = command("(call $say (i32.const 7))")
@@ -28,7 +31,7 @@ OTHER = command("(call $say (i32.const 7))")
 def ledger(url: str, tmp_path: Path) -> Iterator[Bench]:
     clock = VirtualClock()
     settings = Settings(sqlite_synchronous="NORMAL", min_interval_s=1, cache_dir=tmp_path / "cache")
-    with Engine.open(url, clock=clock, settings=settings, compile_schedule=compile_intervals) as engine:
+    with Engine.open(url, clock=clock, settings=settings) as engine:
         bench = Bench(engine, clock)
         bench.tenant("acme")
         yield bench
@@ -100,9 +103,9 @@ def test_text_with_a_modules_bytes_is_no_script(ledger: Bench) -> None:
     assert found.value.code == "source_not_text"
 
 
-def test_a_bomb_is_refused_at_upload_and_the_engine_never_grows(ledger: Bench) -> None:
-    check = ledger.engine.scripts.intake
-    check._made = ModuleChecker(limits=Limits(cpu_ms=300, memory_bytes=512 << 20))
+def test_a_bomb_is_refused_at_upload_and_the_engine_never_grows(ledger: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Limits(cpu_ms=300, memory_bytes=512 << 20)
+    monkeypatch.setattr(module_check, "ModuleChecker", partial(ModuleChecker, limits=limits))
     before = peak()
     problem = refused(ledger, LADDER_OF_IFS)
     assert (problem.code, problem.details["outcome"]) == ("module_too_costly", "cpu_limit")
@@ -115,8 +118,8 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def test_a_host_without_walls_stores_none(ledger: Bench) -> None:
-    ledger.engine.scripts.intake._made = ModuleChecker(minimum=99)
+def test_a_host_without_walls_stores_none(ledger: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module_check, "ModuleChecker", lambda shelf, **_: ModuleChecker(shelf, minimum=99))
     with pytest.raises(Unavailable) as found:
         ledger.engine.scripts.put("acme", "m", HELLO)
     assert found.value.code == "too_few_walls"
@@ -150,10 +153,10 @@ def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else()
                 free.wait(120)
             order.append(job.tag)
 
-    intake = Slow(cores=2)
+    slow = Slow(cores=2)
 
     def judge(tenant: str, tag: str) -> threading.Thread:
-        thread = threading.Thread(target=intake.judge, args=(Job(Bundle({}, wasm=HELLO), tenant=tenant, tag=tag),))
+        thread = threading.Thread(target=slow.judge, args=(Job(Bundle({}, wasm=HELLO), tenant=tenant, tag=tag),))
         thread.start()
         return thread
 
@@ -197,6 +200,7 @@ def test_inside_a_running_event_loop(ledger: Bench) -> None:
 
 def test_kept_sources_are_bounded_in_bytes(ledger: Bench) -> None:
     sources = ledger.engine.books.sources
+    given: list[Any] = []
     with ledger.engine.books.database.write() as connection:
         for number in range(5):
             script = ledger.engine.books.ids.new()
@@ -213,10 +217,13 @@ def test_kept_sources_are_bounded_in_bytes(ledger: Bench) -> None:
                 ),
                 {"id": script, "wasm": os.urandom(KEPT_BYTES // 3)},
             )
-            found = sources.versions(connection, [("acme", script, 1)])
-            assert len(found["acme", script, 1].wasm or b"") == KEPT_BYTES // 3
-    assert sources._versions_bytes == sum(each.size for each in sources._versions.values()) <= KEPT_BYTES
-    assert len(sources._versions) == 2
+            key = ("acme", script, 1)
+            given.append((key, sources.versions(connection, [key])[key]))
+            assert len(given[-1][1].wasm or b"") == KEPT_BYTES // 3
+    with ledger.engine.books.database.read() as connection:
+        # What is kept is given again as the same object; asked from the newest, nothing that is kept is displaced by asking.
+        same = [sources.versions(connection, [key])[key] is before for key, before in reversed(given)]
+    assert same == [True, True, False, False, False], "two fit into what is kept"
 
 
 def test_a_list_of_versions_carries_no_module(ledger: Bench) -> None:

@@ -10,7 +10,7 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Finished
-from lodger.engine.core.metrics import METERS, Meters
+from lodger.engine.core.metrics import METERS, Meters, prometheus_text
 from lodger.engine.store.connection import blocking
 from lodger.engine.store.platform import node_rows
 from lodger.sandbox.job import Usage
@@ -139,6 +139,33 @@ def test_every_meter_of_the_table_is_given_and_written_as_prometheus_reads_it(be
     assert values["lodger_lateness_seconds_bucket", (("le", "0.0025"),)] == 1
     assert values["lodger_lateness_seconds_bucket", (("le", "+Inf"),)] == 3
     assert values["lodger_lateness_seconds_sum", ()] == pytest.approx(400.032)
+
+
+def test_nodes_of_other_processes_are_shown_with_their_names(bench: Bench) -> None:
+    other = Meters()
+    other.count("lodger_attempts_total", "ok", by=5)
+    other.observe("lodger_lateness_seconds", [0.002])
+    bench.engine.meters.count("lodger_attempts_total", "ok", by=3)
+    _publish(bench, other, "n2")
+    _publish(bench, bench.engine.meters, "n1")
+    (attempts,) = [each for each in bench.engine.metrics.read() if each.name == "lodger_attempts_total"]
+    assert {(sample.labels, sample.value) for sample in attempts.samples} == {
+        ((("outcome", "ok"),), 3),
+        ((("outcome", "ok"), ("node", "n2")), 5),
+    }, "a process shows its own figures as they are now, once"
+    assert 'lodger_attempts_total{node="n2",outcome="ok"} 5.0' in bench.engine.metrics.text()
+    assert 'lodger_lateness_seconds_bucket{le="0.0025",node="n2"} 1.0' in bench.engine.metrics.text()
+    bench.clock.advance(61)
+    assert "n2" not in bench.engine.metrics.text(), "what is older than a minute is not shown"
+    _publish(bench, bench.engine.meters, "n1")
+    assert bench.scalar("SELECT count(*) FROM lodger_node_figures") == 1
+
+
+def _publish(bench: Bench, meters: Meters, name: str) -> None:
+    with bench.engine.books.database.write() as connection:
+        node_rows.publish_figures(
+            bench.engine.books, connection, meters.process, name, prometheus_text(meters.read()), bench.clock.us
+        )
 
 
 def test_meters_lose_nothing_between_threads() -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.settings import Settings
-from lodger.engine.core.settings_table import load, table
+from lodger.engine.core.settings import Settings, load, table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "settings.md"
 

@@ -18,8 +18,8 @@ def _noun() -> None:
 def show(db: Database = None, as_json: AsJson = False) -> None:
     """List every setting: value, unit, default, where it came from, and what it does; and where verbs are carried out."""
     from lodger.engine.cli.place import chosen
-    from lodger.engine.core.settings_table import load
-    from lodger.engine.core.settings_table import table as rows_of
+    from lodger.engine.core.settings import load
+    from lodger.engine.core.settings import table as rows_of
     from lodger.engine.store.connection.database import shown
     from lodger.sandbox.limits import LIMITS
 

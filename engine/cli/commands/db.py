@@ -12,7 +12,7 @@ app = typer.Typer(name="db", help="The ledger's database.", no_args_is_help=True
 @app.command()
 def upgrade(db: Database = None, as_json: AsJson = False) -> None:
     """Bring the database to this version's schema; makes it when it is absent."""
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.engine.store.connection.database import Database as Ledger
 
     done: list[dict[str, object]] = []
@@ -32,7 +32,7 @@ def upgrade(db: Database = None, as_json: AsJson = False) -> None:
 @app.command()
 def check(db: Database = None, as_json: AsJson = False) -> None:
     """Say whether the database can be opened and has this version's schema; changes nothing."""
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.engine.store.connection.inspection import inspected
 
     found = inspected(load(database=db).database)

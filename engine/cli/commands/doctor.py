@@ -20,7 +20,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Say which walls stand on this host, what is missing and how to get it; and what the ledger's database waits for."""
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.sandbox.doctor import Doctor
 
     settings = load()
@@ -45,10 +45,14 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
     import asyncio
 
     from lodger.engine.cli.output.failure import Teaching, described
-    from lodger.engine.node.executors.host_walls import worker_cgroup
+    from lodger.engine.node.executors.sandbox_executor import worker_cgroup
     from lodger.sandbox.pool import Pool
+    from lodger.sandbox.runtimes import native_libraries
 
     async def look() -> dict[str, str] | None:
+        native_libraries.demand(
+            settings.profile, "quickjs"
+        )  # the pool below takes whatever walls there are, but no such library
         pool = Pool(size=1, profile="trusted", cgroup=worker_cgroup(settings), cache=settings.cache_dir)
         await pool.start()
         try:
@@ -74,7 +78,7 @@ def _versions() -> dict[str, str]:
 
 
 def _cache() -> dict[str, Any]:
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.sandbox.runtimes.js.artefact import candidates, is_ours
 
     folders = list(candidates(load().cache_dir))
@@ -98,6 +102,10 @@ def _show(body: dict[str, Any]) -> None:
             say(f"{each['wall']} is missing: {each['why']}")
             say(f"  how to get it: {each['remedy']}")
     say("  ".join(f"{name} {version}" for name, version in body["versions"].items()))
+    for each in body["libraries"]:
+        say(
+            f"{each['library']} sha256 {each['sha256'][:16] or 'missing'}  {each['published_as'] or 'unknown: ' + each['path']}"
+        )
     cache = body["cache"]
     say(f"cache {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1_048_576:.1f} MiB")
     layers = f"{body['layers']} of 6 layers stand, {body['minimum']} must"
@@ -119,7 +127,7 @@ def _ledger(db: str | None) -> dict[str, Any]:
     from lodger.engine.cli.output.failure import Teaching, described
     from lodger.engine.cli.place import chosen
     from lodger.engine.core.serialization import shaped
-    from lodger.engine.core.settings_table import load
+    from lodger.engine.core.settings import load
     from lodger.engine.store.connection.inspection import inspected
 
     try:

@@ -1,4 +1,4 @@
-"""``lodger errors``: what an error code means, and what to do."""
+"""``lodger errors``: what a code means, and what to do."""
 
 from typing import Annotated
 
@@ -12,26 +12,32 @@ def errors(
     code: Annotated[str | None, typer.Argument(help="The code, outcome or reason; all of them when left out.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain an error code, the outcome of an attempt or the reason of an action, or list all of them."""
-    from lodger.engine.cli import error_catalogue
+    """Explain an error, an outcome or a reason, or list all of them."""
+    from lodger.engine.core.error_table import error_table, similar_codes
+    from lodger.sandbox.limits import LIMITS
 
-    found = [each for each in error_catalogue.table() if code in {None, each.code}]
-    if not found:
-        near = [
-            each.code
-            for each in error_catalogue.table()
-            if code is not None and (code in each.code or each.code in code)
-        ]
+    rows = error_table()
+    if code is None:
+        if as_json:
+            write_json({"errors": list(rows.values())})
+        else:
+            table(("code", "met", "what happened"), ((row.code, ", ".join(row.met), row.what) for row in rows.values()))
+        return
+    row = rows.get(code)
+    if row is None:
+        near = ", ".join(similar_codes(code)[:8])
         raise Usage(
-            "code_unknown", f"there is no error {code!r}", fix=", ".join(near[:8]) or "lodger errors lists them"
+            "code_unknown", f"there is no error, outcome or reason {code!r}", fix=near or "lodger errors lists them"
         )
     if as_json:
-        write_json({"errors": found} if code is None else found[0])
-    elif code is None:
-        table(("code", "met", "what happened"), ((each.code, ", ".join(each.met), each.said[0]) for each in found))
-    else:
-        say(f"{code} ({', '.join(found[0].met)})")
-        for what in found[0].said:
-            say(f"  {what}")
-        for fix in found[0].fixes:
-            say(f"  to do: {fix}")
+        write_json(row)
+        return
+    say(f"{code} ({', '.join(row.met)})")
+    say(f"  what happened: {row.what}")
+    if row.why:
+        say(f"  why: {row.why}")
+    for spec in LIMITS:
+        if str(spec.outcome) == code:
+            say(f"  limit: {spec.name} ({spec.help}; default {spec.default})")
+    if row.fix:
+        say(f"  to do: {row.fix}")

@@ -18,8 +18,7 @@ from lodger.engine.cli.demo_story.story import Story
 from lodger.engine.cli.demo_story.summary import Summary, summarise
 from lodger.engine.cli.demo_story.tables import carts, customers, orders, products, tickets
 from lodger.engine.core.clock import Clock, from_us
-from lodger.engine.core.settings import Settings
-from lodger.engine.core.settings_table import load
+from lodger.engine.core.settings import Settings, load
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.service.async_engine import Engine
 from lodger.sandbox.runtimes.js.artefact import ensure
@@ -115,7 +114,7 @@ async def _at_work(engine: Engine, story: Story, mailbox: Mailbox, settings: Set
     try:
         await feed.look()
         await mailer.start()
-        async with engine.node(name="demo", couriers=False):
+        async with engine.node(name="demo", deliver=False):
             yield feed
         # What the last runs put into the outbox goes out before the curtain falls.
         while await mailer.round():

@@ -93,8 +93,8 @@ def _short(text: str) -> str:
 def under(text: str, index: int) -> str:
     """Show the place of a mistake in a text of one line: the text and a caret beneath the character."""
     start = max(0, index - 60)
-    shown = visible(text[start : start + 110].replace("\n", " ").replace("\t", " "))
-    return f"  {shown}\n  {' ' * (index - start)}^"
+    flat = text[start : start + 110].replace("\n", " ").replace("\t", " ")
+    return f"  {visible(flat)}\n  {' ' * len(visible(flat[: index - start]))}^"
 
 
 def _place(text: str, line: int, column: int | None) -> list[str]:
@@ -124,3 +124,15 @@ def tell(error: BaseException, *, as_json: bool) -> int:
             text = "\n".join(part for part in (head, under(given, index), rest) if part)
         sys.stderr.write(text + "\n")
     return 2 if isinstance(error, Usage) else 1
+
+
+def demand_matplotlib() -> None:
+    """Refuse a picture before anything is measured if matplotlib is not installed.
+
+    Raises:
+        Usage: extra_missing.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise Usage("extra_missing", "a picture needs matplotlib", fix="pip install 'lodger[bench]'")

@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 #: Longest name of an actor and longest reason, letters; what is longer is cut.
-MOST_LETTERS = 200
+MAX_LETTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +85,4 @@ def in_act(act: Act) -> Iterator[None]:
 def _cut(text: str | None) -> str | None:
     if text is None:
         return None
-    return "".join(char if char.isprintable() else " " for char in text)[:MOST_LETTERS].strip() or None
+    return "".join(char if char.isprintable() else " " for char in text)[:MAX_LETTERS].strip() or None

@@ -44,7 +44,7 @@ GRANTS: tuple[GrantSpec, ...] = (
 
 #: What tenants hold by default, as the setting ``grants`` is written.
 DEFAULT = " ".join(spec.form for spec in GRANTS if spec.default)
-MOST = 500
+MAX = 500
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 _ADDRESS = re.compile(r"(\*|(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*)", re.ASCII)
@@ -120,9 +120,9 @@ def parse(texts: Iterable[str]) -> Grants:
         InputError: grant_unknown, grants_too_many.
     """
     found = frozenset(_read(text) for text in texts)
-    if len(found) > MOST:
+    if len(found) > MAX:
         raise InputError(
-            "grants_too_many", f"{len(found)} grants are too many", why=f"at most {MOST}", fix="use fetch:*"
+            "grants_too_many", f"{len(found)} grants are too many", why=f"at most {MAX}", fix="use fetch:*"
         )
     return Grants((found,))
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from lodger.engine.core.errors import InputError
 
 #: Most labels of one schedule, tenant or node.
-MOST = 20
+MAX = 20
 _LABEL = re.compile(r"[a-z0-9][a-z0-9._/-]{0,62}", re.ASCII)
 #: Labels that every node carries by itself: its name, and each handler that is registered in its process.
 NODE, HOST = "node:", "host:"
@@ -32,8 +32,8 @@ def parse_labels(wish: str | Iterable[str] | None) -> tuple[str, ...]:
                 why="a label has 1 to 63 of a-z 0-9 . _ / - and begins with a letter or digit; node:NAME names a node",
                 fix="such as highmem or region/eu",
             )
-    if len(labels) > MOST:
-        raise InputError("label_invalid", f"{len(labels)} labels are too many", why=f"at most {MOST}", fix="give fewer")
+    if len(labels) > MAX:
+        raise InputError("label_invalid", f"{len(labels)} labels are too many", why=f"at most {MAX}", fix="give fewer")
     return tuple(sorted(labels))
 
 

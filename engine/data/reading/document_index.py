@@ -98,7 +98,7 @@ def _said(part: Compare | In) -> ColumnElement[bool] | None:
         return and_(_d.rank == rank, _beyond(part.op, rank, inner))
     if part.op is Op.STARTS_WITH and inner:
         begin = inner[:LETTERS]
-        until = _after(begin)
+        until = after_prefix(begin)
         return and_(_d.rank == rank, _d.words >= _text(begin), *(() if until is None else (_d.words < _text(until),)))
     return None
 
@@ -125,8 +125,8 @@ def _text(value: str) -> ColumnElement[str]:
     return literal(value, String())
 
 
-def _after(begin: str) -> str | None:
-    """Give the first text, by code point, behind all that begin so; None when there is none."""
+def after_prefix(begin: str) -> str | None:
+    """Return the first text, by code point, after all with this prefix; None if there is none."""
     while begin:
         last = ord(begin[-1])
         if last < 0x10FFFF:

@@ -242,8 +242,8 @@ class Reader:
         if isinstance(item, PathField):
             numbers = self.compiler.numbers(item)
             if measure in (Measure.SUM, Measure.AVG):
-                other = self.compiler.rank(item).not_in((NULL, NUMBER))
-                return [func.sum(case((other, 1), else_=0)), func.sum(numbers), func.count(numbers)]
+                strange = self.compiler.rank(item).not_in((NULL, NUMBER))
+                return [func.sum(case((strange, 1), else_=0)), func.sum(numbers), func.count(numbers)]
             end = func.min if measure is Measure.MIN else func.max
             held = [self.compiler.held(item, rank) for rank in _RANKS]
             neither = self.compiler.rank(item) == OTHER

@@ -24,7 +24,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.params import read_fields
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
-from lodger.engine.egress.request import MOST_BODY
+from lodger.engine.egress.request import MAX_BODY
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.grants import encoded
 from lodger.sandbox.job import ScriptError
@@ -274,7 +274,7 @@ def _fetched(row: Row, told: Row) -> None:
         raise TypeError("no answer")
     # The one thing in an archive that is packed once more.
     opened = zlib.decompressobj()
-    opened.decompress(row["body"], MOST_BODY + 1)
+    opened.decompress(row["body"], MAX_BODY + 1)
     if not opened.eof or opened.unused_data:
         raise ValueError("more than an answer may hold")
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from lodger.engine.core.access import names
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
-from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.core.metrics import Meters, Metric
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.metrics import Meters, Metric, joined, labelled, prometheus_text
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, local, operation
@@ -93,36 +93,29 @@ def _us(lease: float | str | timedelta) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Metrics(Noun[M]):
-    """Numbers for operators: what this process has counted, and what the ledger holds."""
+    """Numbers for operators: what this process has counted, what nodes of other processes have, and what the ledger holds."""
 
     meters: Meters
 
     @operation("GET", "/metrics", Role.OPERATOR, items="metrics")
     def read(self) -> list[Metric]:
-        """Return every metric with its values: what this process has counted, and what the ledger holds."""
+        """Return every metric with its values: what this process and the nodes have counted, and what the ledger holds.
+
+        What nodes of other processes have counted carries the label ``node``; it is up to ten seconds old.
+        """
         return self._all()
 
     def _all(self) -> list[Metric]:
         with self.books.database.read() as connection:
-            return [*self.meters.read(), *gauges.read(self.books, connection, self._now_us)]
+            of_ledger = gauges.read(self.books, connection, self._now_us)
+            others = node_rows.figures_of_others(self.books, connection, self.meters.process, self._now_us)
+        of_nodes = [metric for name, figures in others for metric in labelled(figures, "node", name)]
+        return joined([*self.meters.read(), *of_nodes, *of_ledger])
 
-    @local("its result is no JSON")
+    @local("is no JSON: GET /metrics/text")
     def text(self) -> str:
-        """Return the metrics in Prometheus' text format; needs the extra ``metrics``.
-
-        Raises:
-            Unavailable: metrics_missing.
-        """
-        try:
-            from lodger.engine.service.exposition import exposed
-        except ModuleNotFoundError as error:
-            raise Unavailable(
-                "metrics_missing",
-                "prometheus-client is not installed",
-                why=str(error),
-                fix="pip install 'lodger[metrics]'",
-            ) from None
-        return exposed(self._all())
+        """Return the metrics in Prometheus' text format."""
+        return prometheus_text(self._all())
 
     @operation("GET", "/metrics/blocked", Role.OPERATOR)
     def blocked(self) -> list[Chain]:

@@ -11,10 +11,9 @@ from sqlalchemy import Connection, insert, select
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
-from lodger.engine.policy.backfill import chosen
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.policy.defaults import whole
-from lodger.engine.policy.overlap import Overlap
+from lodger.engine.policy.plan import Overlap, chosen
 from lodger.engine.recurrence.search import OutOfSteps
 from lodger.engine.store.actions import actions
 from lodger.engine.store.context import Books

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 
 from lodger.engine.core.access.labels import carries
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.policy.pace import MOST_RUNS, Pace, pace
+from lodger.engine.policy.pace import MAX_RUNS, Pace, pace
 from lodger.engine.store.actions.actions import attempts as tries
 from lodger.engine.store.context import Books
 from lodger.engine.store.queue import placements
@@ -160,7 +160,7 @@ _earlier = (
         attempts.c.outcome == "ok",
     )
     .order_by(_a.slot.desc())
-    .limit(MOST_RUNS)
+    .limit(MAX_RUNS)
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, bindparam, select, update
 
 from lodger.engine.core.execution import Claim
-from lodger.engine.policy.allowance import Used, exhausted
+from lodger.engine.policy.budgets import Used, exhausted
 from lodger.engine.policy.placement import LONG_MS, Room, unbounded
 from lodger.engine.store.bulk import UpdateMany
 from lodger.engine.store.content_cache import Source, VersionKey

@@ -13,9 +13,8 @@ from sqlalchemy import Connection, bindparam, select, update
 from lodger.engine.core.access.audit_context import Act
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.policy.jitter import delay
-from lodger.engine.policy.overlap import Overlap
-from lodger.engine.policy.plan import Gap, Run, Spacing, Standing, Step, behind, plan, stretch
+from lodger.engine.policy.conduct import delay
+from lodger.engine.policy.plan import Gap, Overlap, Run, Spacing, Standing, Step, behind, plan, stretch
 from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store import audit
 from lodger.engine.store.bulk import UpdateMany, insert_absent

@@ -1,4 +1,4 @@
-"""Nodes as people see them: who is alive, what they carry, what they run, when they were heard of last."""
+"""Nodes as people see them: their state, labels, running attempts and last renewal; and what they have counted."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,11 +7,14 @@ from sqlalchemy import Connection, delete, func, select
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.store.context import Books
-from lodger.engine.store.schema.nodes import nodes
+from lodger.engine.store.schema.nodes import node_figures, nodes
 from lodger.engine.store.schema.scheduling import actions, is_running
+from lodger.engine.store.stores import driver_of
 
 #: How long a node that has ended is remembered, microseconds: last runs name it.
 KEPT_US = 30 * 86_400_000_000
+#: Age beyond which the figures of a process are not shown and soon deleted, microseconds.
+STALE_US = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +68,21 @@ def forget(books: Books, connection: Connection, now_us: int) -> int:
     before = books.lease_us(connection, now_us) - KEPT_US
     done = connection.execute(delete(nodes).where(nodes.c.state != "alive", nodes.c.seen_us < before))
     return done.rowcount
+
+
+def publish_figures(books: Books, connection: Connection, process: str, node: str, figures: str, now_us: int) -> None:
+    """Write what a process's nodes have counted, as Prometheus text, and delete what other processes wrote long ago."""
+    now_us = books.lease_us(connection, now_us)
+    written = {"node": node, "figures": figures, "written_us": now_us}
+    statement = driver_of(connection).insert(node_figures).values(process=process, **written)
+    connection.execute(statement.on_conflict_do_update(index_elements=["process"], set_=written))
+    connection.execute(delete(node_figures).where(node_figures.c.written_us < now_us - STALE_US))
+
+
+def figures_of_others(books: Books, connection: Connection, process: str, now_us: int) -> list[tuple[str, str]]:
+    """Return the name and the fresh figures of the nodes of all processes but this one, by name."""
+    after = books.lease_us(connection, now_us) - STALE_US
+    wanted = select(node_figures.c.node, node_figures.c.figures).where(
+        node_figures.c.process != process, node_figures.c.written_us >= after
+    )
+    return [(row.node, row.figures) for row in connection.execute(wanted.order_by(node_figures.c.node))]

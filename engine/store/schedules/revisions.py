@@ -15,8 +15,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import accepted
 from lodger.engine.policy.conduct import Conduct, parse_conduct
-from lodger.engine.policy.missed import parse_missed
-from lodger.engine.policy.overlap import parse_overlap
+from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.search import SearchedTo
@@ -100,6 +99,8 @@ def demand_within(books: Books, tenant_limits: Mapping[str, Any], wished: Iterab
     allowed = json.dumps(dict(tenant_limits), sort_keys=True)
     most = asdict(books.sources.limits(allowed, None)) | books.sources.budgets(allowed, None)
     for limits in wished:
+        if limits:
+            books.sources.limits("{}", json.dumps(dict(limits), sort_keys=True))  # each is one
         for name, value in sorted((limits or {}).items()):
             if name in most and value > most[name]:
                 raise InputError(

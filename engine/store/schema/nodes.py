@@ -24,6 +24,16 @@ nodes = Table(
     CheckConstraint("state IN ('alive', 'stopped', 'lost')", name="state"),
 )
 
+#: What the nodes of each process have counted, as Prometheus text: the API of another process shows it.
+node_figures = Table(
+    "lodger_node_figures",
+    metadata,
+    Column("process", Id, primary_key=True),
+    Column("node", Name, nullable=False),
+    Column("figures", Text, nullable=False),
+    Column("written_us", Us, nullable=False),
+)
+
 #: Named locks: one holder at a time, until its lease ends; and what is remembered of the last one.
 locks = Table(
     "lodger_locks",

@@ -13,8 +13,8 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import OWNED, PLATFORM
 from lodger.engine.policy import budgets
-from lodger.engine.policy.allowance import NAMES as ALLOWED
-from lodger.engine.policy.allowance import Allowance
+from lodger.engine.policy.budgets import ALLOWANCE_NAMES as ALLOWED
+from lodger.engine.policy.budgets import Allowance
 from lodger.engine.store.content_cache import PROCESS_LIMITS, Sources
 from lodger.engine.store.context import Books, listed
 from lodger.engine.store.lifecycle import tick

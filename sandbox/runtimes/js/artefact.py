@@ -210,7 +210,7 @@ def baked(
         if not is_ours(cache):
             tried.append(f"{cache}: belongs to somebody else, or others may write there")
             continue
-        found = _read(cache / key)
+        found = read_baked(cache / key)
         if found is not None:
             return found
         if not os.access(cache, os.W_OK):
@@ -223,7 +223,7 @@ def baked(
         except OSError as error:
             tried.append(f"{cache}: {error.strerror}")
             continue
-        found = _read(cache / key)
+        found = read_baked(cache / key)
         if found is not None:
             return found
         tried.append(f"{cache}: what was baked could not be read back")
@@ -235,7 +235,8 @@ def baked(
     )
 
 
-def _read(place: Path) -> Artefact | None:
+def read_baked(place: Path) -> Artefact | None:
+    """Return the realm kept in a folder, or None if it is absent, torn, or writable by others."""
     module, numbers = place / "realm.cwasm", place / "realm.numbers"
     if not all(is_ours(path) for path in (place, module, numbers)):
         return None
@@ -291,12 +292,12 @@ def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]], *, fuel: b
                 fix="check that wasmtime and quickjs-rs are the pinned versions",
             )
         place = cache / key
-        if place.exists() and _read(place) is None and is_ours(place):
+        if place.exists() and read_baked(place) is None and is_ours(place):
             shutil.rmtree(place)  # torn or tampered: nothing in it is trusted
         try:
             work.rename(place)
         except OSError:
-            if _read(place) is None:
+            if read_baked(place) is None:
                 raise
         _prune(cache)
     finally:

@@ -277,11 +277,11 @@ def test_writing_what_was_read_asks_nothing_more(shop: Shop) -> None:
 
 
 def test_the_table_and_the_handlers_are_one() -> None:
-    from lodger.engine.capabilities.arguments import _CHECKS
+    from lodger.engine.capabilities.arguments import CHECKS
     from lodger.engine.capabilities.table import HANDLERS
 
     assert set(HANDLERS) == set(CALLS)
-    assert set(_CHECKS) == set(ARGUMENT_TYPES)
+    assert set(CHECKS) == set(ARGUMENT_TYPES)
     assert {argument.type for call in CALLS.values() for argument in call.arguments.values()} <= set(ARGUMENT_TYPES)
 
 

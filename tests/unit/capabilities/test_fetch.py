@@ -14,6 +14,7 @@ from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.core import strict_json
 from lodger.engine.core.access.grants import parse
 from lodger.engine.core.execution import Answer
+from lodger.engine.egress.request import Request
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.job import Reply, ScriptError
@@ -28,6 +29,7 @@ class Desk:
     def __init__(self, shop: Shop, peer: Peer) -> None:
         self.shop, self.peer = shop, peer
         self.way = WayOut(opened(peer))
+        self.requests: list[Request] = []
 
     def attempt(self, *grants: str, tenant: str = "one", kept: dict[str, Answer] | None = None, **more: Any) -> Attempt:
         granted = grants or (f"fetch:http://127.0.0.1:{self.peer.port}",)
@@ -36,8 +38,12 @@ class Desk:
         async def known() -> dict[str, Answer]:
             return kept or {}
 
-        fetching = Fetching(tenant, ACTION, 0, self.way.send, known, **more)
+        fetching = Fetching(tenant, ACTION, 0, self.send, known, **more)
         return self.shop.attempt(tenant, claim={"grants": parse(granted)}, fetching=fetching, budgets=budgets)
+
+    async def send(self, request: Request) -> Answer:
+        self.requests.append(request)
+        return await self.way.send(request)
 
 
 @pytest.fixture
@@ -323,7 +329,7 @@ def test_what_came_of_an_answer_that_nobody_waited_for_counts(desk: Desk, way: s
     async def go() -> None:
         calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(asked(desk.peer.url()))))
         await under_way(attempt)
-        while sum(request.moved.so_far for request in attempt.fetching._moving) < 300_000:  # noqa: ASYNC110 - another thread counts, and tells nobody
+        while sum(request.moved.so_far for request in desk.requests) < 300_000:  # noqa: ASYNC110 - another thread counts, and tells nobody
             await asyncio.sleep(0.01)
         if way == "aborted":
             await attempt.call("http.abort", '{"id": 1}')

@@ -118,9 +118,7 @@ def test_values_live_as_long_as_they_were_given(shop: Shop) -> None:
     settle(shop, attempt)
 
     def at(seconds: float) -> Attempt:
-        made = shop.attempt()
-        object.__setattr__(made._session, "now_us", NOW_US + int(seconds * S))
-        return made
+        return shop.attempt(now_us=NOW_US + int(seconds * S))
 
     assert [ask(at(9.9), "kv.get", key=key) for key in ("short", "swapped", "long")] == [1, 1, 1]
     assert [ask(at(10), "kv.get", key=key) for key in ("short", "swapped", "long")] == [None, None, 1]

@@ -74,9 +74,11 @@ def counted() -> sa.Table:
 
 def shown() -> sa.Table:
     """A view of the platform's, of a table that is not exposed."""
-    return sa.Table(
-        "shown",
-        sa.MetaData(),
+    return sa.Table("shown", sa.MetaData(), *columns_of_shown())
+
+
+def columns_of_shown() -> tuple[sa.Column[Any], ...]:
+    return (
         sa.Column("id", sa.Integer, primary_key=True),
         sa.Column("org", ORG, nullable=False),
         sa.Column("a", sa.Integer),
@@ -121,7 +123,7 @@ def furnish(shop: Shop, by: str) -> None:
     with shop.engine.begin() as connection:
         if schema:
             connection.execute(sa.schema.CreateSchema(schema))
-        base = sa.Table("behind", sa.MetaData(), *(column._copy() for column in shown().columns))
+        base = sa.Table("behind", sa.MetaData(), *columns_of_shown())
         for table in (*tables, base):
             table.metadata.create_all(connection)
         for statement in _WATCH[shop.dialect]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.policy.allowance import ALLOWANCES, CPU, RUNS, Allowance, Used, exhausted, runs_left
+from lodger.engine.policy.budgets import ALLOWANCES, CPU, RUNS, Allowance, Used, exhausted
 from lodger.engine.policy.conduct import Conduct, Priority, parse_conduct, parse_priority
 from lodger.engine.policy.defaults import POLICIES
 
@@ -70,7 +70,6 @@ def test_nothing_starts_exactly_when_runs_or_cpu_time_are_used_up(
         if most is not None and much >= most
     ]
     assert exhausted(allowance, spent) == (over[0] if over else None)
-    assert runs_left(allowance, spent) == (None if runs is None else max(0, runs - used[0]))
 
 
 def test_a_tenant_may_have_more_or_less_than_the_operators_default() -> None:

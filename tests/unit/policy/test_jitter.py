@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.policy.jitter import delay, share
+from lodger.engine.policy.conduct import delay, share
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 seconds = st.integers(1, 10_000_000).map(lambda ms: timedelta(milliseconds=ms))

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.policy.pace import FACTOR, LEAST_MORE_MS, LEAST_RUNS, pace
+from lodger.engine.policy.pace import FACTOR, MIN_MORE_MS, MIN_RUNS, pace
 
-_walls = st.lists(st.floats(0, 1e7), min_size=LEAST_RUNS, max_size=50)
+_walls = st.lists(st.floats(0, 1e7), min_size=MIN_RUNS, max_size=50)
 
 
-@given(st.lists(st.floats(0, 1e7), max_size=LEAST_RUNS - 1), st.floats(0, 1e9))
+@given(st.lists(st.floats(0, 1e7), max_size=MIN_RUNS - 1), st.floats(0, 1e9))
 def test_of_too_few_runs_nothing_is_slow(walls: list[float], took: float) -> None:
     assert not pace(walls).slow(took)
 
@@ -24,7 +24,7 @@ def test_what_is_longer_than_a_slow_run_is_slow(walls: list[float], took: float,
 def test_half_of_the_runs_are_never_slow_and_a_second_more_is_needed(walls: list[float]) -> None:
     known = pace(walls)
     assert sum(known.slow(wall) for wall in walls) <= len(walls) / 2
-    assert not known.slow(known.median_ms + LEAST_MORE_MS)
+    assert not known.slow(known.median_ms + MIN_MORE_MS)
     assert not known.slow(known.median_ms * FACTOR)
 
 

@@ -10,9 +10,21 @@ from tests.store.intervals import Every
 
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
-from lodger.engine.policy.missed import Missed, MissedKind, parse_missed
-from lodger.engine.policy.overlap import Overlap, parse_overlap
-from lodger.engine.policy.plan import Gap, Run, Skip, Standing, Step, Terms, plan, stretch
+from lodger.engine.policy.plan import (
+    Gap,
+    Missed,
+    MissedKind,
+    Overlap,
+    Run,
+    Skip,
+    Standing,
+    Step,
+    Terms,
+    parse_missed,
+    parse_overlap,
+    plan,
+    stretch,
+)
 
 SECOND = 1_000_000
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.policy.restraint import Restraint
+from lodger.engine.policy.placement import Restraint
 
 #: Times after which renewals came, as parts of the time that a lease is kept for.
 GAPS = st.lists(st.floats(0, 3), max_size=60)

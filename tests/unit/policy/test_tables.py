@@ -6,11 +6,20 @@ from pathlib import Path
 
 from tests.store.intervals import Every
 
-from lodger.engine.policy.allowance import ALLOWANCES
+from lodger.engine.policy.budgets import ALLOWANCES
 from lodger.engine.policy.defaults import POLICIES
-from lodger.engine.policy.missed import MissedKind, parse_missed
-from lodger.engine.policy.overlap import Overlap, parse_overlap
-from lodger.engine.policy.plan import Gap, Run, Standing, Step, Terms, plan
+from lodger.engine.policy.plan import (
+    Gap,
+    MissedKind,
+    Overlap,
+    Run,
+    Standing,
+    Step,
+    Terms,
+    parse_missed,
+    parse_overlap,
+    plan,
+)
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "policies.md").read_text()
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

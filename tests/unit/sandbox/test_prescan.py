@@ -232,8 +232,8 @@ def test_no_more_is_looked_at_than_refuses(text: bytes, monkeypatch: pytest.Monk
         def match(self, data: bytes, at: int) -> Any:
             return string.match(data, at)
 
-    string = prescan._STRING
-    monkeypatch.setattr(prescan, "_STRING", Counted())
+    string = prescan.STRING
+    monkeypatch.setattr(prescan, "STRING", Counted())
     with pytest.raises(JsonRefused):
         demand(text * 2_000_000, max_depth=64, max_values=10_000)
     assert looked <= 200_000

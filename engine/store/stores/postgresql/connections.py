@@ -30,7 +30,7 @@ _CONNECT: dict[str, Any] = {
     # A pooler gives the next transaction another session, which knows none of this one's prepared statements.
     "prepare_threshold": None,
 }
-_SESSION = "; ".join((
+SESSION = "; ".join((
     # Waiting for a lock that long means that a transaction is stuck: give up, roll back, try again later.
     f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}",
     # A process that is stopped in the middle of a transaction keeps its tenants' locks no longer than this.
@@ -80,7 +80,7 @@ def alone(url: URL | str, patience_s: float = PATIENCE_S) -> Any:  # noqa: ANN40
 
 
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql(_SESSION)
+    connection.exec_driver_sql(SESSION)
 
 
 def prepare_upgrade(connection: Connection) -> None:

@@ -1,0 +1,48 @@
+"""Chooses the executor of a claim: a script in a locked worker, a ping as one HTTP request, a handler of the platform's in this process."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.execution import Claim, Executor, Finished
+from lodger.engine.core.params import accepted
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+
+
+class ByKind:
+    """Satisfies :class:`lodger.engine.core.execution.Executor` by one of each kind."""
+
+    def __init__(self, executors: Mapping[str, Executor]) -> None:
+        self._executors = dict(executors)
+
+    async def start(self) -> None:
+        """Make all of them ready; when one cannot be, the others are stopped again."""
+        started: list[Executor] = []
+        try:
+            for executor in self._executors.values():
+                started.append(executor)
+                await executor.start()
+        except BaseException:
+            for executor in reversed(started):
+                await executor.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Stop all of them."""
+        for executor in reversed(self._executors.values()):
+            await executor.stop()
+
+    async def execute(self, claim: Claim) -> Finished:
+        """Run a claim by its kind, once its params satisfy what this version of its script declares."""
+        if claim.fields is not None:
+            try:
+                params = accepted(claim.fields, claim.params)
+            except InputError as refused:
+                return Finished(Outcome.BAD_REQUEST, error=ScriptError("BadRequest", refused.what))
+            claim = replace(claim, params=params)
+        executor = self._executors.get(claim.kind)
+        if executor is None:
+            said = f"this node executes no {claim.kind}"
+            return Finished(Outcome.ENGINE_FAULT, error=ScriptError("NoExecutor", said))
+        return await executor.execute(claim)

@@ -1,0 +1,32 @@
+"""What each process's nodes have counted, for the metrics that the API shows."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0111"
+down_revision = "0110"
+branch_labels = None
+depends_on = None
+
+TABLE = "lodger_node_figures"
+ID = sa.String(length=36).with_variant(sa.UUID(as_uuid=False), "postgresql")
+
+
+def upgrade() -> None:
+    """Go forward."""
+    op.create_table(
+        TABLE,
+        sa.Column("process", ID, nullable=False),
+        sa.Column("node", sa.String(length=200), nullable=False),
+        sa.Column("figures", sa.Text(), nullable=False),
+        sa.Column("written_us", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("process", name="pk_lodger_node_figures"),
+    )
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(f"ALTER TABLE {TABLE} ENABLE ROW LEVEL SECURITY")
+        op.execute(f"CREATE POLICY lodger_engine ON {TABLE} USING (current_user <> 'lodger_script')")
+
+
+def downgrade() -> None:
+    """Go back."""
+    op.drop_table(TABLE)

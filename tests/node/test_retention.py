@@ -1,0 +1,51 @@
+"""Retention at work: a tenant that stores too much loses its oldest history at once, not when its turn in the round comes."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.node.harness import SETTINGS, Script, Signals, working
+
+from lodger.engine import Engine
+from lodger.engine.core.execution import Finished
+from lodger.engine.node.services import retention
+from lodger.engine.store.usage import storage_usage
+from lodger.sandbox.job import LogLine
+from lodger.sandbox.outcome import Outcome
+
+LOUD = Finished(Outcome.OK, result='"' + "r" * 1000 + '"', logs=(LogLine("info", "x" * 9000, 1),))
+
+
+@pytest.mark.parametrize("looking", [True, False])
+def test_what_does_not_fit_goes_between_rounds(tmp_path: Path, looking: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "LOOK_S", 0.05 if looking else 600.0)
+    monkeypatch.setattr(retention, "STEP_S", 0.01)
+    script = Script(answer=lambda _claim: LOUD)
+    settings = SETTINGS.model_copy(update={"storage_bytes": 50_000})
+
+    async def total(engine: Engine) -> int:
+        with engine.books.database.read() as connection:
+            return storage_usage.of_tenant(connection, "acme").total
+
+    async def go() -> int:
+        async with working(tmp_path, script, settings) as (engine, _node, signals):
+            await ran(engine, signals, 1)
+            await ran(engine, signals, 20)
+            if looking:
+
+                async def fits() -> bool:
+                    return await total(engine) <= 50_000
+
+                await signals.until(fits)
+                assert await signals.wait("forgotten")
+            return await total(engine)
+
+    left = asyncio.run(go())
+    assert (0 < left <= 50_000) is looking
+
+
+async def ran(engine: Engine, signals: Signals, number: int) -> None:
+    before = len([event for event in signals.events if event.kind == "finished"])
+    for _ in range(number):
+        await engine.run_in("acme", "job", 0)
+    await signals.wait("finished", before + number)
