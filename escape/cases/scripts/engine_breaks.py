@@ -170,7 +170,10 @@ def _unanswered(trial: Trial) -> str:
 def _said(letter: str, text: str) -> Callable[[], bytes]:
     answers = {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text)})"}
     escaped = "".join(f"\\{byte:02x}" for byte in text.encode())
-    return lambda: guest(_call(letter), answers=answers, extra=_LETTERS + data(512, escaped))
+    # A result is kept until nothing is left to run; what says it again lets it go.
+    return lambda: guest(
+        _call(letter) * (2 if letter == "d" else 1), answers=answers, extra=_LETTERS + data(512, escaped)
+    )
 
 
 def _exactly(wanted: object) -> Check:

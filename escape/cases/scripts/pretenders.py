@@ -52,12 +52,12 @@ _BACK = "const given = {0}; const back = await bridge.call('echo', given); retur
 
 
 def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
-    """An engine, taken over, that says one thing and then another."""
+    """An engine, taken over, that answers (its result is kept until it is said again) and then says another thing."""
     texts = [text.encode() for _, text in (first, second)]
     after = "(global.get $after)"
     escaped = ["".join(f"\\{byte:02x}" for byte in text) for text in texts]
     return guest(
-        f"{_call(first[0])} (global.set $after (i32.const 1)) {_call(second[0])}",
+        f"{_call(first[0]) * 2} (global.set $after (i32.const 1)) {_call(second[0])}",
         answers={
             "qjs_last_ptr": f"(select (i32.const 768) (i32.const 512) {after})",
             "qjs_last_len": f"(select (i32.const {len(texts[1])}) (i32.const {len(texts[0])}) {after})",
