@@ -37,7 +37,7 @@ class Proxy:
         transport = httpx2.HTTPTransport(local_address=address, verify=self.trusting)
         with httpx2.Client(transport=transport, timeout=60) as http:
             shown = {"authorization": f"Bearer {token}"} | more.pop("headers", {})  # type: ignore[operator]  # a mapping here
-            return http.request(str(more.pop("method", "GET")), self.url + path, headers=shown, **more)  # type: ignore[arg-type]
+            return http.request(str(more.pop("method", "GET")), self.url + path, headers=shown, **more)  # type: ignore[arg-type]  # a mapping here
 
     def connect(self) -> ssl.SSLSocket:
         plain = socket.create_connection(("127.0.0.1", self.port), 60)

@@ -333,7 +333,7 @@ class Driver(ABC):
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
         """Have changes that triggers write from now on bear this consumer; returns what :meth:`end_attribution` takes."""
 
-    def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:  # noqa: B027
+    def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:  # noqa: B027 - only some databases have something to do
         """Attribute the changes since :meth:`begin_attribution` where triggers cannot."""
 
     def trigger_function(self) -> list[str]:
