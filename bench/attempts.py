@@ -45,7 +45,7 @@ async def main(count: int, runtime: str) -> None:
                 await engine.scripts.put(f"t{number}", "job", SCRIPT, force=True)
             for number in range(count):
                 await engine.run_in(f"t{number % TENANTS}", "job", 0)
-            executor = SandboxExecutor.of(engine.inner)
+            executor = SandboxExecutor.of(engine.inner.host)
             await executor.start()
             before = await alone(executor, 3)
             done, ran = asyncio.Event(), 0

@@ -235,7 +235,8 @@ def marked(trial: Trial) -> str:
     """What was left out of the log is said in it."""
     measured = within_limits(trial)
     report, limits = trial.report, trial.limits
-    cut = any("[cut]" in line.text or line.text.endswith("…") for line in report.logs)
+    marks = ("[cut]", "[the run was stopped with its log full")
+    cut = any(line.text.endswith("…") or any(mark in line.text for mark in marks) for line in report.logs)
     if not report.dropped_logs and not cut:
         kept = sum(len(line.text.encode()) for line in report.logs)
         ended = report.outcome in (Outcome.CPU_LIMIT, Outcome.WALL_LIMIT)

@@ -1,12 +1,16 @@
 """Says which walls stand, which could stand, and how to get those that are missing; refuses to run strangers' code behind too few."""
 
+import errno
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from lodger.sandbox.errors import WallUnavailable
+from lodger.sandbox.errors import SandboxError, WallUnavailable
+from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.walls import cgroup, landlock, namespaces_probe, seccomp
+from lodger.sandbox.walls.libc import syscall
+from lodger.sandbox.walls.syscalls import NUMBER
 
 State = Literal["stands", "available", "missing"]
 
@@ -105,6 +109,10 @@ MINIMUM = 4
 PROFILES = ("untrusted", "trusted")
 
 
+#: Calls without which no worker is made: the first Linux that has them, and arguments that it answers with EINVAL.
+NEEDED_CALLS = {"close_range": ("5.9", (1, 0)), "pidfd_open": ("5.3", (0, 0))}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One wall on this host.
@@ -152,10 +160,38 @@ class Doctor:
         verdict: dict[str, Any] = {"profile": profile, "ok": True, "layers": _layers(standing)}
         verdict["minimum"] = MINIMUM if minimum is None else minimum
         try:
+            Doctor.demand_calls()
             Doctor.demand(profile, standing, minimum=minimum)
         except WallUnavailable as refusal:
             verdict |= {"ok": False, "problem": refusal.as_dict()}
-        return {**verdict, "walls": [asdict(finding) for finding in findings]}
+        libraries: tuple[native_libraries.NativeLibrary, ...] = ()
+        try:
+            libraries = native_libraries.examine()
+            if profile == "untrusted" and (unknown := [each for each in libraries if not each.published_as]):
+                raise native_libraries.unknown(unknown[0])
+        except SandboxError as refusal:
+            verdict |= {"ok": False, "problem": refusal.as_dict()}
+        listed = [asdict(library) for library in libraries]
+        return {**verdict, "walls": [asdict(finding) for finding in findings], "libraries": listed}
+
+    @staticmethod
+    def demand_calls() -> None:
+        """Check that the kernel has the calls without which no worker is made, whatever the profile.
+
+        Raises:
+            WallUnavailable: kernel_too_old, with the call.
+        """
+        for name, (since, arguments) in NEEDED_CALLS.items():
+            try:
+                syscall(NUMBER[name], *arguments)
+            except OSError as answer:
+                if answer.errno in (errno.ENOSYS, errno.EPERM):
+                    raise WallUnavailable(
+                        "kernel_too_old",
+                        f"this host has no {name}, without which no worker can be made",
+                        why=f"the kernel is {os.uname().release}, or a filter around this process refuses it: {answer.strerror}",
+                        fix=f"a kernel of Linux {since} or newer; in a container, an engine that lets {name} through",
+                    ) from None
 
     @staticmethod
     def demand(profile: str, standing: dict[str, str], *, minimum: int | None = None) -> None:

@@ -24,6 +24,10 @@ FAIL = 21  # u8 length of the outcome + outcome string + JSON text {"name","mess
 
 ARTEFACT = 23  # the next bytes of compiled code; only from the runtime wasm_compiler, before its DONE
 
+LOG_PART = 24  # u8 level + text that continues the unfinished line; the LOG that ends the line holds all of it. From runtime wasm only
+#: Most frames LOG_PART of an attempt: what a worker writes without ending a line is told apart from a flood.
+MAX_LOG_PARTS = 1000
+
 CALL_ID = Struct("<I")
 BUNDLE_PART = Struct(
     "<II"

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from lodger.engine.cli.failure import Usage, tell
+from lodger.engine.cli.output.failure import Usage, tell
 
 
 def run(app: typer.Typer, name: str, arguments: list[str]) -> int:

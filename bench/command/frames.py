@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from lodger.escape.invariants import resident_bytes
 from lodger.escape.switchboard import Switchboard
-from lodger.sandbox.frames import ARMED, CALL, DONE, DROPPED, FAIL, HEAD, LOG, READY, REPLY
+from lodger.sandbox.frames import ARMED, CALL, DONE, DROPPED, FAIL, HEAD, LOG, LOG_PART, READY, REPLY
 from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
@@ -30,8 +30,8 @@ MOST_GROWN_BYTES = 32 * MIB
 SLOWEST_S = 1.0
 _ALLOWED = set(Outcome) - {Outcome.ENGINE_FAULT, Outcome.WORKER_LOST, Outcome.WALL_LIMIT}
 _WARM_STREAMS = 100
-_KINDS = [CALL, LOG, DONE, FAIL, DROPPED, REPLY, READY, ARMED, 255]
-_WEIGHTS = [40, 30, 2, 2, 2, 1, 1, 1, 1]
+_KINDS = [CALL, LOG, LOG_PART, DONE, FAIL, DROPPED, REPLY, READY, ARMED, 255]
+_WEIGHTS = [40, 30, 1, 2, 2, 2, 1, 1, 1, 1]
 _PLAIN = ['"x"', "1", "null", "true", "-0", "1e3", '"\\ud800"', '"\\u0000"', "NaN", "1e999", "9" * 400, '{"a":1,"a":2}']
 _LENGTHS = [0, 1, 0xFFFFFFFF, 0x80000000, LIMITS.frame_bytes, LIMITS.frame_bytes + 1]
 
@@ -98,7 +98,7 @@ def _frame(chance: random.Random, number: int) -> bytes:
     if kind == CALL:
         name = chance.choice([b"echo", b"nothing", b"large", b"zzz", b"__class__", b"late"])
         body = number.to_bytes(4, "little") + bytes((len(name),)) + name + body
-    elif kind == LOG:
+    elif kind in (LOG, LOG_PART):
         body = bytes((chance.randrange(6),)) + chance.randbytes(chance.randrange(400))
     elif kind == FAIL:
         outcome = chance.choice([b"script_error", b"cpu_limit", b"worker_lost", b"ok", b"engine_fault"])

@@ -15,12 +15,12 @@ from lodger.engine.data.reading.memory import MemoryStore
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.host_walls import demanded
-from lodger.engine.node.executors.sandbox_executor import as_job, merged
+from lodger.engine.node.executors.sandbox_executor import as_job, demanded, merged
 from lodger.sandbox.job import Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
+from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.js.artefact import ensure
 from lodger.sandbox.wasm.pool import WasmPool
 
@@ -118,6 +118,7 @@ async def _rehearse(
     if claim.wasm is not None:
         pool = WasmPool(**demanded(settings))
     elif runtime == "quickjs":
+        native_libraries.demand(settings.profile, runtime)  # baking loads it, before the pool starts
         ensure(settings.cache_dir, progress=progress)
         pool = Pool(size=1, cache=settings.cache_dir, **demanded(settings))
     else:

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lodger.engine.cli.output.answer import visible
 from lodger.engine.cli.output.failure import Usage
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def folder(path: Path) -> dict[str, str]:
             others.append(place.as_posix())
     if packages:
         sys.stderr.write(
-            f"{path / PACKAGES}: left out, with {packages} files of JavaScript; bundle what the script imports\n"
+            f"{visible(str(path / PACKAGES))}: left out, with {packages} files of JavaScript; bundle what the script imports\n"
         )
     if others:
         raise Usage(

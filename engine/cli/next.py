@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lodger.engine.cli.output.answer import AsJson, say, write_json
+from lodger.engine.cli.output.answer import AsJson, say, visible, write_json
 from lodger.engine.cli.output.failure import Usage, human, under
 
 Kind = Annotated[
@@ -73,7 +73,7 @@ def _answer_lines() -> None:
     # A byte that is no UTF-8 becomes a character that no rule has: the line is refused like any other wrong one.
     lines = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
     for text in answer_lines(lines, now=_now()):
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(visible(text) + "\n")
         sys.stdout.flush()
 
 

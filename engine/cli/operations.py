@@ -44,7 +44,7 @@ WORDS = {
     "limits": "Process limits.", "retry": "How often to try, or a whole policy.", "dst": 'Such as {"gap": "skip", "fold": "both"}.',
     "limit": "Most entries.", "cursor": "Where to go on: next of the page before.", "script": "The script's name.",
     "rules": "A rule; several make a union.", "state": "Only those in this state.", "outcome": "Only those that ended so.",
-    "origin": "Only slot, backfill, run_now, replay or once.", "why": "The reason, for the audit log.",
+    "origin": "Only slot, backfill, run_now, replay, once or change.", "why": "The reason, for the audit log.",
     "role": "admin, operator, editor or viewer.",
     "older": "The version or revision before.", "newer": "The one after; the present one when left out.",
     "request_key": "Asking again with the same key asks for nothing new.", "note": "Why, for people.",

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from lodger.sandbox.limits import LIMITS
+from lodger.sandbox.outcome import Outcome
+
 OUTCOME = "outcome"
 REASON = "reason"
 SCRIPT = "script"
@@ -39,9 +42,16 @@ def error_table() -> dict[str, ErrorCode]:
     """Return every code with its row, in the order of the codes."""
     rows = tomllib.loads(files(__package__).joinpath("error_table.toml").read_text(encoding="utf-8"))
     return {
-        code: ErrorCode(code, tuple(row["met"]), row["what"], row.get("why", ""), row.get("fix", ""))
+        code: ErrorCode(code, tuple(row["met"]), row["what"], limits_of(code) or row.get("why", ""), row.get("fix", ""))
         for code, row in sorted(rows.items())
     }
+
+
+def limits_of(outcome: str) -> str:
+    """Return the limits that end in an outcome, with their defaults; empty for a code that none does."""
+    if outcome == Outcome.OK:
+        return ""
+    return ", ".join(f"{spec.name} ({spec.help}; default {spec.default})" for spec in LIMITS if spec.outcome == outcome)
 
 
 def similar_codes(text: str) -> list[str]:

@@ -1,14 +1,18 @@
-"""What happens in the engine, told as it happens to whoever listens: a terminal, a page, a test that waits."""
+"""The event bus, events for people (:class:`Event`), and events by which the services of a node work together."""
 
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+from lodger.engine.core.execution import Claim, Finished
+
+E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened.
+    """One thing that happened, for people: listeners, hooks, pages.
 
     Attributes:
         kind: ``ticked``, ``skipped`` (a slot or a gap), ``started``, ``sealed`` (its effects are on
@@ -33,33 +37,116 @@ class Event:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-Listener = Callable[[Event], None]
+class EventBus:
+    """Publish and subscribe by event type, inside one process.
 
-
-class Events:
-    """Tells listeners, in the thread where it happened and after the transaction is stored. Listeners must be quick."""
+    Synchronous: :meth:`publish` returns when every handler has run, in the order of subscription and in the publisher's thread.
+    Handlers must be quick.
+    """
 
     def __init__(self) -> None:
-        self._listeners: tuple[Listener, ...] = ()
+        self._handlers: dict[type[Any], tuple[Callable[[Any], None], ...]] = {}
         self._lock = threading.Lock()
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Add a listener; call what is returned to take it off."""
+    def subscribe(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
+        """Call a handler with each event of exactly this type; call what is returned to unsubscribe."""
+
+        def call(event: E) -> None:
+            handler(event)
+
         with self._lock:
-            self._listeners = (*self._listeners, listener)
+            self._handlers[kind] = (*self._handlers.get(kind, ()), call)
 
-        def forget() -> None:
+        def unsubscribe() -> None:
             with self._lock:
-                self._listeners = tuple(each for each in self._listeners if each is not listener)
+                self._handlers[kind] = tuple(each for each in self._handlers[kind] if each is not call)
 
-        return forget
+        return unsubscribe
 
-    @property
-    def heard(self) -> bool:
-        """Whether anybody listens: describing thousands of events to nobody costs throughput."""
-        return bool(self._listeners)
+    def has_subscribers(self, kind: type[Any]) -> bool:
+        """Whether an event of this type has a handler: describing thousands of events to none costs throughput."""
+        return bool(self._handlers.get(kind))
 
-    def tell(self, event: Event) -> None:
-        """Tell every listener."""
-        for listener in self._listeners:
-            listener(event)
+    def publish(self, event: object) -> None:
+        """Call every handler of the event's type."""
+        for handler in self._handlers.get(type(event), ()):
+            handler(event)
+
+
+# ---- by which the services of one node work together
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerWritten:
+    """A verb of this process has committed. Published in the caller's thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeReported:
+    """A write of this process, or a notification of the database, says that there may be work: look now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerChanged:
+    """A transaction of any process was committed, or the clock was set: look again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionsReady:
+    """There may be an action to claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """More slots are due than one tick takes.
+
+    Attributes:
+        since_s: since when, on the clock of durations; None when the ticker has caught up.
+    """
+
+    since_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFinished:
+    """An attempt has ended by itself and is to be committed."""
+
+    claim: Claim
+    finished: Finished
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStopped:
+    """An attempt was killed; its action is another's already. ``finished`` is what it had logged and used till then."""
+
+    claim: Claim
+    finished: Finished
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptReleased:
+    """An attempt holds its slot no more: it was committed, or dropped."""
+
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRenewed:
+    """The node's lease was renewed, so long after the renewal before."""
+
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLost:
+    """The node has no lease until it registers anew: what was claimed under the lost one is dropped."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A round of a service failed; it is tried again."""
+
+    service: str
+    error: Exception

@@ -58,10 +58,10 @@ from lodger.engine.store.stores import driver_of
 
 
 def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
-    """Apply every effect in call order.
+    """Apply every effect in call order, in a savepoint that keeps the caller's own statements apart.
 
     Args:
-        connection: in a transaction that may write; a savepoint keeps the caller's own statements apart.
+        connection: in a transaction that may write.
         asked: of a step that succeeded; all of it must belong to the connection's database.
         now_us: when, microseconds UTC.
         verify: compare what was read with what is there. Not when it has been compared and held since.
@@ -75,19 +75,24 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
         NotYet: a sealed attempt, or a transaction of the platform's, holds what is written; nothing is applied.
         Overthrown: the caller's transaction is gone, with everything in it.
     """
+    try:
+        with savepoint(connection):
+            return write(connection, asked, now_us=now_us, verify=verify)
+    except DBAPIError as error:
+        if lost_transaction.over(connection):
+            raise lost_transaction.behind(error) from None
+        raise
+
+
+def write(connection: Connection, asked: Journal | Docket, *, now_us: int, verify: bool = True) -> dict[int, Any]:
+    """Do what :func:`apply` does inside the caller's savepoint, which takes all of it back when this raises."""
     if not asked:
         return {}
     docket = asked if isinstance(asked, Docket) else asked.docket()
     try:
-        with (
-            guard.noticing(docket.datasets, docket.home),
-            savepoint(connection),
-            _impatient(connection, docket),
-        ):
+        with guard.noticing(docket.datasets, docket.home), _impatient(connection, docket):
             return _Commit(connection, docket, now_us).run(verify=verify)
     except DBAPIError as error:
-        if lost_transaction.over(connection):
-            raise lost_transaction.behind(error) from None
         if docket.home is None and state_of(error) in HELD:
             raise NotYet("rows that this run writes are being written by somebody else") from error
         if docket.home is None and state_of(error) == TOO_LONG:

@@ -1,7 +1,7 @@
 """The end of attempts, many in one transaction: fence, effects, outcome, result, logs, usage, next state."""
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, bindparam, select
@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.effects import commit as journal_commit
 from lodger.engine.effects import lost_transaction, sealed_commits
 from lodger.engine.effects.ceilings import Ceilings
 from lodger.engine.effects.effect import lags
@@ -32,9 +33,6 @@ from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
 _log = logging.getLogger("lodger.ledger")
-
-#: Applies an attempt's journal on the ledger's own connection; raises NotApplied, or NotYet.
-ApplyEffects = Callable[[Connection, Claim, Finished], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,6 @@ def commit(
     lease: Lease,
     batch: Sequence[tuple[Claim, Finished]],
     now_us: int,
-    apply_effects: ApplyEffects | None = None,
     tired: Collection[str] = (),
 ) -> Committed:
     """Store how these attempts ended, with their effects, or nothing of those whose lease is gone.
@@ -100,7 +97,7 @@ def commit(
             lost.append(claim)
             continue
         try:
-            made = _written(books, connection, ceilings, row, claim, finished, apply_effects, now_us)
+            made = _written(books, connection, ceilings, row, claim, finished, now_us)
         except NotYet as held_up:
             if claim.action_id not in tired:
                 waiting.append(claim)
@@ -150,20 +147,20 @@ def _written(
     row: AnyRow,
     claim: Claim,
     finished: Finished,
-    apply_effects: ApplyEffects | None,
     now_us: int,
 ) -> Ending | Sealed:
-    """Write what an attempt asked for, inside a savepoint: a refused effect takes back its own attempt and no neighbour's."""
-    if finished.outcome is not Outcome.OK or finished.journal is None or apply_effects is None or claim.dry_run:
+    """Write what an attempt asked for, in one savepoint: a refused effect takes back its own attempt and no neighbour's."""
+    journal = finished.journal
+    if finished.outcome is not Outcome.OK or journal is None or claim.dry_run:
         return _ending(row, finished)
     try:
         ceilings.demand(claim, finished)
         with savepoint(connection):
-            if isinstance(finished.journal, Journal) and finished.journal.home is not None:
-                made = sealed_commits.seal(books, connection, row, claim, finished, finished.journal.docket(), now_us)
+            if journal.home is not None:
+                made = sealed_commits.seal(books, connection, row, claim, finished, journal.docket(), now_us)
                 ceilings.fit(claim, finished)
                 return made
-            apply_effects(connection, claim, finished)
+            journal_commit.write(connection, journal, now_us=now_us)
             ceilings.fit(claim, finished)
     except NotApplied as refused:
         finished = replace(finished, outcome=refused.outcome, error=refused.as_error())

@@ -1,4 +1,4 @@
-"""Carries the ledger's synchronous functions to threads: one that writes, one that reads, one that looks whether anybody wrote."""
+"""Runs the store's synchronous functions in threads: one that writes, one that reads, one that asks a server for commits."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,39 +13,39 @@ from lodger.engine.store.stores.patience import PATIENCE_S, Patience
 T = TypeVar("T")
 
 
-class Pen:
+class DbExecutor:
     """One writer thread, because SQLite has one writer; reads never wait behind a write.
 
     Attributes:
-        line: how long a server may keep either thread waiting.
+        timeouts: how long a server may keep either thread waiting.
     """
 
     def __init__(self, database: Database, patience_s: float = PATIENCE_S) -> None:
         self._database = database
-        self.line = Patience(patience_s)
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer", initializer=self.line.adopt)
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=self.line.adopt)
-        self._witness = database.file_watcher()
-        self._asked = database.server_watcher()
+        self.timeouts = Patience(patience_s)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer", initializer=self.timeouts.adopt)
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=self.timeouts.adopt)
+        self._watcher = database.file_watcher()
+        self._server_watcher = database.server_watcher()
         # A look waits for nobody, and nobody for it: a server that is silent is silent to each by itself.
-        self._looker = ThreadPoolExecutor(1, thread_name_prefix="lodger-lookout", initializer=self.line.adopt)
-        self._looking: asyncio.Future[int | None] | None = None
+        self._poller = ThreadPoolExecutor(1, thread_name_prefix="lodger-commits", initializer=self.timeouts.adopt)
+        self._polling: asyncio.Future[int | None] | None = None
         self._seen: int | None = None
-        self._doubts = 0
-        self._stood: dict[object, tuple[object, object, Callable[[Connection], object]]] = {}
+        self._invalidations = 0
+        self._cached: dict[object, tuple[object, object, Callable[[Connection], object]]] = {}
 
     async def write(self, work: Callable[[Connection], T], *, quiet: bool = False) -> T:
         """Do the work in one transaction of the writer thread. Cancelling the wait does not undo the work.
 
         Args:
-            quiet: nothing of :meth:`standing` depends on it, and :meth:`version` need not tell of it.
+            quiet: nothing of :meth:`cached_read` depends on it, and :meth:`version` need not tell of it.
         """
 
         def transaction() -> T:
             with self._database.write(counted=not quiet) as connection:
                 done = work(connection)
-                if quiet and self._asked is not None:
-                    self._asked.overlook(connection)
+                if quiet and self._server_watcher is not None:
+                    self._server_watcher.overlook(connection)
                 return done
 
         return await asyncio.get_running_loop().run_in_executor(self._writer, transaction)
@@ -59,71 +59,71 @@ class Pen:
 
         return await asyncio.get_running_loop().run_in_executor(self._reader, transaction)
 
-    async def look(self, patience_s: float) -> None:
+    async def poll_version(self, patience_s: float) -> None:
         """Ask a server whether anybody has committed since the last look; what can tell at any time needs none.
 
         When no answer comes for so long nobody can tell, until one comes.
         """
-        if self._asked is None:
+        if self._server_watcher is None:
             return
-        if self._looking is None:
-            self._looking = asyncio.get_running_loop().run_in_executor(self._looker, self._asked.version)
-        answered, _ = await asyncio.wait({self._looking}, timeout=patience_s)
-        self._seen = self._looking.result() if answered else None
+        if self._polling is None:
+            self._polling = asyncio.get_running_loop().run_in_executor(self._poller, self._server_watcher.version)
+        answered, _ = await asyncio.wait({self._polling}, timeout=patience_s)
+        self._seen = self._polling.result() if answered else None
         if answered:
-            self._looking = None
+            self._polling = None
 
-    def doubt(self) -> None:
-        """Take it that somebody has committed, until the next look."""
-        self._doubts += 1
-
-    @property
-    def asks(self) -> bool:
-        """Whether :meth:`version` knows of other processes' commits by :meth:`look` alone."""
-        return self._asked is not None
+    def invalidate(self) -> None:
+        """Drop what :meth:`cached_read` keeps: somebody may have committed."""
+        self._invalidations += 1
 
     @property
-    def sees(self) -> bool:
+    def polls(self) -> bool:
+        """Whether :meth:`version` knows of other processes' commits by :meth:`poll_version` alone."""
+        return self._server_watcher is not None
+
+    @property
+    def sees_commits(self) -> bool:
         """Whether :meth:`version` tells of commits."""
-        return self._witness is not None or self._seen is not None
+        return self._watcher is not None or self._seen is not None
 
     def version(self) -> object | None:
         """Give what changes with every commit of anybody, another process's at the next look; None when nobody can tell."""
-        if self._witness is not None:
-            return self._witness.version()
-        return None if self._seen is None else (self._seen, self._database.written, self._doubts)
+        if self._watcher is not None:
+            return self._watcher.version()
+        return None if self._seen is None else (self._seen, self._database.written, self._invalidations)
 
-    async def standing(self, key: object, work: Callable[[Connection], T]) -> T:
+    async def cached_read(self, key: object, work: Callable[[Connection], T]) -> T:
         """Read what only a commit can change: asked anew when there was one, or when nobody can tell.
 
         Args:
             key: stands for the question, with all that the answer depends on beside the ledger; no two questions share one.
         """
         version = self.version()
-        stood = self._stood.get(key)
+        stood = self._cached.get(key)
         if stood is not None and version is not None and stood[0] == version:
             return cast("T", stood[1])
         answer = await self.read(work)
         if version is not None:
-            self._stood[key] = version, answer, work
+            self._cached[key] = version, answer, work
         return answer
 
     async def refresh(self) -> None:
-        """Ask every question of :meth:`standing` again whose answer stands no more, all in one transaction."""
+        """Ask every question of :meth:`cached_read` again whose answer stands no more, all in one transaction."""
         version = self.version()
-        stale = {key: work for key, (stood, _answer, work) in self._stood.items() if stood != version}
+        stale = {key: work for key, (stood, _answer, work) in self._cached.items() if stood != version}
         if version is None or not stale:
             return
         answers = await self.read(lambda connection: {key: work(connection) for key, work in stale.items()})
         for key, answer in answers.items():
-            self._stood[key] = version, answer, stale[key]
+            self._cached[key] = version, answer, stale[key]
 
     def close(self) -> None:
         """End its threads after what they hold; safe to call twice."""
-        if self._witness is not None:
-            self._witness.close()
-        self._looker.shutdown()
-        if self._asked is not None:
-            self._asked.close()
+        if self._watcher is not None:
+            self._watcher.close()
+        self._poller.shutdown()
+        if self._server_watcher is not None:
+            self._server_watcher.close()
         self._writer.shutdown()
         self._reader.shutdown()

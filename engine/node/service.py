@@ -1,11 +1,12 @@
 """The one start/stop contract of everything that runs in a node."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import ClassVar
+from collections.abc import Awaitable
+from typing import Any, ClassVar
 
-from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.events import Fault
+from lodger.engine.node.context import NodeContext
 
 #: First and longest wait after a round that failed, seconds.
 BACKOFF_S = 0.1
@@ -16,15 +17,15 @@ class Service:
     """A loop of rounds. ``start`` and ``stop`` are safe to call twice, in any order.
 
     A round that raises because the host lacks something (full disk, busy database) is tried again with back-off; any
-    other exception is a bug of ours and is told through ``failed``, and the loop goes on likewise: one bad round must not
-    end the service of every tenant.
+    other exception is a bug of ours, and the loop goes on likewise; both are published as a
+    :class:`lodger.engine.core.events.Fault`. One bad round must not end the service of every tenant.
     """
 
     name: ClassVar[str]
 
-    def __init__(self, clock: Clock, failed: Callable[[str, Exception], None]) -> None:
-        self.clock = clock
-        self._failed = failed
+    def __init__(self, context: NodeContext) -> None:
+        self.context = context
+        self.clock = context.clock
         self._task: asyncio.Task[None] | None = None
         self._nudged = asyncio.Event()
 
@@ -44,8 +45,20 @@ class Service:
         """End the present wait now."""
         self._nudged.set()
 
+    def wake_on(self, *kinds: type[Any]) -> None:
+        """End the present wait at each event of these types."""
+        for kind in kinds:
+            self.context.bus.subscribe(kind, self._wake)
+
+    def _wake(self, _event: object) -> None:
+        self.nudge()
+
+    def fault(self, error: Exception) -> None:
+        """Publish that something of this service failed; it is tried again."""
+        self.context.bus.publish(Fault(self.name, error))
+
     async def round(self) -> float:
-        """Do what is to do; answer how many seconds to wait before the next round, unless nudged."""
+        """Do what is to do; return how many seconds to wait before the next round, unless nudged."""
         raise NotImplementedError
 
     async def _loop(self) -> None:
@@ -56,10 +69,10 @@ class Service:
                 wait = await self.round()
                 backoff = BACKOFF_S
             except Unavailable as error:
-                self._failed(self.name, error)
+                self.fault(error)
                 wait, backoff = backoff, min(backoff * 2, BACKOFF_MAX_S)
-            except Exception as error:  # noqa: BLE001 - told, and tried again: see the class
-                self._failed(self.name, error)
+            except Exception as error:  # noqa: BLE001 - published, and tried again: see the class
+                self.fault(error)
                 wait, backoff = backoff, min(backoff * 2, BACKOFF_MAX_S)
             if wait > 0:
                 await self.wait(wait)

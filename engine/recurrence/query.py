@@ -96,7 +96,7 @@ def _counts(schedule: CompiledSchedule, after: datetime) -> dict[str, Any]:
 
     ``next_year`` is None for more than :data:`MOST_COUNTED` slots, or when they cannot be found in a bounded search.
     """
-    density = schedule.density()
+    density = schedule.density(after)
     until = min(after, _END - timedelta(days=366)) + timedelta(days=366)
     year: int | None
     try:

@@ -96,9 +96,14 @@ class Zone:
         return max((abs(here.offset - here.before) for here in self._stretches()), default=0)
 
     @cached_property
+    def offsets(self) -> frozenset[int]:
+        """Every offset from UTC since 1970, seconds."""
+        return frozenset({self.segment(0).offset, *(here.offset for here in self._stretches())})
+
+    @cached_property
     def granule_s(self) -> int:
         """Greatest common divisor of a day and of all offsets from UTC since 1970."""
-        return gcd(DAY_S, self.segment(0).offset, *(here.offset for here in self._stretches()))
+        return gcd(DAY_S, *self.offsets)
 
     def _stretches(self) -> list[Segment]:
         """Every stretch after a change since 1970, until changes repeat from year to year."""

@@ -27,7 +27,6 @@ from lodger.engine.store.revision_cache import Compile
 
 if TYPE_CHECKING:
     from lodger.engine.core.execution import Executor
-    from lodger.engine.effects.outcome_commit import ApplyEffects
     from lodger.engine.node.node import Node
     from lodger.engine.service.hooks import Hook
     from lodger.engine.store.platform.locks import Lock
@@ -212,13 +211,12 @@ class Engine(Nouns[Async]):
         executor: "Executor | None" = None,
         name: str | None = None,
         *,
-        apply_effects: "ApplyEffects | None" = None,
-        couriers: bool = True,
+        deliver: bool = True,
     ) -> AsyncIterator["Node"]:
         """Run a node for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
         from lodger.engine.node.node import Node
 
-        made = Node(self.inner, executor, name, apply_effects=apply_effects, couriers=couriers)
+        made = Node(self.inner.host, executor, name, deliver=deliver)
         try:
             await made.start()
             yield made

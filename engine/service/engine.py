@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lodger.engine.core.clock import Clock, SystemClock
-from lodger.engine.core.events import Event, Events
+from lodger.engine.core.events import Event, EventBus, LedgerWritten
 from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.metrics import Meters
@@ -22,6 +22,7 @@ from lodger.engine.service import lock_context
 from lodger.engine.service.checks.dry_runs import DryRuns
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
+from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.hooks import Hook, Hooks
 from lodger.engine.service.nouns.actions import Actions
 from lodger.engine.service.nouns.audit import Audit
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from lodger.engine.core.execution import Executor
-    from lodger.engine.effects.outcome_commit import ApplyEffects
+    from lodger.engine.node.host import Host
     from lodger.engine.node.node import Node
     from lodger.engine.store.platform.locks import Lock
     from lodger.engine.store.records import Action
@@ -63,8 +64,7 @@ class Engine(Nouns[Sync]):
 
     def __init__(self, books: Books) -> None:
         self.books = books
-        self.events = Events()
-        self._watchers: list[Callable[[], None]] = []
+        self.events = EventBus()
         self.tenants = Tenants(books, self.changed)
         self.grants = Grants(books, self.changed)
         self.collections = Collections(books, self.changed)
@@ -72,7 +72,11 @@ class Engine(Nouns[Sync]):
         self.secrets = Secrets(books, self.changed, self.vault)
         self.webhooks = Webhooks(books, self.changed, self.vault)
         self.scripts = Scripts(
-            books, self.changed, ModuleCheck(books.settings), SourceCheck(books.settings), DryRuns(self)
+            books,
+            self.changed,
+            ModuleCheck(books.settings),
+            SourceCheck(books.settings, TrialBudget(books)),
+            DryRuns(self),
         )
         self.schedules = Schedules(books, self.changed)
         self.actions = Actions(books, self.changed)
@@ -287,7 +291,7 @@ class Engine(Nouns[Sync]):
 
     def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Hear what nodes of this process do; call what is returned to stop. The listener must be quick."""
-        return self.events.listen(listener)
+        return self.events.subscribe(Event, listener)
 
     def on(self, name: str, hook: Hook | None = None, *, tenant_id: str | None = None) -> Any:  # noqa: ANN401 - a decorator, or what takes the hook off
         """Set a hook: a function that is called with an :class:`lodger.engine.core.events.Event`, in a thread of its own.
@@ -313,13 +317,18 @@ class Engine(Nouns[Sync]):
 
     def changed(self) -> None:
         """Let the nodes of this process look for work now."""
-        for watcher in tuple(self._watchers):
-            watcher()
+        self.events.publish(LedgerWritten())
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
         """Have a callable called after every write of this process, from any thread; call the answer to stop."""
-        self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher)
+        return self.events.subscribe(LedgerWritten, lambda _event: watcher())
+
+    @property
+    def host(self) -> "Host":
+        """What nodes and dry runs of this engine are given."""
+        from lodger.engine.node.host import Host
+
+        return Host(self.books, self.datasets, self.vault, self.handlers, self.events, self.meters, self.is_own)
 
     @contextmanager
     def node(
@@ -327,15 +336,14 @@ class Engine(Nouns[Sync]):
         executor: "Executor | None" = None,
         name: str | None = None,
         *,
-        apply_effects: "ApplyEffects | None" = None,
-        couriers: bool = True,
+        deliver: bool = True,
     ) -> Iterator["Node"]:
         """Run a node in a thread of its own for as long as the block lasts; see :class:`lodger.engine.node.node.Node`."""
         import asyncio
 
         from lodger.engine.node.node import Node
 
-        made = Node(self, executor, name, apply_effects=apply_effects, couriers=couriers)
+        made = Node(self.host, executor, name, deliver=deliver)
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="lodger-node", daemon=True)
         thread.start()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.events import Event, Events
+from lodger.engine.core.events import Event, EventBus
 from lodger.engine.core.metrics import Meters
 
 _log = logging.getLogger("lodger.hooks")
@@ -66,7 +66,7 @@ _BY_NAME = {spec.name: spec for spec in HOOKS}
 class Hooks:
     """Calls hooks; its thread lives from the first hook until :meth:`close`."""
 
-    def __init__(self, events: Events, meters: Meters, late_s: float) -> None:
+    def __init__(self, events: EventBus, meters: Meters, late_s: float) -> None:
         self._events = events
         self._meters = meters
         self._late_ms = late_s * 1000
@@ -93,7 +93,7 @@ class Hooks:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="lodger-hooks", daemon=True)
                 self._thread.start()
-                self._deaf = self._events.listen(self._hear)
+                self._deaf = self._events.subscribe(Event, self._hear)
 
         def forget() -> None:
             with self._lock:

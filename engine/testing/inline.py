@@ -1,25 +1,22 @@
-"""A node whose services do nothing by themselves: all that is due now is done when it is told, and then it is still."""
+"""A node whose services do nothing by themselves: what is due is done when the stage asks for it, and then it is still."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import sqlalchemy as sa
 
 from lodger.engine.core.clock import SystemClock
+from lodger.engine.core.events import Fault
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.serialization import shaped
+from lodger.engine.node.host import Host
 from lodger.engine.node.node import Node
-from lodger.engine.node.running.rescuer import Heartbeat, Rescuer
-from lodger.engine.node.scheduling.feeder import Feeder
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.schema.scheduling import turns
 from lodger.engine.testing.clock import FakeClock
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
-
-if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
 
 #: What stands in for scripts: given the params and the claim's action as scripts see them, gives the result.
 Pretend = Mapping[str, Callable[[Any], Any]]
@@ -57,32 +54,31 @@ class Pretender:
 class InlineNode(Node):
     """Ticks, claims, runs, commits when :meth:`settle` is called. A fault of the engine's is raised, not told."""
 
-    def __init__(self, engine: "Engine", clock: FakeClock, pretend: Pretend | None) -> None:
-        super().__init__(engine, None if pretend is None else Pretender(pretend), "stage", couriers=False)
+    def __init__(self, host: Host, clock: FakeClock, pretend: Pretend | None) -> None:
+        super().__init__(host, None if pretend is None else Pretender(pretend), "stage", deliver=False)
         self._fake = clock
         self._faults: list[Exception] = []
 
     async def start(self) -> None:
         """Register; nothing runs by itself."""
         await self.prepare()
-        self._heartbeat, self._rescuer, self._feeder = Heartbeat(self), Rescuer(self), Feeder(self)
+        self.context.bus.subscribe(Fault, self._keep)
 
-    def failed(self, service: str, error: Exception) -> None:
-        """Keep what went wrong, for whoever settles."""
-        super().failed(service, error)
-        self._faults.append(error)
+    def _keep(self, event: Fault) -> None:
+        """Keep what went wrong; :meth:`settle` raises it."""
+        self._faults.append(event.error)
 
     async def settle(self) -> None:
         """Do everything that is due now, and what comes of it, until nothing more can be done at this instant."""
-        await self._heartbeat.round()
+        await self.lease_keeper.round()
         await self._still()
 
     async def _still(self) -> None:
         while True:
-            await self.adopter.round()
+            await self.adoption.round()
             await self._tick()
-            await self._rescuer.round()
-            await self._feeder.round()
+            await self.recovery.round()
+            await self.change_feed.round()
             if not await self._run():
                 break
         if self._faults:
@@ -91,33 +87,29 @@ class InlineNode(Node):
     async def advance(self, until_us: int) -> None:
         """Let time pass from one due instant to the next, and settle at each."""
         await self.settle()
-        while (due := await self.pen.read(partial(_next, now_us=self._fake.now_us(), until_us=until_us))) is not None:
+        while (due := await self.db.read(partial(_next, now_us=self._fake.now_us(), until_us=until_us))) is not None:
             self._fake.move_to(due)
             await self._still()
         self._fake.move_to(until_us)
         await self._still()
 
     async def _tick(self) -> None:
-        while True:
-            now = self._fake.now_us()
-            ticked = await self.pen.write(partial(tick.tick, self.books, now_us=now))
-            self.told_ticks(ticked)
-            if not ticked:
-                return
+        while await self.ticker.tick(self._fake.now_us()):
+            pass
 
     async def _run(self) -> bool:
         """Start what may start, and see it to its end; whether there was any."""
         await self.dispatcher.round()
-        if not self.dispatcher.running:
+        if not self.attempts:
             return False
         for _ in range(LOOKS):
             await self.committer.flush()
-            await self.finisher.round()
-            if not self.dispatcher.running:
+            await self.sealed_commits.round()
+            if not self.attempts:
                 break
             # Attempts are real processes and take real time, however the clock stands.
             await SystemClock().sleep(LOOK_S)
-        await self.dispatcher.drained()
+        await self.attempts.drained()
         return True
 
     def _raise(self) -> NoReturn:

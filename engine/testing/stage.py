@@ -97,7 +97,7 @@ class Stage:
             thread = threading.Thread(target=self._loop.run_forever, name="lodger-stage", daemon=True)
             thread.start()
             stack.callback(self._end, thread)
-            self._node = InlineNode(self.engine, self.clock, self._pretend)
+            self._node = InlineNode(self.engine.host, self.clock, self._pretend)
             stack.callback(lambda: self._do(self._node.stop()))
             self._do(self._node.start())
             self._stack = stack.pop_all()

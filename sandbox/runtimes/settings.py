@@ -1,11 +1,10 @@
 """What a zygote is told of its runtime: the paths of the files that it loads before its walls rise. The parent's side."""
 
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 
-from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js.artefact import ensure, find_library, library_files
+from lodger.sandbox.runtimes.native_libraries import find_binding
 
 _DOOR = "native.js"
 
@@ -31,20 +30,12 @@ def runtime_settings(runtime: str, cache: Path | None = None, *, metered: bool =
 
 def native_settings(capabilities: tuple[Path, ...] | None = None) -> dict[str, str]:
     """Give the settings; ``capabilities`` replaces the installed cap-*.js files. Raises SandboxError when the package is missing."""
-    spec = find_spec("_quickjs")
-    if spec is None or spec.origin is None:
-        raise SandboxError(
-            "package_missing",
-            "the package quickjs-ng is not installed",
-            why="runtime quickjs-native runs on it",
-            fix="pip install lodger again, into the same environment",
-        )
     folder = Path(str(files("lodger.stdlib") / "js"))
     names = [_DOOR, *library_files()]
     paths = [folder / name for name in names if capabilities is None or not name.startswith("cap-")]
     paths += capabilities or ()
     return {
-        "binding": spec.origin,
+        "binding": str(find_binding()),
         "library": "\n".join(str(path.resolve()) for path in paths),
         "cpu_grace_ms": "0",  # nothing in the worker can stop softly: the kernel's timer stands at the limit itself
     }

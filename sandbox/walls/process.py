@@ -87,13 +87,6 @@ def close_all_but(kept: "tuple[int, ...]") -> None:
     low = 0
     for number in sorted(kept):
         if number > low:
-            os.closerange(low, number) if number - low < 8 else _close_range(low, number - 1)
+            syscall(NUMBER["close_range"], low, number - 1, 0)
         low = number + 1
-    _close_range(low, 0xFFFFFFFF)
-
-
-def _close_range(first: int, last: int) -> None:
-    try:
-        syscall(NUMBER["close_range"], first, last, 0)
-    except OSError:
-        os.closerange(first, min(last, 65536))
+    syscall(NUMBER["close_range"], low, 0xFFFFFFFF, 0)

@@ -55,7 +55,7 @@ class Compilation(Attempt):
     def _frame(self, kind: int, payload: bytes) -> None:
         if kind == frames.ARTEFACT and self._armed:
             self._code(payload)
-        elif kind in (frames.CALL, frames.LOG, frames.DROPPED):
+        elif kind in (frames.CALL, frames.LOG, frames.LOG_PART, frames.DROPPED):
             self._decide(verdict.protocol_error("a compiler that does more than compile"))
         else:
             super()._frame(kind, payload)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lodger.sandbox import frames, prescan
-from lodger.sandbox.job import Host, Job, Reply, Report, Usage
+from lodger.sandbox.job import Host, Job, LogLine, Reply, Report, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers import codec, error_location, verdict
 from lodger.sandbox.workers.codec import LogBuffer
@@ -31,6 +31,15 @@ _CALL_VALUES = 250_000
 #: Log frames beyond the limit that are dropped before a worker that ignores its own cap is stopped.
 _LOG_PATIENCE = 1000
 _REAP_S = 5.0
+#: Ends by which a worker cannot say any more how many log lines it dropped.
+_STOPPED = {
+    Outcome.CPU_LIMIT,
+    Outcome.WALL_LIMIT,
+    Outcome.MEMORY_LIMIT,
+    Outcome.CALL_LIMIT,
+    Outcome.CANCELLED,
+    Outcome.CRASHED,
+}
 _SHORTEST_S = 0.002
 _journal = logging.getLogger("lodger.sandbox")
 
@@ -158,11 +167,12 @@ class Attempt:
         await self._buried()
         if found is None:
             found = self._judge_death()
+        self._hand_over(self._log_buffer.cut_line(self._now_us()))
         return Report(
             outcome=found.outcome,
             result=self._result if found.outcome is Outcome.OK else None,
             error=found.error,
-            logs=self._log_buffer.lines(self._now_us()),
+            logs=self._log_buffer.lines(self._now_us(), counted=found.outcome not in _STOPPED),
             dropped_logs=self._log_buffer.dropped,
             usage=self._usage((ended - started) * 1000),
             walls=self._around.walls,
@@ -329,6 +339,7 @@ class Attempt:
             frames.LOG: max(limits.log_line_bytes + 1, limits.frame_bytes),  # cut here too
             frames.DONE: limits.result_bytes,
             frames.FAIL: max(codec.MOST_FAILURE_BYTES, limits.frame_bytes),
+            frames.LOG_PART: limits.log_line_bytes + 2,  # a level, and one byte more than a line may have
             frames.DROPPED: frames.CALL_ID.size,
         }
 
@@ -345,11 +356,15 @@ class Attempt:
             self._call(payload)
         elif kind == frames.LOG:
             self._log(payload)
+        elif kind == frames.LOG_PART:
+            self._log_part(payload)
         elif kind == frames.DROPPED:
             self._dropped(payload)
         elif kind == frames.DONE:
+            self._log_buffer.finish_line()
             self._done(payload)
         elif kind == frames.FAIL:
+            self._log_buffer.finish_line()
             self._decide(self._failure(payload))
         else:
             self._decide(verdict.protocol_error("an unknown kind of frame"))
@@ -382,7 +397,16 @@ class Attempt:
                 verdict.protocol_error("log lines far beyond the limit" if payload else "a log line without a level")
             )
             return
-        line = self._log_buffer.add(payload[0], payload[1:], self._now_us())
+        self._log_buffer.finish_line()
+        self._hand_over(self._log_buffer.add(payload[0], payload[1:], self._now_us()))
+
+    def _log_part(self, payload: bytes) -> None:
+        if not payload or self._job.bundle.wasm is None or not self._log_buffer.add_part(payload):
+            self._decide(
+                verdict.protocol_error("parts of log lines far beyond the limit, or from a runtime that sends none")
+            )
+
+    def _hand_over(self, line: LogLine | None) -> None:
         if line is not None:
             try:
                 self._host.log(line)

@@ -114,7 +114,7 @@ def remaining(end: socket.socket, incoming: bytearray, longest: Mapping[int, int
             break
         if kind == frames.DONE:
             return None
-        if kind in (frames.LOG, frames.FAIL):
+        if kind in (frames.LOG, frames.LOG_PART, frames.FAIL):
             found.append((kind, bytes(memoryview(incoming)[begin:at])))
         if kind == frames.FAIL:
             break
@@ -133,9 +133,33 @@ class LogBuffer:
         self._bytes = 0
         self._full = False
         self.dropped = 0
+        self._parts = 0
+        self._unfinished = bytearray()  # level and text of a line with no end so far
 
-    def add(self, level: int, text: bytes, us: int) -> LogLine | None:
-        """Keep a line, cut if need be; None when it was dropped."""
+    def add_part(self, level_and_text: bytes) -> bool:
+        """Keep the next part of an unfinished line. Returns whether so many parts are allowed."""
+        self._parts += 1
+        room = self._limits.log_line_bytes + 2 - len(self._unfinished)
+        self._unfinished += level_and_text[bool(self._unfinished) :][: max(room, 0)]
+        return self._parts <= frames.MAX_LOG_PARTS
+
+    def finish_line(self) -> None:
+        """Forget the parts of a line: it came whole, or was dropped."""
+        self._unfinished.clear()
+
+    def cut_line(self, us: int) -> LogLine | None:
+        """Return the line that a stopped worker did not end, marked as cut; None when there is none.
+
+        Where the worker may have sent no part, because it had sent too many, the mark stands alone.
+        """
+        if not self._unfinished and self._parts < frames.MAX_LOG_PARTS:
+            return None
+        line = bytes(self._unfinished) or b"\1"
+        self._unfinished.clear()
+        return self.add(line[0], line[1:], us, ended=False)
+
+    def add(self, level: int, text: bytes, us: int, *, ended: bool = True) -> LogLine | None:
+        """Keep a line, cut if need be or if the worker did not end it; None when it was dropped."""
         limits = self._limits
         room = min(limits.log_line_bytes, limits.log_bytes - self._bytes)
         if self._full or len(self._lines) >= limits.log_lines or room <= 0:
@@ -144,19 +168,31 @@ class LogBuffer:
             return None
         kept = text[:room]
         self._bytes += len(kept)
-        words = kept.decode("utf-8", "ignore" if len(kept) < len(text) else "replace")
+        cut = len(kept) < len(text) or not ended
+        words = kept.decode("utf-8", "ignore" if cut else "replace")
         line = LogLine(
             frames.LEVELS[level] if level < len(frames.LEVELS) else "info",
-            words + _CUT if len(kept) < len(text) else words,
+            words + _CUT if cut else words,
             us,
         )
         self._lines.append(line)
         return line
 
-    def lines(self, us: int) -> tuple[LogLine, ...]:
-        """Give what was kept, with a last line that says what was not."""
-        if not self.dropped:
-            return tuple(self._lines)
+    def lines(self, us: int, *, counted: bool = True) -> tuple[LogLine, ...]:
+        """Return what was kept, with a last line that says what was not.
+
+        Args:
+            us: time of that line.
+            counted: whether the worker could say how many lines it dropped itself; one that was stopped could not.
+        """
         limits = self._limits
-        mark = f"[{self.dropped} more lines dropped: at most {limits.log_lines} lines and {limits.log_bytes} bytes are kept]"
-        return (*self._lines, LogLine("warn", mark, us))
+        most = f"at most {limits.log_lines} lines and {limits.log_bytes} bytes are kept"
+        if self.dropped:
+            return (*self._lines, LogLine("warn", f"[{self.dropped} more lines dropped: {most}]", us))
+        full = len(self._lines) >= limits.log_lines or self._bytes >= limits.log_bytes
+        if full and not counted:
+            return (
+                *self._lines,
+                LogLine("warn", f"[the run was stopped with its log full: {most}, more may be lost]", us),
+            )
+        return tuple(self._lines)

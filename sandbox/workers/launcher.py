@@ -232,7 +232,10 @@ class Zygote:
         except (TimeoutError, OSError):
             await self.stop()
             raise ZygoteFailed(
-                "zygote_failed", "the zygote did not answer", why=f"no word from it within {_START_S:g} s"
+                "zygote_failed",
+                "the zygote did not answer",
+                why=f"no word from it within {_START_S:g} s",
+                fix="lodger doctor says what this host lacks",
             ) from None
         except BaseException:
             await self.stop()
@@ -341,13 +344,19 @@ class Zygote:
             elif kind == b"F":
                 self._settle(
                     ZygoteFailed(
-                        "zygote_failed", "the zygote did not come up", why=message[1:].decode("utf-8", "replace")
+                        "zygote_failed",
+                        "the zygote did not come up",
+                        why=message[1:].decode("utf-8", "replace"),
+                        fix="lodger doctor says what this host lacks",
                     )
                 )
             else:
                 self._settle(
                     ZygoteFailed(
-                        "zygote_failed", "the zygote ended before it was ready", why="its control socket closed"
+                        "zygote_failed",
+                        "the zygote ended before it was ready",
+                        why="its control socket closed",
+                        fix="lodger doctor says what this host lacks",
                     )
                 )
                 self._lose()

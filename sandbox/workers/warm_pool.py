@@ -16,6 +16,7 @@ from lodger.sandbox import frames
 from lodger.sandbox.doctor import Doctor
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Report
+from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.settings import runtime_settings
 from lodger.sandbox.workers import verdict
 from lodger.sandbox.workers.attempt import Attempt, NeverArmed, Surroundings
@@ -111,12 +112,14 @@ class WarmPool:
         return tuple(worker.pid for worker in self._ready)
 
     async def start(self) -> None:
-        """Bring up zygote and first worker; safe twice. Raises ZygoteFailed, WallUnavailable."""
+        """Bring up zygote and first worker; safe twice. Raises ZygoteFailed, WallUnavailable, SandboxError for an unknown library."""
         async with self._starting:
             if self._open:
                 return
             self._open = True
             try:
+                Doctor.demand_calls()
+                await asyncio.to_thread(native_libraries.demand, self._profile, self._runtime)
                 self._settings = zygote_settings(self._runtime, await self.runtime_settings())
                 self._first = asyncio.get_running_loop().create_future()
                 await self._bring_up()

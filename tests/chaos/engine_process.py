@@ -11,7 +11,7 @@ import signal
 import sys
 from contextlib import AsyncExitStack
 
-from sqlalchemy import Connection, text
+from tests.traces import Traces
 
 from lodger.engine import Engine
 from lodger.engine.core.errors import Unavailable
@@ -46,6 +46,7 @@ OTHERWISE: dict[str, dict[str, float]] = {
 class Worker:
     def __init__(self, mode: str) -> None:
         self.mode = mode
+        self.traces: Traces | None = None
         self.let_go = asyncio.Event()
 
     async def start(self) -> None:
@@ -63,7 +64,8 @@ class Worker:
             tell(f"holding {claim.action_id}")
             await self.let_go.wait()
         await asyncio.sleep(0)
-        return Finished(Outcome.OK, result="1", journal=claim.action_id)
+        assert self.traces is not None
+        return Finished(Outcome.OK, result="1", journal=self.traces.journal(claim, NAME))
 
 
 def tell(line: str) -> None:
@@ -74,10 +76,6 @@ def tell(line: str) -> None:
 async def once(told: asyncio.Event) -> None:
     await told.wait()
     told.clear()
-
-
-def seen(connection: Connection, claim: Claim, finished: Finished) -> None:
-    connection.execute(text("INSERT INTO effects_seen VALUES (:id, :name)"), {"id": finished.journal, "name": NAME})
 
 
 async def main(path: str, mode: str) -> None:
@@ -101,15 +99,16 @@ async def main(path: str, mode: str) -> None:
                 if not left:
                     raise
         engine.on_event(told)
+        worker.traces = Traces(engine.datasets)
         if mode == "relief":
             tell("up")
             while True:
                 await once(worker.let_go)
-                async with engine.node(worker, NAME, apply_effects=seen):
+                async with engine.node(worker, NAME):
                     tell("on")
                     await once(worker.let_go)
                 tell("off")
-        async with engine.node(worker, NAME, apply_effects=seen):
+        async with engine.node(worker, NAME):
             tell("up")
             await ended.wait()
 

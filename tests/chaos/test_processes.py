@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 from tests.chaos import engine_process, leash
+from tests.traces import TABLE
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.store.schema.scheduling import actions
@@ -32,7 +33,7 @@ def furnish(engine: Engine) -> None:
     engine.tenants.create("acme", limits={"concurrent_runs": 1000})
     engine.scripts.put("acme", "job", "export default () => 1")
     with engine.books.database.write() as connection:
-        connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT, name TEXT)")
+        TABLE.create(connection)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ class Proxy:
     def ask(self, path: str, token: str, address: str = "127.0.0.1", **more: object) -> httpx2.Response:
         transport = httpx2.HTTPTransport(local_address=address, verify=self.trusting)
         with httpx2.Client(transport=transport, timeout=60) as http:
-            shown = {"authorization": f"Bearer {token}"} | more.pop("headers", {})  # type: ignore[operator]
+            shown = {"authorization": f"Bearer {token}"} | more.pop("headers", {})  # type: ignore[operator]  # a mapping here
             return http.request(str(more.pop("method", "GET")), self.url + path, headers=shown, **more)  # type: ignore[arg-type]
 
     def connect(self) -> ssl.SSLSocket:

@@ -110,9 +110,33 @@ def test_a_change_wakes_the_schedule_once(url: str) -> None:
         await signals.wait("finished", 2)
         assert reader.runs == [[1], [1]]
         (action, _) = await engine.actions.list("one")
-        assert action.origin == "run_now"
+        assert action.origin == "change"
 
     play(url, work, Reader(), feed="trigger")
+
+
+def test_a_script_that_never_reads_changes_runs_once_for_each(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On two nodes which look at everything all the time: nothing but a new change asks for a run."""
+    monkeypatch.setattr("lodger.engine.node.services.change_feed.WHOLE_S", 0.0)
+
+    class Idle(Reader):
+        async def __call__(self, _attempt: Attempt) -> None:
+            pass
+
+    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
+        async with engine.node(Player(engine.inner, reader), "second"):
+            followed = await follow(engine)
+            for number in range(1, 4):
+                await change(engine, f"INSERT INTO parcels VALUES ({number}, 'one', 'a')")
+                await signals.wait("finished", number)
+            # By then both nodes have looked at the first schedule again and again.
+            await engine.schedules.create("one", "other", script="job", rules="every 1s")
+            await signals.wait("finished", 6)
+            await engine.schedules.pause("one", "other")
+            runs = [each for each in await engine.actions.list("one") if each.schedule_id == followed.id]
+            assert [each.origin for each in runs] == ["change"] * 3
+
+    play(url, work, Idle(), feed="trigger")
 
 
 def test_reports_of_the_platform_wake_it_too(url: str) -> None:
@@ -289,8 +313,8 @@ def test_what_a_rule_on_changes_cannot_be(url: str) -> None:
 def test_a_horizon_that_is_held_back_is_told(url: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if kind == "sqlite":
         pytest.skip("SQLite has one writer: nothing is held back")
-    monkeypatch.setattr("lodger.engine.node.scheduling.feeder.HORIZON_S", 0.0)
-    monkeypatch.setattr("lodger.engine.node.scheduling.feeder.HELD_S", 0.0)
+    monkeypatch.setattr("lodger.engine.node.services.change_feed.HORIZON_S", 0.0)
+    monkeypatch.setattr("lodger.engine.node.services.change_feed.HELD_S", 0.0)
 
     async def work(engine: Engine, signals: Signals, _reader: Reader) -> None:
         await follow(engine)

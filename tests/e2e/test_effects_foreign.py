@@ -113,7 +113,7 @@ def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: s
                 asked = await engine.run_in("one", "job", 0)
                 await signals.wait("sealed")
                 faults = await signals.wait("fault")
-                assert faults[0].details["service"] == "finisher"
+                assert faults[0].details["service"] == "sealed-commits"
             assert (await engine.actions.get(None, asked.id)).state == "sealed"
             database.engine = alive
             gone.dispose()

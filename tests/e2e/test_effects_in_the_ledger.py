@@ -14,7 +14,7 @@ from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.reads import ThreadReads
-from lodger.engine.node.executors.sandbox_executor import SandboxExecutor, effects_applier
+from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.service.async_engine import Engine
 from lodger.engine.store.schema.data import outbox
 from lodger.sandbox.pool import Pool
@@ -71,7 +71,7 @@ def play(path: Path, source: str, *, meddle: bool) -> tuple[list[Event], list[An
             await engine.tenants.create("one", grants=["sets:write"], people=["*@one.example"])
             await engine.scripts.put("one", "s", source)
             events: list[Event] = []
-            async with engine.node(executor, apply_effects=effects_applier(clock)):
+            async with engine.node(executor):
                 await engine.run_in("one", "s", 0)
                 while True:
                     event = await asyncio.wait_for(told.get(), 120)

@@ -1,5 +1,6 @@
 """``lodger exec``: real walls, collections in memory, effects shown; and every file that is no script."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -125,9 +126,31 @@ def test_text_that_a_terminal_cannot_take_is_made_visible() -> None:
     assert said.json["logs"][0]["text"] == "a\x00\x1b[2J\u202eb"
     said = inside("exec", "-", stdin=script)
     assert said.code == 0
-    assert "a��[2J�b" in said.out
+    assert "a\\u0000\\u001b[2J\\u202eb" in said.out
     assert "é😀" in said.out
     assert not {"\x1b", "\x00", "\u202e"} & set(said.out)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "console.log(`a${hidden}b`);",
+        "throw new Error(`a${hidden}b`);",
+        "return `a${hidden}b`;",
+        "return { [`a${hidden}b`]: 1 };",
+        "a${hidden}b();",
+    ],
+    ids=["log", "error", "result", "key", "source"],
+)
+def test_unseen_characters_of_a_script_never_reach_a_terminal(script: str) -> None:
+    hidden = "\u200b\u2028\u2029\u2066\U000e0061\ufeff"
+    source = f"const hidden = {json.dumps(hidden)};\n" + script.replace(
+        "a${hidden}b();", f"a; /* {hidden} */ null.b();"
+    )
+    for output in ((), ("--json",)):
+        said = inside("exec", "-", *output, stdin=source)
+        assert not set(hidden) & set(said.out + said.err)
+        assert "a" in said.out
 
 
 def test_stdin_is_a_script() -> None:

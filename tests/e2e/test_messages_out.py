@@ -1,4 +1,4 @@
-"""What scripts ask to have sent, whole: real walls, a real node with its couriers, SMTP and HTTP on the loopback, real subprocesses."""
+"""What scripts ask to have sent, whole: real walls, a real node with its senders, SMTP and HTTP on the loopback, real subprocesses."""
 
 import asyncio
 import json

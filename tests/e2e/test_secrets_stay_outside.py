@@ -129,7 +129,7 @@ def play(
             done = asyncio.Event()
             loop = asyncio.get_running_loop()
             engine.on_event(lambda event: event.kind == "finished" and loop.call_soon_threadsafe(done.set))
-            async with engine.node(Kept.of(engine.inner, workers=1)):
+            async with engine.node(Kept.of(engine.inner.host, workers=1)):
                 action = await engine.run_in("acme", "s", 0)
                 await asyncio.wait_for(done.wait(), 60)
             stored = (

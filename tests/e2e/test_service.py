@@ -118,9 +118,9 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
 
 def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path: Path) -> None:
     with up(tmp_path, "--name", "first", LODGER_MIN_INTERVAL_S="1", LODGER_METRICS_PORT="0") as service:
-        token = service.kind("token")["text"]
-        url = service.kind("listening")["url"]
-        own = service.kind("metrics")["url"]
+        service.until(lambda _line: {"token", "listening", "metrics"} <= {line["kind"] for line in service.seen})
+        told = {line["kind"]: line for line in service.seen}
+        token, url, own = told["token"]["text"], told["listening"]["url"], told["metrics"]["url"]
         shown = {"authorization": f"Bearer {token}"}
         with httpx2.Client(base_url=f"{url}/api/v1", headers=shown, trust_env=False, timeout=120) as client:
             client.post("/tenants", json={"tenant_id": "acme"}).raise_for_status()

@@ -1,5 +1,6 @@
 """Hosts that lack walls: what is missing is said, what can stand does, and the profile for strangers' code knows its minimum."""
 
+import errno
 import json
 import os
 import shutil
@@ -24,6 +25,7 @@ NO_NAMESPACES = (
     'for kind in user pid net mnt ipc uts; do echo 0 > "/proc/sys/user/max_${kind}_namespaces"; done; exec "$@"',
     "sh",
 )
+OLDER_KERNEL = Path(__file__).with_name("older_kernel.py")
 CONTAINED = Path(__file__).with_name("contained.py")
 
 
@@ -139,6 +141,27 @@ def test_the_suite_attacks_what_stands_and_says_what_it_skips() -> None:
     assert statuses["namespaces"] == statuses["root"] == "skipped"
     assert statuses["seccomp"] == statuses["fresh_process"] == "contained"
     assert all("lodger doctor" in case["evidence"] for case in found["cases"] if case["wall"] == "namespaces")
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to put a filter on what it starts")
+@pytest.mark.parametrize("call", ["close_range", "pidfd_open"])
+@pytest.mark.parametrize("answer", [errno.ENOSYS, errno.EPERM], ids=errno.errorcode.get)
+def test_a_kernel_without_a_call_is_named_as_the_cause(call: str, answer: int) -> None:
+    """An old kernel answers ENOSYS, an old container engine's filter EPERM."""
+    older = [sys.executable, str(OLDER_KERNEL), str(ROOT / ".dev"), call, str(answer)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
+    for command in (("exec", "-", "--json"), ("doctor", "--json"), ("doctor", "--probe", "--json")):
+        done = subprocess.run(
+            [*older, sys.executable, "-m", "lodger.engine.cli", *command],
+            input="return 1;", capture_output=True, text=True, timeout=100, env=env,
+        )  # fmt: skip
+        assert done.returncode == 1, done.stderr
+        body = json.loads(done.stdout)
+        problem = body["error"] if command[0] == "exec" else body["problem"]
+        assert problem["code"] == "kernel_too_old"
+        assert call in problem["message"]
+        assert "Linux 5." in problem["fix"]
 
 
 def test_workers_of_the_engines_user_need_namespaces_or_landlock() -> None:

@@ -180,6 +180,19 @@ def test_log_lines_are_bounded_and_marked() -> None:
     assert report.dropped_logs == 20
 
 
+def test_a_run_that_is_stopped_with_a_full_log_says_so() -> None:
+    """A worker that drops lines itself tells how many with its last word; one that is killed has none."""
+    full = probe('for i in range(10): log("x")\nwhile True: pass', log_lines=10, cpu_ms=50)
+    assert full.outcome is Outcome.CPU_LIMIT
+    assert [line.text for line in full.logs[:10]] == ["x"] * 10
+    assert "stopped with its log full" in full.logs[10].text
+    assert len(full.logs) == 11
+    room = probe('for i in range(9): log("x")\nwhile True: pass', log_lines=10, cpu_ms=50)
+    assert len(room.logs) == 9
+    ended = probe('for i in range(10): log("x")\ndone("1")', log_lines=10)
+    assert (ended.outcome, len(ended.logs)) == (Outcome.OK, 10)
+
+
 def test_log_bytes_and_long_lines() -> None:
     report = probe('log("é" * 5000); log("x" * 5000)\ndone("1")', log_line_bytes=101, log_bytes=151)
     assert report.logs[0].text == "é" * 50 + "… [cut]"

@@ -48,7 +48,7 @@ def findings(request: pytest.FixtureRequest) -> dict[tuple[str, str], Finding]:
     return {(found.runtime, found.case.wall): found for found in asyncio.run(suite.run())}
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)  # one run of all of them, on a host that may be busy
 @pytest.mark.parametrize(("runtime", "layer"), sorted(SAMPLE))
 def test_layer_alone_and_missed(runtime: str, layer: str, findings: dict[tuple[str, str], Finding]) -> None:
     found = findings[runtime, layer]

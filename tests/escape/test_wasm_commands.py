@@ -32,6 +32,49 @@ def test_input_result_and_log(wasm: Commands) -> None:
     assert all(stands for wall, stands in report.walls.items() if wall != "uid")
 
 
+_ENDLESS = "(loop $l (br $l))"
+_CHARACTER_BY_CHARACTER = " ".join(
+    f"(call $out (i32.const 2) (i32.const {1024 + at}) (i32.const 1))" for at in range(12)
+)
+
+
+@pytest.mark.parametrize("limits", [{"cpu_ms": 100}, {"cpu_ms": 30_000, "wall_ms": 2000}], ids=["cpu", "wall"])
+@pytest.mark.parametrize(
+    "writes",
+    ["(call $out (i32.const 2) (i32.const 1024) (i32.const 12))", _CHARACTER_BY_CHARACTER],
+    ids=["whole", "characters"],
+)
+def test_a_stopped_command_keeps_its_unfinished_line(wasm: Commands, writes: str, limits: dict[str, int]) -> None:
+    host = Echo()
+    report = wasm(command(writes + _ENDLESS, extra=data(1024, "hello\\nhalf a")), host=host, **limits)
+    assert report.outcome in (Outcome.CPU_LIMIT, Outcome.WALL_LIMIT)
+    assert [(line.level, line.text) for line in report.logs] == [("info", "hello"), ("info", "half a… [cut]")]
+    assert host.lines == list(report.logs)
+
+
+@pytest.mark.parametrize("end", ["", "(unreachable)"], ids=["ends", "traps"])
+def test_a_line_that_the_command_itself_leaves_open_is_whole(wasm: Commands, end: str) -> None:
+    report = wasm(command(_CHARACTER_BY_CHARACTER + end, extra=data(1024, "hello\\nhalf a")))
+    assert [line.text for line in report.logs] == ["hello", "half a"]
+
+
+def test_a_line_after_too_many_parts_is_marked_as_cut_too(wasm: Commands) -> None:
+    """The frames of unfinished lines are counted: beyond that only the mark tells that there was one."""
+    write = "(call $out (i32.const 2) (i32.const 1024) (i32.const 1))"
+    begun = command(f"(loop $l {write} {_ENDLESS.replace('$l', '$m')} (br $l))", extra=data(1024, "x"))
+    assert [line.text for line in wasm(begun, cpu_ms=100).logs] == ["x… [cut]"]
+    many = (
+        f"(local.set $i (i32.const 0)) (loop $l {write} (local.set $i (i32.add (local.get $i) (i32.const 1)))"
+        f" (br_if $l (i32.lt_u (local.get $i) (i32.const 1200))))"
+        "(call $out (i32.const 2) (i32.const 1025) (i32.const 2))"
+    )
+    stopped = wasm(
+        command(many + _ENDLESS.replace("$l", "$m"), extra=data(1024, "x\\nx"), locals_="(local $i i32)"), cpu_ms=1000
+    )
+    assert stopped.outcome is Outcome.CPU_LIMIT
+    assert [line.text for line in stopped.logs] == ["x" * 1200, "… [cut]"]
+
+
 def test_a_large_input_arrives_whole(wasm: Commands) -> None:
     given = json.dumps(["x" * 1000] * 240)
     big = command(

@@ -34,20 +34,20 @@ def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
             def heard(_claim: Claim, _line: LogLine) -> None:
                 said.set()
 
-            executor = SandboxExecutor.of(engine.inner, workers=1)
-            executor.side._on_log = heard
+            executor = SandboxExecutor.of(engine.inner.host, workers=1)
+            executor.side.hear(heard)
             async with engine.node(executor, "n1") as node:
                 asked = await engine.run_in("acme", "job", 0)
                 await asyncio.wait_for(said.wait(), 120)
                 if by != "suspend":
                     await engine.actions.cancel(None, asked.id)
                     for _ in range(3 if by.endswith("twice") else 0):
-                        node.dispatcher.kill()
+                        node.attempts.kill()
                         await asyncio.sleep(0)
                 else:
                     await engine.tenants.suspend("acme")
                 await signals.wait("killed")
-                assert not node.dispatcher.running
+                assert not node.attempts
                 (attempt,) = await engine.actions.attempts(None, asked.id)
                 assert attempt.outcome is Outcome.CANCELLED
                 assert [line.text for line in attempt.logs] == ["begun"]

@@ -224,7 +224,7 @@ def test_a_handler_that_ignores_its_cancellation_holds_up_nobody(
             await signals.wait("started")
             await engine.actions.cancel(None, asked.id)
             async with asyncio.timeout(120):
-                await node.dispatcher.drained()
+                await node.attempts.drained()
         assert not gone.is_set(), "the node has stopped while the handler goes on"
         release.set()
         assert await asyncio.to_thread(gone.wait, 20)

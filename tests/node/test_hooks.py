@@ -10,7 +10,7 @@ import pytest
 from tests.node.harness import OK, Script, working
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.events import Event, Events
+from lodger.engine.core.events import Event, EventBus
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.metrics import Meters
 from lodger.engine.service import hooks
@@ -33,7 +33,7 @@ def test_each_name_stands_for_its_events() -> None:
         def heard() -> list[tuple[str, str | None]]:
             last = threading.Event()
             engine.hooks.add("started", lambda _event: last.set(), "nobody")
-            engine.events.tell(Event("started", 0, "nobody", details={"lateness_ms": 0}))
+            engine.events.publish(Event("started", 0, "nobody", details={"lateness_ms": 0}))
             assert last.wait(120)
             found = []
             while not told.empty():
@@ -95,7 +95,7 @@ def test_of_a_tenant_only_and_taken_off_again() -> None:
 
 def test_one_that_raises_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
     told = threading.Semaphore(0)
-    made = Hooks(Events(), Meters(), 10)
+    made = Hooks(EventBus(), Meters(), 10)
 
     def wrong(_event: Event) -> None:
         raise OSError("the platform's own")
@@ -104,7 +104,7 @@ def test_one_that_raises_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
     made.add("started", wrong)
     made.add("started", lambda _event: told.release())
     for _ in range(2):
-        events.tell(Event("started", 0, details={"lateness_ms": 0}))
+        events.publish(Event("started", 0, details={"lateness_ms": 0}))
     assert told.acquire(timeout=120)
     assert told.acquire(timeout=120)
     made.close()
@@ -116,7 +116,7 @@ def test_one_that_raises_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_slow_one_delays_no_slot_and_what_it_misses_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hooks, "KEPT", 5)
-    events, meters, go = Events(), Meters(), threading.Event()
+    events, meters, go = EventBus(), Meters(), threading.Event()
     made = Hooks(events, meters, 10)
     seen: list[int] = []
 
@@ -126,7 +126,7 @@ def test_a_slow_one_delays_no_slot_and_what_it_misses_is_counted(monkeypatch: py
 
     made.add("started", slow)
     for number in range(20):
-        events.tell(Event("started", number, details={"lateness_ms": 0}))
+        events.publish(Event("started", number, details={"lateness_ms": 0}))
     go.set()
     made.close()
     assert len(seen) in {5, 6}
@@ -137,7 +137,7 @@ def test_a_slow_one_delays_no_slot_and_what_it_misses_is_counted(monkeypatch: py
 
 def test_one_that_hangs_holds_up_no_end(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(hooks, "CLOSE_S", 0.2)
-    events, begun, go = Events(), threading.Event(), threading.Event()
+    events, begun, go = EventBus(), threading.Event(), threading.Event()
     made = Hooks(events, Meters(), 10)
 
     def hangs(_event: Event) -> None:
@@ -147,7 +147,7 @@ def test_one_that_hangs_holds_up_no_end(monkeypatch: pytest.MonkeyPatch, caplog:
     made.add("started", hangs)
     thread = made._thread
     assert thread is not None
-    events.tell(Event("started", 0, details={"lateness_ms": 0}))
+    events.publish(Event("started", 0, details={"lateness_ms": 0}))
     assert begun.wait(120)
     made.close()
     assert "still at work" in caplog.text

@@ -14,7 +14,7 @@ from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
 from lodger.engine.node.node import Node
-from lodger.engine.node.scheduling.listener import Listener
+from lodger.engine.node.services.commit_watch import Listener
 from lodger.engine.store.connection.notify import CHANNEL, Hints
 from lodger.engine.sync import Engine as SyncEngine
 
@@ -24,7 +24,7 @@ NEVER_S = 60.0
 
 
 def listener(node: Node) -> Listener:
-    (found,) = [service for service in node._services if isinstance(service, Listener)]
+    (found,) = [service for service in node.services if isinstance(service, Listener)]
     return found
 
 
@@ -97,7 +97,7 @@ def test_a_connection_that_is_cut_is_made_anew(url: str) -> None:
 def test_without_it_a_node_looks(url: str, listen_url: str) -> None:
     async def scenario() -> None:
         async with working(url, poll_s=0.05, listen_url=listen_url) as (other, node, signals):
-            assert any(isinstance(service, Listener) for service in node._services) == (listen_url != "off")
+            assert any(isinstance(service, Listener) for service in node.services) == (listen_url != "off")
             await asyncio.to_thread(other.run_in, "acme", "job", 0)
             await signals.wait("finished")
             assert not [event for event in signals.events if event.kind == "fault"]

@@ -1,6 +1,7 @@
 """The monitor: slow runs are told once, while they run and when they have ended; what is overdue; the process's numbers."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tests.node.harness import Script, working
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.node.upkeep import monitor
+from lodger.engine.node.services import monitor
 from lodger.engine.policy.pace import pace
 from lodger.engine.store.actions import monitoring
 from lodger.sandbox.job import Usage
@@ -59,29 +60,20 @@ def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pyt
             await signals.wait("started")
             with engine.books.database.write() as connection:
                 connection.execute(text("UPDATE lodger_actions SET started_us = started_us - 60000000"))
-            node.dispatcher._claims = {key: _earlier(claim) for key, claim in node.dispatcher._claims.items()}
+            (claim,) = node.attempts.claims
+            (task,) = node.attempts.tasks
+            node.attempts.add(replace(claim, started_us=claim.started_us - 60_000_000), task)
             (slow,) = await signals.wait("slow")
             assert (slow.action_id, slow.details["running"]) == (asked.id, True)
             (now,) = await engine.actions.running("acme")
             assert now.slow
-            rounds = node.monitor._rounds
-            await signals.until(lambda: _further(node.monitor, rounds))
+            (watch,) = [service for service in node.services if isinstance(service, monitor.Monitor)]
+            await watch.stop()
+            for _ in range(3):
+                await watch.round()
             assert len([event for event in signals.events if event.kind == "slow"]) == 1
 
     asyncio.run(scenario())
-
-
-def _earlier(claim: Claim) -> Claim:
-    from dataclasses import replace
-
-    return replace(claim, started_us=claim.started_us - 60_000_000)
-
-
-async def _further(watch: monitor.Monitor, rounds: int) -> bool:
-    await watch.stop()
-    while watch._rounds < rounds + 3:
-        await watch.round()
-    return True
 
 
 def test_what_is_overdue_is_told(tmp_path: Path) -> None:

@@ -4,15 +4,15 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 from tests.node.harness import OK, SETTINGS, Script, working
 from tests.store.intervals import compile_intervals
+from tests.traces import TABLE, Traces
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
-from lodger.engine.effects.errors import EffectRefused
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import tick as clocks
 from lodger.engine.sync import Engine as SyncEngine
@@ -65,7 +65,7 @@ def test_what_is_taken_away_kills_the_worker(tmp_path: Path, by: str) -> None:
             else:
                 await engine.tenants.delete("acme")
             async with asyncio.timeout(120):
-                await node.dispatcher.drained()
+                await node.attempts.drained()
             assert [claim.action_id for claim in script.killed] == [asked.id]
 
     asyncio.run(scenario())
@@ -153,13 +153,13 @@ def test_stopping_hands_back_what_does_not_end_and_flushes_what_has(tmp_path: Pa
 
 
 def test_a_refused_effect_is_the_scripts_outcome(tmp_path: Path) -> None:
-    def refuse(_connection: Connection, _claim: Claim, _finished: Finished) -> None:
-        raise EffectRefused("unique", "there is one already", index=0)
-
     async def scenario() -> None:
-        answer = Finished(Outcome.OK, result="1", journal=object())
-        async with working(tmp_path, Script(answer=lambda _claim: answer)) as (engine, node, signals):
-            node.apply_effects = refuse
+        script = Script()
+        async with working(tmp_path, script) as (engine, _node, signals):
+            with engine.books.database.write() as connection:
+                TABLE.create(connection)
+            traces = Traces(engine.datasets)
+            script.answer = lambda claim: Finished(Outcome.OK, result="1", journal=traces.journal(claim, refused=True))
             asked = await engine.run_in("acme", "job", 0)
             (event,) = await signals.wait("finished")
             assert (event.details["state"], event.details["outcome"]) == ("failed", Outcome.EFFECT_REFUSED)
@@ -172,11 +172,11 @@ def test_every_service_survives_starting_and_stopping_in_any_order(tmp_path: Pat
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):
             for _ in range(20):
-                for service in node._services:
+                for service in node.services:
                     await asyncio.gather(service.stop(), service.stop())
                     await asyncio.gather(service.start(), service.start())
             tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("lodger-")]
-            assert len(tasks) == len(node._services)
+            assert len(tasks) == len(node.services)
             await engine.run_in("acme", "job", 0)
             await signals.wait("finished")
 
@@ -197,7 +197,7 @@ def test_a_nudge_ends_the_wait(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (_engine, node, _signals):
-            service = Counting(node.clock, node.failed)
+            service = Counting(node.context)
             await service.start()
             for number in range(1, 4):
                 await asyncio.wait_for(done.wait(), 120)
@@ -266,7 +266,7 @@ def test_a_claim_whose_answer_was_lost_is_handed_back_at_once(tmp_path: Path) ->
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):
-            true, lost = node.claim, asyncio.Event()
+            true, lost = node.dispatcher.claim, asyncio.Event()
 
             async def claim(*given: object) -> list[Claim]:
                 claimed = await true(*given)  # type: ignore[arg-type]  # forwarded
@@ -275,7 +275,7 @@ def test_a_claim_whose_answer_was_lost_is_handed_back_at_once(tmp_path: Path) ->
                     raise Unavailable("database_unreachable", "the answer was lost")
                 return claimed
 
-            node.claim = claim  # type: ignore[method-assign]  # the network's part
+            node.dispatcher.claim = claim  # type: ignore[method-assign]  # the network's part
             asked = await engine.run_in("acme", "job", 0)
             (finished,) = await signals.wait("finished")
             assert lost.is_set()

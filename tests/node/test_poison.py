@@ -1,54 +1,91 @@
 """An attempt whose end cannot be written holds up nobody: it alone becomes a fault of ours, the others are stored."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Column, Connection, Dialect, Identity, Integer, MetaData, Table, Text
 from tests.databases.fixtures import kind, url
 from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.intervals import compile_intervals
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.effects.journal import Journal
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 
 __all__ = ["kind", "url"]
+#: Prepares what makes the attempts of one tenant unwritable; returns how each attempt ends.
+Poison = Callable[[Engine, Connection], Callable[[Claim], Finished]]
 
 
-def _apply(_connection: Connection, claim: Claim, _finished: Finished) -> None:
-    if claim.tenant_id == "poison":
-        raise OverflowError("a platform's column type that nobody foresaw")
+class Poisoned(Text):
+    """A platform's column type that raises for every value."""
+
+    def bind_processor(self, _dialect: Dialect) -> Callable[[str], str]:
+        def process(_value: str) -> str:
+            raise OverflowError("a platform's column type that nobody foresaw")
+
+        return process
 
 
-def _dropped(connection: Connection, claim: Claim, _finished: Finished) -> None:
-    if claim.tenant_id == "poison":
-        connection.exec_driver_sql("UPDATE a_table_that_the_platform_has_dropped SET a = 1")
+def _table(name: str, kind: type[Text] | type[Poisoned] = Text) -> Table:
+    return Table(
+        name,
+        MetaData(),
+        Column("key", Integer, Identity(), primary_key=True),
+        Column("tenant_id", Text, nullable=False),
+        Column("name", kind, nullable=False),
+    )
 
 
-def _denied(connection: Connection, claim: Claim, _finished: Finished) -> None:
-    if claim.tenant_id == "poison":
-        connection.exec_driver_sql("DO $$ BEGIN RAISE insufficient_privilege; END $$")
+def _journals(engine: Engine, table: Table) -> Callable[[Claim], Finished]:
+    rows = engine.expose(table, tenant_column="tenant_id", write=["name"], feed="off")
+
+    def answer(claim: Claim) -> Finished:
+        journal = None
+        if claim.tenant_id == "poison":
+            journal = Journal(claim.tenant_id, claim.action_id, claim.step, engine.datasets.pinned())
+            journal.insert(rows, {"key": journal.token(), "name": "poison"}, given=frozenset({"name"}), token=True)
+        return Finished(Outcome.OK, result="1", journal=journal)
+
+    return answer
 
 
-def _journal(_claim: Claim) -> Finished:
-    return Finished(Outcome.OK, result="1", journal=object())
+def _raises(engine: Engine, _connection: Connection) -> Callable[[Claim], Finished]:
+    return _journals(engine, _table("notes", Poisoned))
 
 
-def _unwritable(claim: Claim) -> Finished:
-    if claim.tenant_id == "poison":
-        # Half of a surrogate pair: no database can store it.
-        return Finished(Outcome.OK, result="\ud800", logs=(LogLine("info", "x", 0),))
-    return Finished(Outcome.OK, result="1")
+def _dropped(engine: Engine, _connection: Connection) -> Callable[[Claim], Finished]:
+    return _journals(engine, _table("a_table_that_the_platform_has_dropped"))
+
+
+def _denied(engine: Engine, connection: Connection) -> Callable[[Claim], Finished]:
+    table = _table("guarded")
+    table.create(connection)
+    connection.exec_driver_sql(
+        "CREATE FUNCTION deny() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE insufficient_privilege; END $$"
+    )
+    connection.exec_driver_sql("CREATE TRIGGER denies BEFORE INSERT ON guarded EXECUTE FUNCTION deny()")
+    return _journals(engine, table)
+
+
+def _unwritable(_engine: Engine, _connection: Connection) -> Callable[[Claim], Finished]:
+    def answer(claim: Claim) -> Finished:
+        if claim.tenant_id == "poison":
+            # Half of a surrogate pair: no database can store it.
+            return Finished(Outcome.OK, result="\ud800", logs=(LogLine("info", "x", 0),))
+        return Finished(Outcome.OK, result="1")
+
+    return answer
 
 
 @pytest.mark.parametrize(
-    ("answer", "apply"),
-    [(_journal, _apply), (_journal, _dropped), (_journal, _denied), (_unwritable, None)],
-    ids=["raises", "dropped", "denied", "text"],
+    "poison", [_raises, _dropped, _denied, _unwritable], ids=["raises", "dropped", "denied", "text"]
 )
-def test_an_end_that_cannot_be_written_holds_up_nobody(kind: str, url: str, answer, apply) -> None:
-    if kind == "sqlite" and apply is _denied:
+def test_an_end_that_cannot_be_written_holds_up_nobody(kind: str, url: str, poison: Poison) -> None:
+    if kind == "sqlite" and poison is _denied:
         pytest.skip("SQLite knows no users")
 
     async def scenario() -> None:
@@ -57,8 +94,10 @@ def test_an_end_that_cannot_be_written_holds_up_nobody(kind: str, url: str, answ
             for tenant in ("poison", "acme"):
                 await engine.tenants.create(tenant)
                 await engine.scripts.put(tenant, "job", "export default () => 1")
+            with engine.books.database.write() as connection:
+                answer = poison(engine, connection)
             signals = Signals(engine)
-            async with engine.node(Script(answer=answer), "n1", apply_effects=apply):
+            async with engine.node(Script(answer=answer), "n1"):
                 bad = await engine.run_in("poison", "job", 0)
                 good = [await engine.run_in("acme", "job", 0) for _ in range(3)]
 

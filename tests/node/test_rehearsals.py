@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.escape.commands import HELLO
 
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
@@ -89,6 +89,45 @@ def test_a_dry_run_of_what_is_stored_and_of_an_edit(engine: Engine) -> None:
     assert (edited.error.name, edited.error.line) == ("RangeError", 1)
     assert engine.actions.list("acme") == []
     assert [script.name for script in engine.scripts.list("acme")] == ["job"]
+
+
+def test_cpu_time_of_dry_runs_and_checks_counts_towards_the_day(tmp_path: Path) -> None:
+    """Each adds what it used; with nothing left neither runs, and a source is stored unchecked."""
+    settings = Settings(sqlite_synchronous="NORMAL", check_scripts=True)
+    with Engine.open(tmp_path / "ledger.db", settings=settings) as engine:
+        engine.tenants.create("acme", limits={"cpu_s_per_day": 1})
+        _uses_up_the_day(engine)
+
+
+def _uses_up_the_day(engine: Engine) -> None:
+
+    def used() -> float:
+        return sum(day.cpu_s for day in engine.tenants.usage("acme").days)
+
+    engine.scripts.check("acme", "export default () => 1")
+    checked = used()
+    assert checked > 0
+    burning = (
+        "export default () => { const end = Date.now() + 400; let n = 0; while (n < 1e9 && Date.now() < end) n++ }"
+    )
+    ended = engine.scripts.dry_run("acme", "burns", source=burning)
+    assert used() == pytest.approx(checked + ended.usage.cpu_ms / 1000, abs=1e-3)
+    while used() < 1:
+        engine.scripts.dry_run("acme", "burns", source=burning)
+    with pytest.raises(Conflict) as refused:
+        engine.scripts.dry_run("acme", "burns", source=burning)
+    assert refused.value.code == "budget_used_up"
+    before = used()
+    with pytest.raises(Conflict):
+        engine.scripts.check("acme", "export default () => 1")
+    stored = engine.scripts.put("acme", "job", "export default () => 2")
+    assert "CPU time" in (stored.unchecked or "")
+    assert used() == before
+    (budget,) = (row for row in engine.tenants.usage("acme").budgets if row.budget == "cpu_s")
+    assert budget.used == before
+    assert [row.used for row in engine.tenants.usage("acme").budgets if row.budget == "runs"] == [0]
+    engine.tenants.edit("acme", limits={"cpu_s_per_day": None})
+    assert engine.scripts.check("acme", "export default () => 1").ok
 
 
 def test_a_handler_is_not_rehearsed(engine: Engine) -> None:

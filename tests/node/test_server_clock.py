@@ -10,8 +10,8 @@ from tests.node.harness import SETTINGS, Script
 from tests.store.intervals import compile_intervals
 
 from lodger.engine.core.clock import SystemClock, from_us
+from lodger.engine.node.context import ServerClock
 from lodger.engine.node.node import Node
-from lodger.engine.node.server_clock import ServerClock
 from lodger.engine.policy.placement import unbounded
 from lodger.engine.sync import Engine
 
@@ -43,12 +43,12 @@ async def off(engine: Engine, seconds: float) -> tuple[int, list[str], list[str]
     engine.books = replace(engine.books, clock=Shifted(seconds))
     told: list[str] = []
     engine.on_event(lambda event: told.append(event.kind))
-    node = Node(engine, Script(hang=True), "n1")
+    node = Node(engine.host, Script(hang=True), "n1")
     await node.start()
     try:
         engine.run_at("acme", "job", from_us(SystemClock().now_us()))
         assert node.lease is not None
-        claimed = await node.claim(node.lease, unbounded(1))
+        claimed = await node.dispatcher.claim(node.lease, unbounded(1))
         return (
             node.clock.now_us() - SystemClock().now_us(),
             told,

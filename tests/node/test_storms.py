@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import update
 from tests.node.harness import SETTINGS, Script, working
 
+from lodger.engine.core.events import Backlog
 from lodger.engine.core.execution import Claim
-from lodger.engine.node.running import dispatcher
-from lodger.engine.node.scheduling import prefetcher
+from lodger.engine.node.services import dispatcher, ticker
 from lodger.engine.policy.placement import Room
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.schema.scheduling import schedule_clock
@@ -17,7 +17,7 @@ from lodger.engine.sync import Engine
 
 
 def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prefetcher, "AHEAD_S", 200_000.0)
+    monkeypatch.setattr(ticker, "AHEAD_S", 200_000.0)
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):
@@ -27,7 +27,7 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
             book, keys = engine.inner.books.rulebook, [("acme", each.id, each.revision, 0) for each in made]
             book._kept.clear()
             assert len(book.unread(keys)) == 60, "nothing but a tick would read them, and none comes before midnight"
-            ahead = prefetcher.Forerunner(node)
+            ahead = ticker.Prefetcher(node.context)
             await ahead.start()
 
             async def read() -> bool:
@@ -44,26 +44,26 @@ def test_claims_give_way_while_slots_are_named_but_not_for_ever(tmp_path: Path) 
         settings = SETTINGS.model_copy(update={"slots": 64, "concurrent_runs": 64})
         async with working(tmp_path, Script(), settings) as (engine, node, signals):
             rooms: list[int] = []
-            claim = node.claim
+            claim = node.dispatcher.claim
 
             async def noted(lease: Lease, room: Room) -> list[Claim]:
                 rooms.append(room.slots)
                 return await claim(lease, room)
 
-            node.claim = noted  # type: ignore[method-assign]  # and does the same
+            node.dispatcher.claim = noted  # type: ignore[method-assign]  # and does the same
             # It has just begun to be behind, and the clock does not reach the end of that.
-            node.ticker.behind_s = node.clock.elapsed_s() + 1e6
+            node.context.bus.publish(Backlog(node.clock.elapsed_s() + 1e6))
             for _ in range(40):
                 await engine.run_in("acme", "job", 0)
             await signals.wait("finished", 40)
-            assert 1 <= max(rooms) <= dispatcher.GIVES_WAY_MOST
+            assert 1 <= max(rooms) <= dispatcher.MAX_GIVES_WAY
             rooms.clear()
-            node.ticker.behind_s = node.clock.elapsed_s() - 1000
+            node.context.bus.publish(Backlog(node.clock.elapsed_s() - 1000))
             # Twice: a claim that was under way may still take the first.
             for number in (41, 42):
                 await engine.run_in("acme", "job", 0)
                 await signals.wait("finished", number)
-            assert max(rooms) > dispatcher.GIVES_WAY_MOST
+            assert max(rooms) > dispatcher.MAX_GIVES_WAY
 
     asyncio.run(scenario())
 
@@ -87,9 +87,11 @@ def test_a_tick_that_came_back_full_says_that_more_is_due(tmp_path: Path) -> Non
     asyncio.run(scenario())
 
 
-def test_what_another_process_commits_is_seen_by_the_lookout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_process_commits_is_seen_by_the_commit_watch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All other services sleep until they are woken."""
-    monkeypatch.setattr("lodger.engine.node.node.FAR_S", 1e6)
+    monkeypatch.setattr("lodger.engine.node.context.FAR_S", 1e6)
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (_engine, _node, signals):

@@ -56,7 +56,7 @@ async def at_work(url: str, folder: Path, **told: object) -> AsyncIterator[World
     if not (folder / baked.name).exists():
         shutil.copytree(baked, folder / baked.name)
     async with Engine.open(url, settings=settings, compile_schedule=compile_intervals) as engine:
-        executor = SandboxExecutor.of(engine.inner, workers=1)
+        executor = SandboxExecutor.of(engine.inner.host, workers=1)
         if not await engine.tenants.list():
             await engine.tenants.create("acme")
         async with engine.node(executor, "n1") as node:

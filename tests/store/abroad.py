@@ -18,7 +18,7 @@ from lodger.engine.effects import codec, foreign_commit, sealed_commits
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.effects.sealed_commits import Finish, Sealed
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.sandbox_executor import effects_applier, finished
+from lodger.engine.node.executors.sandbox_executor import finished
 from lodger.engine.store.schema.data import documents, holds, kv, outbox, sealed
 from lodger.engine.sync import Engine
 from lodger.sandbox.job import Report
@@ -136,7 +136,7 @@ class Abroad:
 
     def seal(self, play: Play = busy) -> tuple[Committed, Sealed | None]:
         claim, done = self.run(play)
-        committed = self.bench.commit(claim, finished=done, apply_effects=effects_applier(self.engine.books.clock))
+        committed = self.bench.commit(claim, finished=done)
         return committed, committed.sealed[0] if committed.sealed else None
 
     def apply(self, one: Sealed) -> foreign_commit.Receipt:

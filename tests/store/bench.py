@@ -1,6 +1,7 @@
 """What the ledger's tests do again and again: tenants, schedules, ticks, claims, commits, by hand on a standing clock."""
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sqlalchemy import text
@@ -9,7 +10,7 @@ from tests.store.intervals import VirtualClock
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import outcome_commit
-from lodger.engine.effects.outcome_commit import ApplyEffects, Committed
+from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.store.lifecycle import claims, clock_rollback, leases
 from lodger.engine.store.lifecycle import tick as clocks
 from lodger.engine.store.lifecycle.claims import Lease
@@ -65,13 +66,11 @@ class Bench:
             return claims.claim(self.engine.books, connection, lease, free, self.clock.us)
 
     def commit(
-        self, *claimed: Claim, finished: Finished = OK, node: str = "n1", apply_effects: ApplyEffects | None = None
+        self, *claimed: Claim, finished: Finished | Callable[[Claim], Finished] = OK, node: str = "n1"
     ) -> Committed:
-        batch = [(each, finished) for each in claimed]
+        batch = [(each, finished(each) if callable(finished) else finished) for each in claimed]
         with self.engine.books.database.write() as connection:
-            return outcome_commit.commit(
-                self.engine.books, connection, self.lease(node), batch, self.clock.us, apply_effects
-            )
+            return outcome_commit.commit(self.engine.books, connection, self.lease(node), batch, self.clock.us)
 
     def mend(self) -> bool:
         """Mend what a clock that was set back has left; whether there was anything."""

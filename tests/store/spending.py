@@ -14,8 +14,8 @@ from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.egress.request import Request
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.budget_reservations import Till
-from lodger.engine.node.executors.sandbox_executor import effects_applier, finished
+from lodger.engine.node.executors.attempt_budgets import BudgetReservations
+from lodger.engine.node.executors.sandbox_executor import finished
 from lodger.sandbox.job import Report, ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -56,7 +56,10 @@ class Spender:
     async def play(self, claim: Claim, play: Play, outcome: Outcome = Outcome.OK) -> Finished:
         """Play one script to its end."""
         engine, now_us = self.bench.engine, self.bench.clock.us
-        reads, till = ThreadReads(engine.books.database, elapsed_s=engine.books.clock.elapsed_s), Till(engine.books)
+        reads, reservations = (
+            ThreadReads(engine.books.database, elapsed_s=engine.books.clock.elapsed_s),
+            BudgetReservations(engine.books),
+        )
         fetching = Fetching(claim.tenant_id, claim.action_id, claim.step, self._send)
 
         async def look(work: Any, database: Any) -> Any:
@@ -64,10 +67,10 @@ class Spender:
 
         try:
             await looked(engine.datasets, look)
-            attempt = Attempt(claim, reads, engine.datasets, now_us=now_us, fetching=fetching, draws=till)
+            attempt = Attempt(claim, reads, engine.datasets, now_us=now_us, fetching=fetching, draws=reservations)
             await play(attempt)
         finally:
-            await till.close()
+            await reservations.close()
             reads.close()
         error = None if outcome is Outcome.OK else ScriptError("Error", "no")
         return finished(claim, attempt, Report(outcome, result="1" if outcome is Outcome.OK else None, error=error))
@@ -83,8 +86,7 @@ class Spender:
         bench = self.bench
         with bench.engine.books.database.write() as connection:
             lease = bench.lease(node)
-            apply = effects_applier(bench.engine.books.clock)
-            return outcome_commit.commit(bench.engine.books, connection, lease, list(ends), bench.clock.us, apply)
+            return outcome_commit.commit(bench.engine.books, connection, lease, list(ends), bench.clock.us)
 
     def through(self, claim: Claim, play: Play, outcome: Outcome = Outcome.OK) -> Committed:
         """Play one script and commit it."""

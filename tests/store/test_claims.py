@@ -1,13 +1,15 @@
 """Claiming and committing: fair, within caps, fenced by the lease, all or nothing."""
 
+from typing import Any
+
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import event
 from tests.store.bench import OK, THROWN, Bench
+from tests.traces import TABLE, Traces
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.effects.errors import ConflictFound, EffectRefused
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -112,49 +114,43 @@ def test_a_retry_waits_for_its_backoff(bench: Bench) -> None:
     assert bench.states() == ["done"]
 
 
-def write_one(connection: Connection, claim: Claim, _finished: Finished) -> None:
-    connection.execute(text("INSERT INTO effects_seen VALUES (:id)"), {"id": claim.action_id})
-
-
-def effects_table(bench: Bench) -> None:
+@pytest.fixture
+def traces(bench: Bench) -> Traces:
     with bench.engine.books.database.write() as connection:
-        connection.exec_driver_sql("CREATE TABLE effects_seen (id TEXT)")
+        TABLE.create(connection)
+    return Traces(bench.engine.datasets)
 
 
-JOURNALLED = Finished(Outcome.OK, result="1", journal=object())
+def journalled(traces: Traces, claim: Claim, *, refused: bool = False, stale: bool = False) -> Finished:
+    return Finished(Outcome.OK, result="1", journal=traces.journal(claim, refused=refused, stale=stale))
 
 
-def test_effects_are_applied_with_the_outcome_in_one_transaction(bench: Bench) -> None:
+def test_effects_are_applied_with_the_outcome_in_one_transaction(bench: Bench, traces: Traces) -> None:
     bench.tenant()
-    effects_table(bench)
     ask(bench, 1)
     (claim,) = bench.claim()
 
-    def broken(connection: Connection, claim: Claim, finished: Finished) -> None:
-        write_one(connection, claim, finished)
-        raise Unavailable("disk_full", "the disk went away")
+    def break_after(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("INSERT INTO effects_seen"):
+            raise Unavailable("disk_full", "the disk went away")
 
+    event.listen(bench.engine.books.database.engine, "after_cursor_execute", break_after)
     with pytest.raises(Unavailable):
-        bench.commit(claim, finished=JOURNALLED, apply_effects=broken)
+        bench.commit(claim, finished=journalled(traces, claim))
+    event.remove(bench.engine.books.database.engine, "after_cursor_execute", break_after)
     assert bench.scalar("SELECT count(*) FROM effects_seen") == 0
     assert bench.states() == ["running"]
-    bench.commit(claim, finished=JOURNALLED, apply_effects=write_one)
+    bench.commit(claim, finished=journalled(traces, claim))
     assert bench.scalar("SELECT count(*) FROM effects_seen") == 1
     assert bench.states() == ["done"]
 
 
-def test_a_refused_effect_takes_back_its_own_attempt_and_no_neighbours(bench: Bench) -> None:
+def test_a_refused_effect_takes_back_its_own_attempt_and_no_neighbours(bench: Bench, traces: Traces) -> None:
     bench.tenant()
-    effects_table(bench)
     ask(bench, 3)
     good, bad, also_good = bench.claim()
 
-    def apply(connection: Connection, claim: Claim, finished: Finished) -> None:
-        write_one(connection, claim, finished)
-        if claim is bad:
-            raise EffectRefused("unique", "there is such an order", index=0, place="main.js:7")
-
-    bench.commit(good, bad, also_good, finished=JOURNALLED, apply_effects=apply)
+    bench.commit(good, bad, also_good, finished=lambda claim: journalled(traces, claim, refused=claim is bad))
     assert bench.scalar("SELECT count(*) FROM effects_seen") == 2
     refused = bench.engine.actions.get(None, bad.action_id)
     assert (refused.state, refused.outcome, refused.result) == ("failed", Outcome.EFFECT_REFUSED, None)
@@ -162,25 +158,21 @@ def test_a_refused_effect_takes_back_its_own_attempt_and_no_neighbours(bench: Be
     assert (refused.error.file, refused.error.line) == ("main.js", 7)
 
 
-def test_a_conflict_runs_again_at_once_three_times_and_then_fails(bench: Bench) -> None:
+def test_a_conflict_runs_again_at_once_three_times_and_then_fails(bench: Bench, traces: Traces) -> None:
     bench.tenant()
     ask(bench, 1)
-
-    def conflicting(_connection: Connection, _claim: Claim, _finished: Finished) -> None:
-        raise ConflictFound("changed", "the row has changed", index=0)
 
     states = []
     for _ in range(4):
         (claim,) = bench.claim()
-        states.append(bench.commit(claim, finished=JOURNALLED, apply_effects=conflicting).settled[0].state)
+        states.append(bench.commit(claim, finished=journalled(traces, claim, stale=True)).settled[0].state)
     assert states == ["waiting_retry"] * 3 + ["failed"]
     assert bench.actions()[0].outcome is Outcome.CONFLICT
 
 
 @pytest.mark.parametrize("taken_by", ["cancel", "rescue", "suspend", "delete_tenant", "second_commit"])
-def test_a_commit_whose_lease_is_gone_changes_nothing(bench: Bench, taken_by: str) -> None:
+def test_a_commit_whose_lease_is_gone_changes_nothing(bench: Bench, traces: Traces, taken_by: str) -> None:
     bench.tenant()
-    effects_table(bench)
     ask(bench, 1)
     (claim,) = bench.claim()
     if taken_by == "cancel":
@@ -196,7 +188,7 @@ def test_a_commit_whose_lease_is_gone_changes_nothing(bench: Bench, taken_by: st
     else:
         bench.commit(claim)
     before = bench.states()
-    committed = bench.commit(claim, finished=JOURNALLED, apply_effects=write_one)
+    committed = bench.commit(claim, finished=journalled(traces, claim))
     assert committed.settled == ()
     assert committed.lost == (claim,)
     assert bench.scalar("SELECT count(*) FROM effects_seen") == 0

@@ -12,7 +12,6 @@ from tests.store.bench import Bench
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.data.reading import collections, document_index
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.sandbox_executor import effects_applier
 from lodger.engine.store.schema.data import document_index as entries
 
 LONG = "x" * 300
@@ -49,7 +48,7 @@ def run(shop: Bench, *calls: tuple[str, dict[str, Any]], tenant: str = "one") ->
         (claim,) = shop.claim(1)
         done = await player.execute(claim)
         await player.stop()
-        shop.commit(claim, finished=done, apply_effects=effects_applier(shop.clock))
+        shop.commit(claim, finished=done)
         return answers
 
     return asyncio.run(go())

@@ -14,7 +14,7 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects.ceilings import Ceilings
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.lifecycle import cancelled_usage
+from lodger.engine.store.lifecycle import cancelled_usage, leases
 from lodger.engine.store.usage import budget_reservations, usage
 from lodger.engine.store.usage.budget_reservations import Wish
 from lodger.sandbox.outcome import Outcome
@@ -332,3 +332,43 @@ def test_who_is_refused_because_others_hold_the_rest_is_told_that_it_is_used(spe
     assert told[2]["day"] == {"fetches": {"limit": 6, "used": 6, "left": 0}, "mails": {"limit": 1000, "used": 0, "left": 1000},
                               "events": {"limit": 10_000, "used": 0, "left": 10_000}}  # fmt: skip
     assert spender.used()["fetches"] == 6
+
+
+@pytest.mark.parametrize("gone", ["lease taken over", "begun anew", "stopped"])
+def test_the_share_of_a_cancelled_attempt_comes_back_when_its_node_is_gone(spender: Spender, gone: str) -> None:
+    """Nothing of it can be charged any more: the node that knew what was used has no lease to report it under."""
+    bench = spender.bench
+    spender.tenant(fetches_per_day=1000)
+
+    async def one(attempt: Attempt) -> None:
+        await fetch(attempt, 1)
+
+    cancelled, running = spender.asked(2)
+    for claim in (cancelled, running):
+        spender.run(claim, one)
+    bench.engine.actions.cancel(None, cancelled.action_id)
+    assert bench.scalar("SELECT sum(amount) FROM lodger_lots") == 10
+    lease = bench.lease()
+    if gone == "lease taken over":
+        bench.clock.advance(1000)
+        bench.rescue()
+    else:
+        with bench.engine.books.database.write() as connection:
+            if gone == "stopped":
+                leases.resign(connection, lease, bench.clock.us)
+            else:
+                leases.register(bench.engine.books, connection, lease.node_id, "n1", bench.clock.us)
+    assert bench.scalar("SELECT count(*) FROM lodger_lots") == 0
+
+
+def test_a_fault_of_ours_gives_back_what_its_attempt_held(spender: Spender) -> None:
+    """An executor that raises reports nothing, not even that it drew."""
+    spender.tenant(fetches_per_day=1000)
+
+    async def one(attempt: Attempt) -> None:
+        await fetch(attempt, 1)
+
+    (claim,) = spender.asked(1)
+    spender.run(claim, one)
+    spender.end((claim, Finished(Outcome.ENGINE_FAULT)))
+    assert spender.bench.scalar("SELECT count(*) FROM lodger_lots") == 0

@@ -10,7 +10,7 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.access.grants import DEFAULT, parse
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.node.executors.people import StoredPeople
+from lodger.engine.node.executors.host_side import StoredPeople
 
 T = TypeVar("T")
 

@@ -12,7 +12,6 @@ from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import outcome_commit
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.sandbox_executor import effects_applier
 from lodger.sandbox.outcome import Outcome
 
 
@@ -58,11 +57,8 @@ async def neighbour(attempt: Attempt) -> None:
 def commit(
     shop: Bench, batch: list[tuple[Claim, Finished]], tired: frozenset[str] = frozenset()
 ) -> outcome_commit.Committed:
-    apply = effects_applier(shop.clock)
     with shop.engine.books.database.write() as connection:
-        return outcome_commit.commit(
-            shop.engine.books, connection, shop.lease(), batch, shop.clock.us, apply, tired=tired
-        )
+        return outcome_commit.commit(shop.engine.books, connection, shop.lease(), batch, shop.clock.us, tired=tired)
 
 
 def test_a_held_row_waits_and_its_neighbours_go_on(shop: Bench) -> None:

@@ -5,7 +5,7 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import PLATFORM
-from lodger.engine.node.executors.kinds import Kinds
+from lodger.engine.node.executors.by_kind import ByKind
 
 FIELDS = {"days": {"type": "integer", "min": 1, "default": 7}, "to": {"type": "text", "required": True}}
 
@@ -66,14 +66,14 @@ def test_the_version_that_runs_checks_and_completes_the_params(bench: Bench) -> 
     bench.tick()
     (claim,) = bench.claim()
     script = Script()
-    asyncio.run(Kinds({"script": script}).execute(claim))
+    asyncio.run(ByKind({"script": script}).execute(claim))
     assert script.seen[0].params == {"to": "me", "days": 7}
     bench.commit(claim)
     _offer(bench, params={"to": {"type": "integer"}})
     bench.clock.advance(60)
     bench.tick()
     (claim,) = bench.claim()
-    ended = asyncio.run(Kinds({"script": script}).execute(claim))
+    ended = asyncio.run(ByKind({"script": script}).execute(claim))
     assert (ended.outcome.value, len(script.seen)) == ("bad_request", 1)
     assert ended.error is not None
     assert "to" in ended.error.message

@@ -160,9 +160,8 @@ def test_what_would_be_refused_here_is_never_sealed(far: Abroad) -> None:
     claim, done = far.run(both)
     with far.engine.books.database.write() as connection:
         connection.execute(sa.text("INSERT INTO lodger_kv VALUES ('one', '', 'n', '\"text\"', NULL, 0)"))
-    from lodger.engine.node.executors.sandbox_executor import effects_applier
 
-    committed = far.bench.commit(claim, finished=done, apply_effects=effects_applier(far.bench.clock))
+    committed = far.bench.commit(claim, finished=done)
     assert committed.sealed == ()
     action = far.engine.actions.get(None, asked)
     assert (action.state, action.outcome) == ("failed", Outcome.EFFECT_REFUSED)
@@ -170,7 +169,6 @@ def test_what_would_be_refused_here_is_never_sealed(far: Abroad) -> None:
 
 
 def test_what_a_sealed_attempt_writes_here_is_held_until_it_has(far: Abroad) -> None:
-    from lodger.engine.node.executors.sandbox_executor import effects_applier
 
     far.ask()
     _, one = far.seal()
@@ -182,16 +180,15 @@ def test_what_a_sealed_attempt_writes_here_is_held_until_it_has(far: Abroad) -> 
     async def elsewhere(attempt: Attempt) -> None:
         await call(attempt, "kv.set", key="other", value=7)
 
-    applier = effects_applier(far.bench.clock)
     far.ask()
     claim, done = far.run(touching)
-    held_up = far.bench.commit(claim, finished=done, apply_effects=applier)
+    held_up = far.bench.commit(claim, finished=done)
     assert (held_up.waiting, held_up.settled) == ((claim,), ())
     far.ask()
     free, other = far.run(elsewhere)
-    assert far.bench.commit(free, finished=other, apply_effects=applier).settled[0].outcome is Outcome.OK
+    assert far.bench.commit(free, finished=other).settled[0].outcome is Outcome.OK
     far.settle(one, far.apply(one))
-    assert far.bench.commit(claim, finished=done, apply_effects=applier).settled[0].outcome is Outcome.OK
+    assert far.bench.commit(claim, finished=done).settled[0].outcome is Outcome.OK
     assert dict(far.here()["kv"])["k"] == "7"  # type: ignore[arg-type]  # pairs
 
 
@@ -288,7 +285,6 @@ class Cut(Exception):
 
 def test_a_fault_between_any_two_statements_of_any_of_the_three_leaves_all_or_nothing(far: Abroad) -> None:
     """Every statement of seal, apply and settle is cut once; then the attempt is finished and everything is there once."""
-    from lodger.engine.node.executors.sandbox_executor import effects_applier
 
     engines = [far.engine.books.database.engine, far.database.engine]
     left = [-1]
@@ -305,12 +301,11 @@ def test_a_fault_between_any_two_statements_of_any_of_the_three_leaves_all_or_no
     for engine in engines:
         sa.event.listen(engine, "before_cursor_execute", cut)
     try:
-        applier = effects_applier(far.bench.clock)
         sealed = None
         for place in range(1000):
             left[0] = place
             try:
-                sealed = far.bench.commit(claim, finished=done, apply_effects=applier).sealed[0]
+                sealed = far.bench.commit(claim, finished=done).sealed[0]
             except Cut:
                 left[0] = -1
                 assert far.here() == NOTHING

@@ -1,12 +1,14 @@
 """Several scripts in order: each step has its own try, limits and logs; what fails is resumed where it failed."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from tests.store.bench import THROWN, Bench
+from tests.traces import TABLE, Traces, seen
 
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.core.execution import Finished
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.store.records import Schedule
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
@@ -68,24 +70,27 @@ def test_a_failed_step_ends_the_action_and_the_later_ones_never_start(bench: Ben
 
 def test_a_retry_resumes_at_the_failed_step_with_its_input_and_its_own_tries(bench: Bench) -> None:
     schedule = steps(bench, retry={"attempts": 2, "backoff_s": 1})
-    applied: list[tuple[int, int]] = []
-    good = Finished(Outcome.OK, result="[7]", journal="effects")
+    with bench.engine.books.database.write() as connection:
+        TABLE.create(connection)
+    traces = Traces(bench.engine.datasets)
 
-    def end(finished: Finished) -> None:
-        claimed = bench.claim()
-        bench.commit(
-            *claimed, finished=finished, apply_effects=lambda _c, claim, _f: applied.append((claim.step, claim.tries))
-        )
+    def good(claim: Claim) -> Finished:
+        return Finished(Outcome.OK, result="[7]", journal=traces.journal(claim))
+
+    def end(finished: Finished | Callable[[Claim], Finished]) -> None:
+        bench.commit(*bench.claim(), finished=finished)
         bench.clock.advance(5)
 
     for finished in (THROWN, good, THROWN):
         end(finished)
     (claim,) = bench.claim()
     assert (claim.step, claim.tries, claim.params, claim.attempt) == (1, 2, [7], 4)
-    bench.commit(claim, finished=good, apply_effects=lambda _c, claim, _f: applied.append((claim.step, claim.tries)))
+    bench.commit(claim, finished=good)
     end(THROWN)
     end(good)
     assert bench.states(schedule) == ["done"]
+    with bench.engine.books.database.read() as connection:
+        applied = [(step, tries) for _id, step, tries in seen(connection)]
     assert applied == [(0, 2), (1, 2), (2, 2)], "the effects of each step exactly once"
 
 

@@ -1,6 +1,7 @@
 """Versions of scripts and revisions of schedules: never changed, told with who, when and why, compared, taken back; what was
 made with one keeps it."""
 
+import unicodedata
 from datetime import timedelta
 
 import pytest
@@ -107,6 +108,24 @@ def test_a_name_is_one_segment_of_an_address(bench: Bench, name: str) -> None:
         with pytest.raises(InputError) as refused:
             make()
         assert refused.value.code in {code, "text_unstorable"}
+
+
+@pytest.mark.parametrize("name", ["cafe\u0301", "\u1100\u1161", "A\u030a", "\u212b"])
+def test_a_name_has_one_spelling(bench: Bench, name: str) -> None:
+    """Composed and decomposed letters look the same: only one of the two can be a name."""
+    bench.tenant()
+    composed = unicodedata.normalize("NFC", name)
+    for make, code in (
+        (bench.engine.tenants.create, "tenant_id_invalid"),
+        (lambda given: put(bench, ONE, name=given), "script_name_invalid"),
+        (lambda given: bench.schedule(name=given), "schedule_name_invalid"),
+    ):
+        make(composed)
+        with pytest.raises(InputError) as refused:
+            make(name)
+        assert refused.value.code == code
+        assert "NFC" in str(refused.value.why)
+        assert ascii(composed) in str(refused.value.fix)
 
 
 @pytest.mark.parametrize("name", ["a\0", "\ud800"])

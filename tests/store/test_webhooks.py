@@ -18,7 +18,7 @@ from lodger.engine.effects.effect import Emit
 from lodger.engine.effects.journal import Journal
 from lodger.engine.egress.signature import NotVerified, verify
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.node.outbox.webhooks import Hooks
+from lodger.engine.node.outbox.webhooks import WebhookSender
 from lodger.engine.store.queue import outbox as outboxes
 from lodger.engine.store.queue.events import matches
 from lodger.engine.store.schema.data import outbox
@@ -30,11 +30,11 @@ ACTION = "018f0000-0000-7000-8000-{:012}"
 
 
 class Post:
-    """An engine with a tenant, its receivers, and the courier, on a clock that is moved by hand."""
+    """An engine with a tenant, its receivers, and the sender, on a clock that is moved by hand."""
 
     def __init__(self, engine: Engine, peer: Peer, way_out: WayOut) -> None:
         self.engine, self.peer, self.way_out, self.clock = engine, peer, way_out, Hands()
-        self.courier = Hooks(engine.books.database, engine.vault, way_out.send, self.clock)
+        self.sender = WebhookSender(engine.books.database, engine.vault, way_out.send, self.clock)
         self.emitted = 0
 
     def made(self, name: str = "crm", path: str = "/", **more: Any) -> str:
@@ -76,7 +76,7 @@ def posted(tmp_path: Path, peer: Peer, work: Callable[[Post], Awaitable[None]], 
         try:
             await work(post)
         finally:
-            await post.courier.stop()
+            await post.sender.stop()
             await asyncio.get_running_loop().shutdown_default_executor()
 
     way_out = WayOut(settings)
@@ -96,8 +96,8 @@ def test_an_event_arrives_signed_once_at_each_that_wants_it(tmp_path: Path, peer
         post.made("none", "/none", events=["ticket.closed"])
         post.engine.webhooks.put("other", "crm", peer.url("/foreign"))
         post.emit(data={"id": 7, "name": "grüße"})
-        assert await post.courier.round() == 2
-        assert await post.courier.round() == 0
+        assert await post.sender.round() == 2
+        assert await post.sender.round() == 0
         assert sorted(asked.line.split()[1] for asked in peer.asked) == ["/all", "/crm"]
         peer.asked = [asked for asked in peer.asked if "/crm" in asked.line]
         ((identity, body),) = post.verified(secret)
@@ -130,7 +130,7 @@ def test_what_is_not_taken_comes_again_under_the_same_id_signed_anew(tmp_path: P
         post.emit()
         pauses, seen = [], []
         for _ in range(4):
-            assert await post.courier.round() == 1
+            assert await post.sender.round() == 1
             seen += post.verified(secret)
             peer.asked.clear()
             (row,) = post.rows()
@@ -151,7 +151,7 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
         peer.paths["/"] = answer(b"", "410 Gone")
         post.emit()
         post.emit()
-        assert await post.courier.round() == 2
+        assert await post.sender.round() == 2
         assert [(row.state, row.last_error) for row in post.rows()] == [
             ("failed", "410: the receiver is gone"),
             ("failed", "the webhook is off"),
@@ -159,11 +159,11 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
         assert len(peer.asked) == 1
         assert post.engine.webhooks.get("acme", "crm").state == "off"
         post.emit()
-        assert await post.courier.round() == 0, "what is off is told nothing"
+        assert await post.sender.round() == 0, "what is off is told nothing"
         peer.paths.clear()
         assert not isinstance(post.engine.webhooks.put("acme", "crm", peer.url()), NewWebhook), "its secret stays"
         post.emit()
-        assert await post.courier.round() == 1
+        assert await post.sender.round() == 1
         with post.engine.books.database.read() as connection:
             (told,) = outboxes.deliveries(connection, "acme", ACTION.format(1))
         assert (told.kind, told.to, told.about, told.state) == ("webhook", ("crm",), "order.paid", "failed")
@@ -174,12 +174,12 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
 def test_no_address_of_a_webhook_is_inside(tmp_path: Path, peer: Peer) -> None:
     async def work(post: Post) -> None:
         way_out = WayOut(opened(peer, egress_networks="", egress_ports=f"{peer.port} 80"))
-        post.courier = Hooks(post.engine.books.database, post.engine.vault, way_out.send, post.clock)
+        post.sender = WebhookSender(post.engine.books.database, post.engine.vault, way_out.send, post.clock)
         post.made()
         post.engine.webhooks.put("acme", "meta", "http://169.254.169.254/latest")
         post.engine.webhooks.put("acme", "name", "http://localhost.evil.example/")
         post.emit()
-        assert await post.courier.round() == 3
+        assert await post.sender.round() == 3
         assert {row.last_error.split(":")[0] for row in post.rows()} == {"fetch_refused"}
         assert peer.connections == 0
         way_out.stop()
@@ -198,14 +198,14 @@ def test_a_slow_receiver_holds_up_nobody(tmp_path: Path, peer: Peer) -> None:
         for number in range(30):
             post.emit(f"slow.n{number}")
         marked: asyncio.Queue[str] = asyncio.Queue()
-        post.courier = Hooks(
+        post.sender = WebhookSender(
             post.engine.books.database, post.engine.vault, post.way_out.send, post.clock,
             on_mark=lambda row, _state, _failure: marked.put_nowait(row.target),
         )  # fmt: skip
-        await post.courier.start()
+        await post.sender.start()
         for number in range(3):
             post.emit(f"quick.n{number}")
-        post.courier.poke()
+        post.sender.poke()
         assert [await asyncio.wait_for(marked.get(), 120) for _ in range(3)] == ["quick"] * 3
         assert peer.open == 1, "one message of a receiver at a time"
 
@@ -218,7 +218,7 @@ def test_messages_of_one_receiver_keep_their_order(tmp_path: Path, peer: Peer) -
         for number in range(25):
             post.emit(data=number)
             post.clock.us += 1
-        while await post.courier.round():
+        while await post.sender.round():
             pass
         assert [body["data"] for _, body in post.verified(secret)] == list(range(25))
 
@@ -227,18 +227,18 @@ def test_messages_of_one_receiver_keep_their_order(tmp_path: Path, peer: Peer) -
 
 def test_a_new_secret_signs_beside_the_old_one_for_a_day(tmp_path: Path, peer: Peer) -> None:
     async def work(post: Post) -> None:
-        post.engine.books.clock.now_us = lambda: START_US  # type: ignore[method-assign]  # the courier's clock
+        post.engine.books.clock.now_us = lambda: START_US  # type: ignore[method-assign]  # the sender's clock
         old = post.made()
         new = post.engine.webhooks.renew("acme", "crm").secret
         assert new != old
         post.emit()
-        await post.courier.round()
+        await post.sender.round()
         assert post.verified(old) == post.verified(new)
         post.engine.secrets.rotate(new_key=True, drop=True)
         peer.asked.clear()
         post.clock.us += 86_400_000_000
         post.emit()
-        await post.courier.round()
+        await post.sender.round()
         assert len(post.verified(new)) == 1
         with pytest.raises(NotVerified):
             post.verified(old)
@@ -251,7 +251,7 @@ def test_a_webhook_that_is_deleted_fails_what_waits_for_it(tmp_path: Path, peer:
         post.made()
         post.emit()
         post.engine.webhooks.delete("acme", "crm")
-        assert await post.courier.round() == 1
+        assert await post.sender.round() == 1
         assert [(row.state, row.last_error) for row in post.rows()] == [("failed", "the webhook is gone")]
         assert peer.asked == []
         with pytest.raises(NotFound):
@@ -270,13 +270,13 @@ def test_a_killed_courier_leaves_what_it_took_to_the_next(tmp_path: Path, peer: 
             sent.set()
             return await asyncio.get_running_loop().create_future()
 
-        killed = Hooks(post.engine.books.database, post.engine.vault, hang, post.clock)
+        killed = WebhookSender(post.engine.books.database, post.engine.vault, hang, post.clock)
         await killed.start()
         await sent.wait()
         await killed.stop()
-        assert await post.courier.round() == 0
+        assert await post.sender.round() == 0
         post.clock.us += outboxes.LEASE_US
-        assert await post.courier.round() == 1
+        assert await post.sender.round() == 1
         assert len(post.verified(secret)) == 1
 
     posted(tmp_path, peer, work)
@@ -287,9 +287,9 @@ def test_a_suspended_tenants_webhooks_wait(tmp_path: Path, peer: Peer) -> None:
         post.made()
         post.emit()
         post.engine.tenants.suspend("acme")
-        assert await post.courier.round() == 0
+        assert await post.sender.round() == 0
         post.engine.tenants.resume("acme")
-        assert await post.courier.round() == 1
+        assert await post.sender.round() == 1
 
     posted(tmp_path, peer, work)
 
@@ -306,7 +306,7 @@ def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
         with post.engine.books.database.write() as connection:
             sealed = connection.scalar(select(webhooks.c.sealed).where(webhooks.c.name == "one"))
             connection.execute(update(webhooks).where(webhooks.c.name == "two").values(sealed=sealed))
-        await post.courier.round()
+        await post.sender.round()
         assert [(row.target, row.state) for row in post.rows()] == [("one", "sent"), ("two", "queued")]
         assert "secret_tampered" in post.rows()[1].last_error
 

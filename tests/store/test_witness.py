@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, text
 from tests.store.bench import Bench
 
-from lodger.engine.node.db_executor import Pen
+from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.stores.postgresql.commits import ServerWatcher, Snapshot
 from lodger.engine.store.stores.sqlite.connections import FileWatcher
@@ -174,20 +174,20 @@ def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
         return str(connection.scalar(text("SELECT max(name) FROM lodger_tenants WHERE id = 'acme'")))
 
     async def scenario() -> None:
-        pen = Pen(database)
-        assert pen.sees == (database.driver.name == "sqlite")
-        assert await pen.standing("name", ask) == await pen.standing("name", ask)
-        assert len(asked) == (1 if pen.sees else 2), "while nobody can tell it is asked each time"
+        db = DbExecutor(database)
+        assert db.sees_commits == (database.driver.name == "sqlite")
+        assert await db.cached_read("name", ask) == await db.cached_read("name", ask)
+        assert len(asked) == (1 if db.sees_commits else 2), "while nobody can tell it is asked each time"
         asked.clear()
-        await pen.look(60)
-        assert pen.sees
-        first = await pen.standing("name", ask)
-        assert await pen.standing("name", ask) == first
+        await db.poll_version(60)
+        assert db.sees_commits
+        first = await db.cached_read("name", ask)
+        assert await db.cached_read("name", ask) == first
         marked(database)
-        assert await pen.standing("name", ask) == first + "!", "what this process writes is known without a look"
-        assert await pen.standing(("name", "other"), ask) == first + "!"
-        assert len(asked) == (3 if pen.asks else 2)
-        pen.close()
+        assert await db.cached_read("name", ask) == first + "!", "what this process writes is known without a look"
+        assert await db.cached_read(("name", "other"), ask) == first + "!"
+        assert len(asked) == (3 if db.polls else 2)
+        db.close()
 
     asyncio.run(scenario())
 
@@ -200,16 +200,16 @@ def test_another_process_is_seen_at_the_next_look_or_when_in_doubt(bench: Bench,
         return str(connection.scalar(text("SELECT max(name) FROM lodger_tenants WHERE id = 'acme'")))
 
     async def scenario() -> None:
-        pen, other = Pen(database), Database(url)
-        await pen.look(60)
-        first = await pen.standing("name", ask)
+        db, other = DbExecutor(database), Database(url)
+        await db.poll_version(60)
+        first = await db.cached_read("name", ask)
         marked(other)
-        await pen.look(60)
-        assert await pen.standing("name", ask) == first + "!"
+        await db.poll_version(60)
+        assert await db.cached_read("name", ask) == first + "!"
         marked(other)
-        pen.doubt()
-        assert await pen.standing("name", ask) == first + "!!"
-        pen.close()
+        db.invalidate()
+        assert await db.cached_read("name", ask) == first + "!!"
+        db.close()
         other.close()
 
     asyncio.run(scenario())
@@ -221,16 +221,16 @@ def test_a_server_that_does_not_answer_is_not_waited_for(bench: Bench, monkeypat
         pytest.skip("a file always answers")
 
     async def scenario() -> None:
-        pen = Pen(database)
-        await pen.look(60)
-        assert pen.sees
+        db = DbExecutor(database)
+        await db.poll_version(60)
+        assert db.sees_commits
         monkeypatch.setattr(ServerWatcher, "version", lambda _self: int(going.wait()))
-        await pen.look(0.01)
-        assert not pen.sees
-        await pen.look(0.01)
+        await db.poll_version(0.01)
+        assert not db.sees_commits
+        await db.poll_version(0.01)
         going.set()
-        await pen.look(60)
-        assert pen.sees
-        pen.close()
+        await db.poll_version(60)
+        assert db.sees_commits
+        db.close()
 
     asyncio.run(scenario())

@@ -45,10 +45,14 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
     import asyncio
 
     from lodger.engine.cli.output.failure import Teaching, described
-    from lodger.engine.node.executors.host_walls import worker_cgroup
+    from lodger.engine.node.executors.sandbox_executor import worker_cgroup
     from lodger.sandbox.pool import Pool
+    from lodger.sandbox.runtimes import native_libraries
 
     async def look() -> dict[str, str] | None:
+        native_libraries.demand(
+            settings.profile, "quickjs"
+        )  # the pool below takes whatever walls there are, but no such library
         pool = Pool(size=1, profile="trusted", cgroup=worker_cgroup(settings), cache=settings.cache_dir)
         await pool.start()
         try:
@@ -98,6 +102,10 @@ def _show(body: dict[str, Any]) -> None:
             say(f"{each['wall']} is missing: {each['why']}")
             say(f"  how to get it: {each['remedy']}")
     say("  ".join(f"{name} {version}" for name, version in body["versions"].items()))
+    for each in body["libraries"]:
+        say(
+            f"{each['library']} sha256 {each['sha256'][:16] or 'missing'}  {each['published_as'] or 'unknown: ' + each['path']}"
+        )
     cache = body["cache"]
     say(f"cache {cache['folder']}: {cache['files']} files, {cache['bytes'] / 1_048_576:.1f} MiB")
     layers = f"{body['layers']} of 6 layers stand, {body['minimum']} must"

@@ -114,7 +114,7 @@ async def _at_work(engine: Engine, story: Story, mailbox: Mailbox, settings: Set
     try:
         await feed.look()
         await mailer.start()
-        async with engine.node(name="demo", couriers=False):
+        async with engine.node(name="demo", deliver=False):
             yield feed
         # What the last runs put into the outbox goes out before the curtain falls.
         while await mailer.round():

@@ -10,8 +10,13 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-#: Characters that could repaint a terminal, turn its line, or cannot be written.
-UNSEEN = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+#: What could repaint or turn a line of a terminal, or stands in it unseen: control and format characters (escape sequences, direction, zero
+#: width), separators of lines and paragraphs, fillers, halves of surrogate pairs, tags. Line feeds and tabs stay.
+UNSEEN = (
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u180b-\u180f\u200b-\u200f"
+    r"\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON object, for programs.")]
 Database = Annotated[
     str | None,
@@ -23,16 +28,13 @@ TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="The tenant's id
 
 
 def say(text: str = "") -> None:
-    """Write a line for people, plain: text of strangers passes here, so control characters are made visible."""
+    """Write a line for people, plain: text of strangers passes here, so what a terminal would not show is escaped."""
     sys.stdout.write(visible(text) + "\n")
 
 
 def visible(text: str) -> str:
-    """Replace what could repaint or turn a terminal's line, or cannot be written; line ends and tabs stay.
-
-    Control characters (escape sequences), controls of direction (a line that reads backwards), halves of surrogate pairs.
-    """
-    return re.sub(UNSEEN, "�", text)
+    """Return text of strangers as a terminal may show it: characters that are not seen are escaped as in JSON."""
+    return re.sub(UNSEEN, _escaped, text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
@@ -61,12 +63,12 @@ def write_json(body: Any, out: TextIO | None = None) -> None:  # noqa: ANN401 - 
         text.encode(getattr(stream, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(body, default=_plain)
-    # A program reads the same letters; a terminal that shows the line to a person is not repainted by them.
-    stream.write(re.sub(UNSEEN, _escaped, text) + "\n")
+    stream.write(visible(text) + "\n")  # to a program the escapes are the same characters
 
 
 def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - anything that JSON can say

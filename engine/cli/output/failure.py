@@ -93,8 +93,8 @@ def _short(text: str) -> str:
 def under(text: str, index: int) -> str:
     """Show the place of a mistake in a text of one line: the text and a caret beneath the character."""
     start = max(0, index - 60)
-    shown = visible(text[start : start + 110].replace("\n", " ").replace("\t", " "))
-    return f"  {shown}\n  {' ' * (index - start)}^"
+    flat = text[start : start + 110].replace("\n", " ").replace("\t", " ")
+    return f"  {visible(flat)}\n  {' ' * len(visible(flat[: index - start]))}^"
 
 
 def _place(text: str, line: int, column: int | None) -> list[str]:

@@ -1,5 +1,7 @@
 """What may be called how: ids of tenants, names of scripts and schedules, and the reasons people give."""
 
+import unicodedata
+
 from lodger.engine.core.errors import InputError
 
 NAME_LENGTH = 200
@@ -20,6 +22,14 @@ def check(name: str, code: str, what: str, fix: str) -> None:
             f"{name!r} cannot name {what}",
             why=f"a name has 1 to {NAME_LENGTH} printable characters, no space around it, no / or \\, and is not . or ..",
             fix=fix,
+        )
+    composed = unicodedata.normalize("NFC", name)
+    if composed != name:
+        raise InputError(
+            code,
+            f"{name!a} cannot name {what}",
+            why="it is not in Unicode's composed form (NFC): two names that look the same could stand side by side",
+            fix=f"write it as {composed!a}",
         )
 
 

@@ -1,10 +1,15 @@
-"""What one attempt has used of its budgets and of its tenant's day, and the refusal of what would pass them."""
+"""What one attempt has used of its budgets and of its tenant's day, the refusal of what would pass them, and shares of that day."""
 
+import asyncio
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.policy.budgets import BUDGETS, BY_NAME, NAMES, Overdrawn, crossed
+from lodger.engine.store.context import Books
+from lodger.engine.store.usage import budget_reservations
+from lodger.engine.store.usage.budget_reservations import Wish
 from lodger.sandbox.outcome import Outcome
 
 #: Told once of a budget of the attempt that is nearly used up: its name, its limit, what is used.
@@ -161,6 +166,57 @@ class Share:
     def rows(self) -> dict[str, dict[str, dict[str, int]]]:
         """Give all of them as scripts see them."""
         return self.counters.rows()
+
+
+class BudgetReservations:
+    """Gets shares of tenants' days for running attempts; what is asked for at the same time is one transaction, in a thread of its own.
+
+    Satisfies :class:`lodger.engine.node.executors.attempt.Draws`.
+    """
+
+    def __init__(self, store: Books) -> None:
+        self._store = store
+        self._waiting: list[tuple[Wish, asyncio.Future[int]]] = []
+        self._task: asyncio.Task[None] | None = None
+        self._thread: ThreadPoolExecutor | None = None
+
+    async def __call__(self, wish: Wish) -> int:
+        """Return how much was had of a wish, 0 when nothing is left of the day."""
+        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting.append((wish, answer))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._serve(), name="lodger-budgets")
+        return await answer
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="lodger-budgets")
+        while self._waiting:
+            asked, self._waiting = self._waiting, []
+            try:
+                drawn = await loop.run_in_executor(self._thread, self._draw, [wish for wish, _answer in asked])
+            except Exception as error:  # noqa: BLE001 - told to whoever asked
+                for _wish, answer in asked:
+                    if not answer.done():
+                        answer.set_exception(error)
+                continue
+            for (_wish, answer), share in zip(asked, drawn, strict=True):
+                if not answer.done():
+                    answer.set_result(share)
+
+    def _draw(self, wishes: list[Wish]) -> list[int]:
+        with self._store.database.write() as connection:
+            return budget_reservations.draw(self._store, connection, wishes)
+
+    async def close(self) -> None:
+        """Let go of the thread; safe to call twice."""
+        task, self._task = self._task, None
+        if task is not None and not task.done():
+            await asyncio.gather(task, return_exceptions=True)
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._thread = None
 
 
 def shown(limit: int, used: int) -> dict[str, int]:

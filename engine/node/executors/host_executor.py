@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +34,10 @@ class HostExecutor:
     """Satisfies :class:`lodger.engine.core.execution.Executor`.
 
     Args:
-        node: tells the node's name.
+        node: name of the node, for the handler.
     """
 
-    def __init__(self, handlers: Handlers, clock: Clock, node: Callable[[], str]) -> None:
+    def __init__(self, handlers: Handlers, clock: Clock, node: str) -> None:
         self._handlers = handlers
         self._clock = clock
         self._node = node
@@ -55,7 +54,7 @@ class HostExecutor:
         if handler is None:
             said = f"no handler {claim.script_name!r} is registered in this process"
             return Finished(Outcome.ENGINE_FAULT, error=ScriptError("NoHandler", said))
-        return await _Run(handler, claim, self._clock, self._node()).through()
+        return await _Run(handler, claim, self._clock, self._node).through()
 
 
 class _Run:

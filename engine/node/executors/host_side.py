@@ -1,11 +1,11 @@
-"""What stands on the engine's side of every attempt that asks something of it: data, the way out, secrets, budgets, people."""
+"""The host side of every attempt that asks something: data, outbound requests, secrets, budgets, people."""
 
 import logging
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from lodger.engine.capabilities.fetching import Fetching
 from lodger.engine.capabilities.secrets import none_known
@@ -20,16 +20,16 @@ from lodger.engine.data.sets.guard import Wall, looked
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.budget_reservations import Till
-from lodger.engine.node.executors.people import AskedPeople, StoredPeople
+from lodger.engine.node.executors.attempt_budgets import BudgetReservations
+from lodger.engine.node.host import Host
+from lodger.engine.store.context import listed
 from lodger.engine.store.lifecycle import fetches
+from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.tenants import secrets
+from lodger.engine.store.tenants.grants import is_one_of
 from lodger.engine.store.tenants.secrets import Opened
 from lodger.engine.vault.vault import Vault
 from lodger.sandbox.job import LogLine
-
-if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
 
 _log = logging.getLogger("lodger.node")
 
@@ -42,11 +42,11 @@ class HostSide:
         datasets: what ``db.NAME`` means.
         clock: tells scripts the time.
         budgets: most of each budget of an attempt, by name.
-        people: which of some addresses are a tenant's own people's; None: those that the ledger knows.
-        on_log: told every log line as it arrives.
+        people: which of some addresses belong to a tenant; None: those that the ledger knows.
+        on_log: called with every log line as it arrives.
         way_out: makes requests; stopped with this. None: none leave.
         vault: opens secrets; None: there are none.
-        till: gets shares of tenants' days; closed with this. None: nobody counts them.
+        reservations: gets shares of tenants' days; closed with this. None: they are not counted.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class HostSide:
         on_log: Callable[[Claim, LogLine], None] | None = None,
         way_out: WayOut | None = None,
         vault: Vault | None = None,
-        till: Till | None = None,
+        reservations: BudgetReservations | None = None,
     ) -> None:
         self._read = read
         self._datasets = datasets
@@ -70,15 +70,15 @@ class HostSide:
         self._on_log = on_log
         self._way_out = way_out
         self._vault = vault
-        self._till = till
+        self._reservations = reservations
 
     @classmethod
-    def of(cls, engine: "Engine") -> Self:
-        """Make the one that an engine's node uses by itself: its own threads for reads, what was exposed."""
-        return cls(**parts(engine))
+    def of(cls, host: Host) -> Self:
+        """Make the one that a node uses by itself: its own threads for reads, what the host exposes."""
+        return cls(**parts(host))
 
     def hear(self, listener: Callable[[Claim, LogLine], None]) -> None:
-        """Tell somebody else too of each line of an attempt that begins from now on."""
+        """Call a further listener with each line of an attempt that begins from now on."""
         before = self._on_log
 
         def both(claim: Claim, line: LogLine) -> None:
@@ -92,8 +92,8 @@ class HostSide:
         """Let go of what it holds; safe to call twice."""
         if self._way_out is not None:
             self._way_out.stop()
-        if self._till is not None:
-            await self._till.close()
+        if self._reservations is not None:
+            await self._reservations.close()
         if isinstance(self._read, ThreadReads):
             self._read.close()
 
@@ -109,7 +109,7 @@ class HostSide:
             people=self._people,
             on_log=self._on_log,
             fetching=self._fetching(claim),
-            draws=None if claim.dry_run else self._till,
+            draws=None if claim.dry_run else self._reservations,
             clock_us=self.clock.now_us,
             opens=none_known if self._vault is None else partial(self._opened, self._vault, claim.tenant_id),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
@@ -145,16 +145,53 @@ class HostSide:
         )
 
 
-def parts(engine: "Engine") -> dict[str, Any]:
-    """Give the arguments of the one that an engine's node uses by itself."""
-    books = engine.books
-    reads = ThreadReads(books.database, elapsed_s=books.clock.elapsed_s)
+class StoredPeople:
+    """Asks the ledger (``engine.grants.people``). Satisfies :class:`~lodger.engine.capabilities.session.People`.
+
+    Args:
+        read: answers a question on the ledger's database, not as the role of scripts.
+    """
+
+    def __init__(self, read: Reads) -> None:
+        self._read = read
+
+    async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
+        """Return those that belong to the tenant."""
+
+        def ask(connection: Connection) -> tuple[str, ...]:
+            return listed(connection.scalar(select(tenants.c.people).where(tenants.c.id == tenant_id))) or ()
+
+        known = await self._read(ask)
+        return {address for address in addresses if is_one_of(known, address)}
+
+
+class AskedPeople:
+    """Asks the platform, in a thread for reads: it may look into its own tables.
+
+    Args:
+        read: whose threads are used.
+        is_own: whether an address belongs to a tenant.
+    """
+
+    def __init__(self, read: Reads, is_own: Callable[[str, str], bool]) -> None:
+        self._read = read
+        self._is_own = is_own
+
+    async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
+        """Return those that belong to the tenant."""
+        return await self._read(lambda _connection: {each for each in addresses if self._is_own(tenant_id, each)})
+
+
+def parts(host: Host) -> dict[str, Any]:
+    """Return the arguments of the one that a node uses by itself."""
+    store = host.store
+    reads = ThreadReads(store.database, elapsed_s=store.clock.elapsed_s)
     return {
         "read": reads,
-        "datasets": engine.datasets,
-        "clock": books.clock,
-        "people": None if engine.is_own is None else AskedPeople(reads, engine.is_own),
-        "way_out": WayOut(books.settings),
-        "vault": engine.vault,
-        "till": Till(books),
+        "datasets": host.datasets,
+        "clock": store.clock,
+        "people": None if host.is_own is None else AskedPeople(reads, host.is_own),
+        "way_out": WayOut(store.settings),
+        "vault": host.vault,
+        "reservations": BudgetReservations(store),
     }

@@ -1,21 +1,18 @@
 """One attempt of a stored script that leaves nothing behind: real walls, the data of now, the effects shown."""
 
 import json
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
+from lodger.engine.node.host import Host
 from lodger.engine.store.context import Books
 from lodger.engine.store.records import Json, ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content
 from lodger.engine.store.tenants.grants import encoded
-
-if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
 
 
 def chosen(connection: Connection, tenant_id: str, script: str, version: int | None) -> tuple[ScriptVersion, Content]:
@@ -72,13 +69,13 @@ def claim(
     )
 
 
-async def carry_out(engine: "Engine", claim: Claim) -> Finished:
+async def carry_out(host: Host, claim: Claim) -> Finished:
     """Run a claim in walls of its own, which come and go with it; nothing is stored.
 
     Raises:
         SandboxError: the host cannot raise the walls.
     """
-    executor = SandboxExecutor.of(engine, workers=1)
+    executor = SandboxExecutor.of(host, workers=1)
     try:
         await executor.start()
         return await executor.execute(claim)

@@ -1,31 +1,28 @@
 """Runs claims in real walls: a claim becomes an Attempt and a Job, the sandbox's report becomes Finished."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
-
-from sqlalchemy import Connection
+from typing import Any, Self
 
 from lodger.engine.capabilities.session import Reads
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.effects import commit
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
-from lodger.engine.node.executors.host_walls import demanded, worker_cgroup
-from lodger.engine.service.checks.module_check import code_cache_of
+from lodger.engine.node.host import Host
 from lodger.sandbox.job import Bundle, Job, LogLine, Report
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
-
-if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
+from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
 
 #: How long a killed worker's report is waited for, seconds.
 REPORT_S = 2.0
+#: Processes of the zygotes, their launchers and idle workers, beside the attempts.
+_BESIDE = 256
 
 
 class _Killed(Exception):
@@ -47,21 +44,21 @@ class SandboxExecutor:
         self.side = HostSide(read, datasets, clock, **more)
 
     @classmethod
-    def of(cls, engine: "Engine", *, workers: int | None = None) -> Self:
-        """Make the one that an engine's node uses by itself: a warm pool, its own threads for reads, what was exposed.
+    def of(cls, host: Host, *, workers: int | None = None) -> Self:
+        """Make the one that a node uses by itself: a warm pool, its own threads for reads, what the host exposes.
 
         ``workers``: how many are kept warm; None for the pool's own default.
         """
-        settings = engine.books.settings
+        settings = host.store.settings
         pool = Pool(
             runtime=settings.runtime,
             size=workers,
             cache=settings.cache_dir,
-            code_cache=code_cache_of(settings),
+            code_cache=code_cache(settings),
             cgroup=worker_cgroup(settings),
             **demanded(settings),
         )
-        return cls(pool, **parts(engine))
+        return cls(pool, **parts(host))
 
     async def start(self) -> None:
         """Make the pool ready; safe to call twice."""
@@ -156,11 +153,18 @@ def merged(attempt: Attempt, report: Report) -> tuple[LogLine, ...]:
     return tuple(sorted((*lines, *attempt.warnings), key=lambda line: line.us)) if attempt.warnings else lines
 
 
-def effects_applier(clock: Clock) -> Callable[[Connection, Claim, Finished], None]:
-    """Give what the ledger's commit calls to apply an attempt's journal in its own transaction."""
+def demanded(settings: Settings) -> dict[str, Any]:
+    """Return the arguments of a pool that say which walls must stand."""
+    return {"profile": settings.profile, "minimum": settings.walls_minimum}
 
-    def apply(connection: Connection, _claim: Claim, ended: Finished) -> None:
-        if ended.journal is not None:
-            commit.apply(connection, ended.journal, now_us=clock.now_us())
 
-    return apply
+def worker_cgroup(settings: Settings) -> WorkerCgroup:
+    """Return the control group of a node's workers; it is made with the first zygote, where there is a place for it."""
+    return WorkerCgroup(
+        settings.cgroup, memory_bytes=settings.memory_reserved_bytes, processes=2 * settings.slots + _BESIDE
+    )
+
+
+def code_cache(settings: Settings) -> CodeCache:
+    """Return the cache of compiled modules that every engine of this user shares."""
+    return CodeCache.lasting(settings.cache_dir, most_disk_bytes=settings.module_cache_bytes)

@@ -16,7 +16,7 @@ import aiosmtplib
 from sqlalchemy import Row
 
 from lodger.engine.core.clock import Clock, from_us
-from lodger.engine.node.outbox.sender import Courier, Rounds, Writable
+from lodger.engine.node.outbox.sender import Rounds, Sender, Writable
 from lodger.engine.store.queue.outbox import Failure, Patience
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -51,7 +51,7 @@ class MailServer:
     longest_pause_s: float = 3600.0
 
 
-class Mailer(Courier):
+class Mailer(Sender):
     """The service that sends mails; tenants take turns, a few mails each.
 
     Args:

@@ -16,7 +16,7 @@ from lodger.engine.store.queue.outbox import Failure, Lane, Patience
 T = TypeVar("T")
 
 #: Told of a row and the state it has now, after each try.
-Told = Callable[[Row[Any], str, Failure | None], None]
+Marked = Callable[[Row[Any], str, Failure | None], None]
 
 #: Gives the earliest instant at which something of a kind is due, microseconds.
 NextDue = Callable[[str], Awaitable[int | None]]
@@ -35,10 +35,10 @@ class Writable(Protocol):
 
 
 class Rounds(TypedDict, total=False):
-    """How a courier looks for what is due, and whom it tells.
+    """How a sender looks for what is due, and whom it tells.
 
     Attributes:
-        poll_s: how often the outbox is looked at when nobody calls :meth:`Courier.poke`; 5 seconds when left out.
+        poll_s: how often the outbox is looked at when nobody calls :meth:`Sender.poke`; 5 seconds when left out.
         on_round: told how many rows a round has taken.
         on_mark: told what became of each.
         on_fault: told of a round that failed; it is tried again after ``poll_s``.
@@ -47,12 +47,12 @@ class Rounds(TypedDict, total=False):
 
     poll_s: float
     on_round: Callable[[int], None] | None
-    on_mark: Told | None
+    on_mark: Marked | None
     on_fault: Callable[[str, Exception], None] | None
     next_due: NextDue | None
 
 
-class Courier:
+class Sender:
     """A service; what it carries and how is a subclass's. ``start`` and ``stop`` are safe to call twice.
 
     Args:
@@ -91,7 +91,7 @@ class Courier:
     async def start(self) -> None:
         """Begin to send."""
         if self._task is None:
-            self._task = asyncio.create_task(self._serve(), name=f"courier-{self.kind}")
+            self._task = asyncio.create_task(self._serve(), name=f"sender-{self.kind}")
 
     async def stop(self) -> None:
         """Stop; what is on the wire may go out again after its lease."""
@@ -152,7 +152,7 @@ class Courier:
         for row in rows:
             by_lane.setdefault((row.tenant_id, row.target), []).append(row)
         for lane, some in by_lane.items():
-            task = self._busy[lane] = asyncio.create_task(self.deliver(some), name=f"courier-{self.kind}-{lane[0]}")
+            task = self._busy[lane] = asyncio.create_task(self.deliver(some), name=f"sender-{self.kind}-{lane[0]}")
             task.add_done_callback(partial(self._over, lane))
         return len(rows)
 

@@ -1,95 +1,85 @@
-"""The couriers of a node: mails when there is a server for them, webhooks always."""
-
-from __future__ import annotations
+"""The senders of a node: mails when there is a server for them, webhooks always."""
 
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Row
 
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.events import Fault
 from lodger.engine.core.settings import Settings
 from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.events import BatchCommitted
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
-from lodger.engine.node.outbox.sender import Courier
-from lodger.engine.node.outbox.webhooks import Hooks
+from lodger.engine.node.outbox.sender import Rounds, Sender
+from lodger.engine.node.outbox.webhooks import WebhookSender
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Failure
-
-if TYPE_CHECKING:
-    from lodger.engine.core.execution import Finished
-    from lodger.engine.node.node import Node
+from lodger.engine.vault.vault import Vault
 
 _EFFECTS = {"mail": "mail", "event": "webhook"}
 
 
-class Couriers:
+class Senders:
     """Starts and stops with its node; ``start`` and ``stop`` are safe to call twice."""
 
-    def __init__(self, node: Node) -> None:
-        books, settings = node.books, node.settings
-        self._node = node
+    def __init__(self, context: NodeContext, vault: Vault) -> None:
+        store, settings = context.store, context.settings
+        self._context = context
         self._way_out = WayOut(settings)
-        self._all: list[Courier] = [
-            Hooks(
-                books.database,
-                node.engine.vault,
-                self._way_out.send,
-                books.clock,
-                poll_s=1.0,
-                on_mark=self._told,
-                on_fault=node.failed,
-                next_due=self._next_due,
-            )
-        ]
+        hooks: Rounds = {"on_mark": self._marked, "on_fault": self._failed, "next_due": self._next_due}
+        rounds: Rounds = {**hooks, "poll_s": 1.0}
+        self._all: list[Sender] = [WebhookSender(store.database, vault, self._way_out.send, store.clock, **rounds)]
         if settings.mail_host:
-            self._all.append(
-                Mailer(
-                    books.database,
-                    server_of(settings),
-                    books.clock,
-                    on_mark=self._told,
-                    on_fault=node.failed,
-                    next_due=self._next_due,
-                )
-            )
+            self._all.append(Mailer(store.database, server_of(settings), store.clock, **hooks))
+        context.bus.subscribe(BatchCommitted, self._committed)
 
     async def start(self) -> None:
         """Begin to send."""
-        for courier in self._all:
-            await courier.start()
+        for sender in self._all:
+            await sender.start()
 
     async def stop(self) -> None:
         """Stop; what is on the wire may go out again after its lease."""
-        for courier in self._all:
-            await courier.stop()
+        for sender in self._all:
+            await sender.stop()
         self._way_out.stop()
 
-    def poke(self, finished: Finished) -> None:
+    def _committed(self, event: BatchCommitted) -> None:
         """Look at once when an attempt that was just committed asked for something to be sent."""
-        if finished.journal is None:
-            return
-        wanted = {_EFFECTS.get(str(effect.get("effect"))) for effect in finished.effects}
-        for courier in self._all:
-            if courier.kind in wanted:
-                courier.poke()
+        wanted = {
+            _EFFECTS.get(str(effect.get("effect")))
+            for _claim, finished in event.batch
+            if finished.journal is not None
+            for effect in finished.effects
+        }
+        for sender in self._all:
+            if sender.kind in wanted:
+                sender.poke()
 
     async def _next_due(self, kind: str) -> int | None:
-        pen = self._node.pen
-        if not pen.sees:
+        db = self._context.db
+        if not db.sees_commits:
             return 0  # asking twice would be no cheaper
-        return await pen.standing(("outbox", kind), partial(outbox.next_due, kind=kind))
+        return await db.cached_read(("outbox", kind), partial(outbox.next_due, kind=kind))
 
-    def _told(self, row: Row[Any], state: str, failure: Failure | None) -> None:
+    def _failed(self, service: str, error: Exception) -> None:
+        self._context.bus.publish(Fault(service, error))
+
+    def _marked(self, row: Row[Any], state: str, failure: Failure | None) -> None:
         if state in ("sent", "failed"):
-            kind = "delivered" if state == "sent" else "undelivered"
-            whose = (row.tenant_id, None, row.action_id)
-            to = row.target or row.message_id
-            self._node.tell(
-                kind, whose, what=row.kind, to=to, error=failure.text if failure else None, tries=row.attempts + 1
+            event = self._context.event(
+                "delivered" if state == "sent" else "undelivered",
+                (row.tenant_id, None, row.action_id),
+                what=row.kind,
+                to=row.target or row.message_id,
+                error=failure.text if failure else None,
+                tries=row.attempts + 1,
             )
+            self._context.bus.publish(event)
 
 
 def server_of(settings: Settings) -> MailServer:

@@ -15,7 +15,7 @@ from lodger.engine.core.execution import Answer
 from lodger.engine.egress import signature, target
 from lodger.engine.egress.errors import NoAnswer
 from lodger.engine.egress.request import Redirect, Request
-from lodger.engine.node.outbox.sender import Courier, Rounds, Writable
+from lodger.engine.node.outbox.sender import Rounds, Sender, Writable
 from lodger.engine.store.queue.outbox import Failure, Patience
 from lodger.engine.store.tenants import webhooks
 from lodger.engine.store.tenants.webhooks import Route
@@ -26,7 +26,7 @@ MOST_ANSWER = 64 * 1024
 GONE = 410
 
 
-class Hooks(Courier):
+class WebhookSender(Sender):
     """The service that sends webhooks; receivers are served beside each other, each one message at a time.
 
     Args:

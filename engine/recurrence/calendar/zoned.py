@@ -10,7 +10,7 @@ from datetime import datetime
 from math import gcd
 
 from lodger.engine.recurrence.calendar.civil import DAY_S, MAX_LOCAL, MIN_LOCAL, instant_of, utc_floor
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalSequence, Pace, Recurrence
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSequence, Pace, Recurrence
 from lodger.engine.recurrence.search import OutOfSteps, Steps
 from lodger.engine.recurrence.zones import FAR, Segment, Zone
 
@@ -112,11 +112,20 @@ class Zoned(Recurrence):
             # A change moves slots by its size; what is farther apart stays apart.
             gap = gap - change if gap > 2 * change else min(gap, granule)
             gap = min(gap, change) if self.fold is Fold.BOTH else gap
-            per_day += local.max_per_hour * -(-change // 3600)
+            per_day += self._more_per_day(local, change)
         clock = (self.zone.key, self.gap, self.fold) if not change else None
         granule_us = 1_000_000 * gcd(granule, self.zone.granule_s)
         gap_us = None if gap is None else max(gap * 1_000_000, granule_us)
         return Pace(gap_us, per_day, granule_us, local.times, clock)
+
+    def _more_per_day(self, local: LocalPace, change: int) -> int:
+        """How many more slots than on the wall clock a UTC day may have: times that change days with the offset, or repeat."""
+        repeated = local.max_per_hour * -(-change // 3600)
+        if local.times is None:
+            return repeated
+        least, most = min(self.zone.offsets), max(self.zone.offsets)
+        moving = sum((time - least) // DAY_S != (time - most) // DAY_S for time in local.times)
+        return moving + (repeated if self.fold is Fold.BOTH else 0)
 
     @property
     def zone_key(self) -> str:

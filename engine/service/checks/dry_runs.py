@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.effects.diff import lines
+from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content, Given, read
@@ -28,6 +29,7 @@ class DryRuns:
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
+        self._budget = TrialBudget(engine.books)
         self._turn = threading.BoundedSemaphore(AT_ONCE)
 
     def dry_run(
@@ -49,8 +51,10 @@ class DryRuns:
                 content, found = read(source, scripts.limits_of(self._engine.books, connection, tenant_id)), None
             else:
                 found, content = chosen(connection, tenant_id, name, version)
+        self._budget.demand(tenant_id)
         grants = None if found is None else found.grants
         ended = self._run(tenant, name, content, params, found, grants=grants, fetches=fetches)
+        self._budget.charge(tenant_id, ended.usage.cpu_ms)
         return DryRun(
             outcome=ended.outcome,
             result=None if ended.result is None else json.loads(ended.result),
@@ -67,6 +71,7 @@ class DryRuns:
         with engine.books.database.read() as connection:
             limits = scripts.limits_of(engine.books, connection, tenant_id)
         content = read(source, limits)
+        self._budget.demand(tenant_id)
         if content.wasm is not None:
             try:
                 engine.scripts.intake.demand(tenant_id, content.wasm, limits)
@@ -99,7 +104,7 @@ class DryRuns:
                 fix="try again in a moment",
             )
         try:
-            return asyncio.run(carry_out(self._engine, one))
+            return asyncio.run(carry_out(self._engine.host, one))
         except SandboxError as problem:
             raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
         finally:

@@ -12,7 +12,6 @@ from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
-    from lodger.sandbox.wasm.code_cache import CodeCache
     from lodger.sandbox.wasm.module_check import ModuleChecker
 
 
@@ -26,13 +25,14 @@ class ModuleCheck:
 
     @property
     def _intake(self) -> "ModuleChecker":
+        from lodger.engine.node.executors.sandbox_executor import code_cache
         from lodger.sandbox.wasm.module_check import ModuleChecker
 
         with self._making:
             if self._made is None:
-                told = self._settings
+                settings = self._settings
                 self._made = ModuleChecker(
-                    partial(code_cache_of, told), profile=told.profile, minimum=told.walls_minimum
+                    partial(code_cache, settings), profile=settings.profile, minimum=settings.walls_minimum
                 )
             return self._made
 
@@ -65,10 +65,3 @@ class ModuleCheck:
             fix="make it smaller: fewer and shorter functions",
             outcome=ended.outcome.value,
         )
-
-
-def code_cache_of(settings: Settings) -> "CodeCache":
-    """Return the cache of compiled modules that every engine of this user shares."""
-    from lodger.sandbox.wasm.code_cache import CodeCache
-
-    return CodeCache.lasting(settings.cache_dir, most_disk_bytes=settings.module_cache_bytes)

@@ -16,6 +16,7 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
 
 if TYPE_CHECKING:
+    from lodger.engine.service.checks.trial_budget import TrialBudget
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.syntax_check import SyntaxChecker
 
@@ -33,10 +34,16 @@ _CONTEXT = '{"action":{},"now_us":0,"grants":[],"datasets":{},"offsets":[]}'
 
 
 class SourceCheck:
-    """Parses scripts beforehand. Costs nothing until the first one; its workers go when no script has come for a while."""
+    """Parses scripts beforehand. Costs nothing until the first one; its workers go when no script has come for a while.
 
-    def __init__(self, settings: Settings) -> None:
+    Args:
+        settings: of the engine.
+        budget: is charged with the CPU time of each check; None charges nothing.
+    """
+
+    def __init__(self, settings: Settings, budget: "TrialBudget | None" = None) -> None:
         self._settings = settings
+        self._budget = budget
         self._making = threading.Lock()
         self._made: SyntaxChecker | None = None
 
@@ -76,6 +83,8 @@ class SourceCheck:
         """
         if not self._settings.check_scripts:
             return None  # nobody wants it looked at
+        if self._budget is not None and (used_up := self._budget.used_up(tenant_id)):
+            return used_up
         try:
             problem = self.problem(tenant_id, modules, limits)
         except Unavailable as unable:
@@ -150,6 +159,8 @@ class SourceCheck:
             raise Unavailable(problem.code, problem.what, why=problem.why, fix=problem.fix) from problem
         except OSError as problem:  # no process, no descriptor, no memory is left
             raise Unavailable("no_worker", "no worker can be had now", why=str(problem), fix="try again") from problem
+        if self._budget is not None:
+            self._budget.charge(tenant_id, ended.usage.cpu_ms)
         if ended.error is None or NOWHERE in ended.error.message:
             return None
         if ended.outcome is Outcome.COMPILE_ERROR or ended.outcome.blames == "tenant":

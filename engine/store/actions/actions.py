@@ -35,7 +35,7 @@ _a = tables.actions.c
 OVER = ("done", "failed", "cancelled", "skipped", "expired")
 STATES = ("ready", "running", "sealed", "waiting_retry", *OVER)
 RETRIED = "retried"
-ORIGINS = ("slot", "backfill", "run_now", "replay", "once")
+ORIGINS = ("slot", "backfill", "run_now", "replay", "once", "change")
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 #: Latest instant a request may name: the end of year 9999.
 LATEST_US = 253_402_300_799_999_999
@@ -92,10 +92,12 @@ def run_now(
     request_key: str | None,
     now_us: int,
     node: str | None = None,
+    origin: str = "run_now",
 ) -> Action:
     """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``.
 
     Args:
+        origin: what the action is called: ``change`` when changes ask for it.
         node: the name of the node that shall run it; None for any that carries the schedule's labels.
 
     Raises:
@@ -120,7 +122,7 @@ def run_now(
             "tenant_id": tenant_id,
             "schedule_id": found.id,
             "revision": found.revision,
-            "origin": "run_now",
+            "origin": origin,
             "due_at": now_us,
             "priority": parse_priority(found.conduct["priority"]),
             "held": int(busy and found.overlap != Overlap.ALLOW),

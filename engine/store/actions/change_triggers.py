@@ -1,7 +1,8 @@
 """The requests by which schedules run on changes.
 
-A run that is asked for here is an ordinary request of its schedule. One at a time: while anything of the schedule is unfinished
-nothing is asked for, and whoever looks comes again.
+A run that is asked for here is a request of its schedule with origin ``change``. One at a time: while anything of the schedule is
+unfinished nothing is asked for, and the caller comes again. Each change asks for one run, over all nodes, whether or not that run
+reads it.
 """
 
 from enum import StrEnum
@@ -12,8 +13,8 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.store.actions import actions
 from lodger.engine.store.context import Books
-from lodger.engine.store.queue import ready_queue, schedule_concurrency
-from lodger.engine.store.queue.followers import Follower
+from lodger.engine.store.queue import followers, ready_queue, schedule_concurrency
+from lodger.engine.store.queue.followers import Follower, Position
 from lodger.engine.store.schema import scheduling as tables
 
 _k, _a = tables.schedule_clock.c, tables.actions.c
@@ -33,9 +34,24 @@ class Woken(StrEnum):
     RESTS = "rests"  # paused, suspended, deleted, or closed by an exclusion: whoever looks at all comes again
 
 
-def wake(books: Books, connection: Connection, follower: Follower, now_us: int) -> Woken:
-    """Ask for a run of a schedule, no sooner after its last one than its tenant's limits allow."""
+def wake(
+    books: Books,
+    connection: Connection,
+    follower: Follower,
+    now_us: int,
+    *,
+    before: Position | None,
+    until: Position,
+) -> Woken:
+    """Ask for a run of a schedule, no sooner after its last one than its tenant's limits allow.
+
+    Args:
+        before: up to which change a run was asked for when the caller looked; another node may have asked since.
+        until: up to which change there is something to read now.
+    """
     ready_queue.lock(connection, [follower.tenant_id])
+    if followers.woken(connection, follower) != before:
+        return Woken.BUSY
     clock = connection.execute(
         select(_k.state, _k.revision).where(_k.tenant_id == follower.tenant_id, _k.schedule_id == follower.schedule_id)
     ).first()
@@ -50,11 +66,10 @@ def wake(books: Books, connection: Connection, follower: Follower, now_us: int) 
     gap_us = books.sources.allowance(limits or "{}").min_interval_s * 1_000_000
     last: int | None = connection.scalar(select(func.max(_a.started_us)).where(_a.schedule_id == follower.schedule_id))
     due_us = now_us if last is None else max(now_us, last + gap_us)
-    return (
-        Woken.ASKED
-        if _asked(books, connection, follower.tenant_id, follower.schedule_id, None, due_us)
-        else Woken.RESTS
-    )
+    if not _asked(books, connection, follower.tenant_id, follower.schedule_id, None, due_us):
+        return Woken.RESTS
+    followers.note_woken(connection, follower, until)
+    return Woken.ASKED
 
 
 def again(books: Books, connection: Connection, tenant_id: str, action_id: str, schedule_id: str, now_us: int) -> bool:
@@ -68,7 +83,7 @@ def _asked(
     books: Books, connection: Connection, tenant_id: str, schedule_id: str, key: str | None, due_us: int
 ) -> bool:
     try:
-        actions.run_now(books, connection, tenant_id, schedule_id, None, key, due_us)
+        actions.run_now(books, connection, tenant_id, schedule_id, None, key, due_us, origin="change")
     except (Conflict, NotFound):  # suspended or deleted meanwhile: whoever resumes it finds what waits
         return False
     return True

@@ -144,7 +144,8 @@ def _settled(books: Books, connection: Connection, sheet: _Sheet, ending: Ending
     tried = sheet.tried[-1]
     sheet.stored[row.tenant_id] += storage_usage.size(ending.result, tried["error"], tried["effects"], lines)
     _count(sheet.used, ending, now_us)
-    if ending.drew or outcome is Outcome.WORKER_LOST:
+    # What has not ended well may have ended without a report, which would say whether it drew.
+    if ending.drew or outcome is not Outcome.OK:
         sheet.held.append((row.tenant_id, row.id, row.attempt))
     if schedule is not None and due is None:
         sheet.over.add((row.tenant_id, schedule, row.node_key))

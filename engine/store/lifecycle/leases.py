@@ -25,7 +25,7 @@ from lodger.sandbox.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """What the rescuer took from nodes: names of the nodes that were lost and what became of their actions."""
+    """What was taken back from nodes: names of the nodes that were lost and what became of their actions."""
 
     nodes: tuple[str, ...]
     actions: tuple[Settled, ...]
@@ -90,6 +90,7 @@ def resign(connection: Connection, lease: Lease, now_us: int) -> list[str]:
     _lock_tenants(connection, *mine)
     rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*mine)).all()
     give_back(connection, [(row.tenant_id, row.id, row.attempt) for row in rows])
+    budget_reservations.release_unreported(connection, [lease.node_id])
     connection.execute(
         update(nodes)
         .where(nodes.c.id == lease.node_id, nodes.c.epoch == lease.epoch)
@@ -153,6 +154,7 @@ def _take_back(books: Books, connection: Connection, node_ids: list[str], now_us
         return []
     _lock_tenants(connection, is_running, actions.c.node_id.in_(node_ids))
     rows = connection.execute(select(actions).where(is_running, actions.c.node_id.in_(node_ids))).all()
+    budget_reservations.release_unreported(connection, node_ids)
     message = "the node that ran this attempt stopped renewing its lease"
     return settle(books, connection, [_lost(row, message) for row in rows], now_us)
 

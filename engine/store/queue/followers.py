@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.feeds import cursors, followers
@@ -37,7 +37,7 @@ def bind(connection: Connection, tenant_id: str, schedule_id: str, names: Iterab
 def armed(connection: Connection, tenant_id: str, schedule_id: str, now_us: int) -> None:
     """Take note that a schedule may run again: what it follows may have changed meanwhile."""
     mine = (_f.tenant_id == tenant_id, _f.schedule_id == schedule_id)
-    connection.execute(update(followers).where(*mine).values(bound_us=now_us))
+    connection.execute(update(followers).where(*mine).values(bound_us=now_us, woken_xid=None, woken_seq=None))
 
 
 def forget(connection: Connection, tenant_id: str, schedule_id: str) -> None:
@@ -72,3 +72,19 @@ def place(connection: Connection, follower: Follower, source: str) -> Position |
     mine = (_c.tenant_id == follower.tenant_id, _c.consumer == follower.schedule_id, _c.source == source)
     row = connection.execute(select(_c.xid, _c.seq).where(*mine)).first()
     return None if row is None else Position(row.xid, row.seq)
+
+
+def woken(connection: Connection, follower: Follower) -> Position | None:
+    """Return up to which change a run of a schedule was asked for, None when none was."""
+    row = connection.execute(select(_f.woken_xid, _f.woken_seq).where(*_mine(follower))).first()
+    return None if row is None or row.woken_xid is None else Position(row.woken_xid, row.woken_seq)
+
+
+def note_woken(connection: Connection, follower: Follower, until: Position) -> None:
+    """Remember up to which change a run was asked for."""
+    values = {"woken_xid": until.xid, "woken_seq": until.seq}
+    connection.execute(update(followers).where(*_mine(follower)).values(values))
+
+
+def _mine(follower: Follower) -> tuple[ColumnElement[bool], ...]:
+    return (_f.tenant_id == follower.tenant_id, _f.schedule_id == follower.schedule_id, _f.name == follower.name)

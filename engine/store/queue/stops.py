@@ -55,7 +55,7 @@ def close_attempts(connection: Connection, which: ColumnElement[bool] | TextClau
         "finished_us": literal(now_us),
         "outcome": literal("cancelled"),
         "cpu_us": literal(0),
-        # The node that runs it knows the rest, and says it when the worker is dead: ledger.remains.
+        # The node that runs it knows the rest, and reports it when the worker is dead: cancelled_usage.
         "wall_us": literal(0),
         "memory_peak_bytes": literal(0),
         "host_calls": literal(0),

@@ -63,7 +63,8 @@ cursors = Table(
     Column("updated_us", BigInteger, nullable=False),
 )
 
-#: Schedules that run on changes: which sets each is bound to, and since when it was last bound or armed.
+#: Schedules that run on changes: which sets each is bound to, since when it was last bound or armed, and up to which change a run
+#: was asked for; None when none was asked for since.
 followers = Table(
     "lodger_followers",
     metadata,
@@ -71,6 +72,8 @@ followers = Table(
     Column("schedule_id", Id, primary_key=True),
     Column("name", String(64), primary_key=True),
     Column("bound_us", BigInteger, nullable=False),
+    Column("woken_xid", BigInteger),
+    Column("woken_seq", BigInteger),
     Index("ix_lodger_followers_name", "name", "tenant_id"),
     Index("ix_lodger_followers_bound", "bound_us"),
 )

@@ -266,7 +266,7 @@ actions = Table(
         "state IN ('ready', 'running', 'sealed', 'waiting_retry', 'done', 'failed', 'cancelled', 'skipped', 'expired')",
         name="state",
     ),
-    CheckConstraint("origin IN ('slot', 'backfill', 'run_now', 'replay', 'once')", name="origin"),
+    CheckConstraint("origin IN ('slot', 'backfill', 'run_now', 'replay', 'once', 'change')", name="origin"),
     CheckConstraint(
         "state <> 'running' OR (node_id IS NOT NULL AND lease_epoch IS NOT NULL)", name="running_is_leased"
     ),

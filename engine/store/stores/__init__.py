@@ -162,7 +162,7 @@ class Driver(ABC):
         """Compile a question about many rows; arguments as for :meth:`row_writer`."""
 
     @abstractmethod
-    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401
+    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return the columns of ``given`` and the rows of ``wanted`` that the conditions tie to it, found by key.
 
         Databases that plan by statistics must not read a whole table instead, whatever they know of it.

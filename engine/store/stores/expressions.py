@@ -55,7 +55,7 @@ class Bytewise(ColumnElement[str]):
 
 
 @compiles(Bytewise)
-def _bytewise(element: Bytewise, compiler: Any, **options: Any) -> str:  # noqa: ANN401
+def _bytewise(element: Bytewise, compiler: Any, **options: Any) -> str:  # noqa: ANN401 - a construct of SQLAlchemy
     return _driver(compiler).bytewise_sql(compiler.process(element.column, **options))
 
 
@@ -73,5 +73,5 @@ class transaction_number(GenericFunction[int]):  # noqa: N801 - it is SQL's
 
 
 @compiles(transaction_number)
-def _transaction_number(_element: object, compiler: Any, **_options: Any) -> str:  # noqa: ANN401
+def _transaction_number(_element: object, compiler: Any, **_options: Any) -> str:  # noqa: ANN401 - a construct of SQLAlchemy
     return _driver(compiler).transaction_number_sql()

@@ -2,8 +2,8 @@
 
 An attempt asks for a share before it uses something that cannot be taken back, a request or a question; a sealed attempt holds
 what it will have written. A share is given back where the attempt is charged, in the same transaction, so what is used and held
-together never passes the limit of a day, on however many nodes. The share of a cancelled attempt whose node died with it, which
-nobody can charge, is held until the day is over.
+together never passes the limit of a day, on however many nodes. A cancelled attempt's share is held until its node reports what was
+used, or until that node's lease has ended: then nothing of it can be charged any more.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,11 +14,12 @@ from sqlalchemy import Connection, bindparam, delete, func, select
 from lodger.engine.store.context import Books
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.data import lots
-from lodger.engine.store.schema.scheduling import actions
+from lodger.engine.store.schema.scheduling import actions, attempts
 from lodger.engine.store.stores import driver_of
 from lodger.engine.store.usage import usage
 
 _c = lots.c
+_t = attempts.c
 #: A share is larger than asked for while so many of that size are left.
 PLENTY = 8
 
@@ -111,6 +112,22 @@ def release(connection: Connection, attempts: Iterable[tuple[str, str, int]]) ->
     keys = [{"tenant": tenant, "action": action, "n": attempt} for tenant, action, attempt in attempts]
     if keys:
         connection.execute(_over, keys)
+
+
+def release_unreported(connection: Connection, node_ids: Collection[str]) -> None:
+    """Give back what cancelled attempts of these nodes held; their leases have ended, so what was used is never reported."""
+    theirs = (
+        select(_t.n)
+        .where(
+            _t.tenant_id == _c.tenant_id,
+            _t.action_id == _c.action_id,
+            _t.n == _c.attempt,
+            _t.node_id.in_(node_ids),
+            _t.outcome == "cancelled",
+        )
+        .exists()
+    )
+    connection.execute(delete(lots).where(theirs))
 
 
 def forget(connection: Connection, tenant_ids: Collection[str], day: int) -> None:

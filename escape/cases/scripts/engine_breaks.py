@@ -170,7 +170,7 @@ def _unanswered(trial: Trial) -> str:
 def _said(letter: str, text: str) -> Callable[[], bytes]:
     answers = {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text)})"}
     escaped = "".join(f"\\{byte:02x}" for byte in text.encode())
-    # A result is kept until nothing is left to run; what says it again lets it go.
+    # An answer leaves at its second word: the first says that the script has returned.
     return lambda: guest(
         _call(letter) * (2 if letter == "d" else 1), answers=answers, extra=_LETTERS + data(512, escaped)
     )

@@ -52,7 +52,7 @@ _BACK = "const given = {0}; const back = await bridge.call('echo', given); retur
 
 
 def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
-    """An engine, taken over, that answers (its result is kept until it is said again) and then says another thing."""
+    """An engine, taken over, that says one thing, twice as an answer is said, and then another."""
     texts = [text.encode() for _, text in (first, second)]
     after = "(global.get $after)"
     escaped = ["".join(f"\\{byte:02x}" for byte in text) for text in texts]

@@ -116,7 +116,9 @@ LIBRARY = [
     "now",
     "secrets",
 ]
-_ALLOWED = frozenset(LANGUAGE) | frozenset(LIBRARY)
+#: The suite's own capability.
+_OURS = {"bridge"}
+_ALLOWED = frozenset(LANGUAGE) | frozenset(LIBRARY) | _OURS
 
 _NAMES = f"const frozen = new Set({json.dumps(sorted(_ALLOWED))}); return Object.getOwnPropertyNames(globalThis).filter((name) => !frozen.has(name));"
 _FINEST = "const clock = globalThis.performance?.now ? () => performance.now() : () => Date.now(); "

@@ -5,7 +5,7 @@ import os
 import time
 from ctypes import byref, c_void_p, memmove, string_at
 
-from lodger.sandbox.frames import BUNDLE_PART, CALL_ID, DONE, DROPPED, FAIL, LOG
+from lodger.sandbox.frames import BUNDLE_PART, CALL_ID, DONE, DROPPED, FAIL, LOG, LOG_PART, MAX_LOG_PARTS
 from lodger.sandbox.runtimes.answer import Stopped, cut, quoted
 from lodger.sandbox.runtimes.command.wasi import Exited, OutOfMemoryBounds
 from lodger.sandbox.runtimes.libwasmtime import (
@@ -65,7 +65,7 @@ class ModuleRealm:
         self._taken = 0
         self._output = bytearray()
         self._line = bytearray()
-        self._lines = self._log_bytes = self._dropped = 0
+        self._lines = self._log_bytes = self._dropped = self._parts = 0
         self._epoch_us = 0
         self._epoch = time.monotonic_ns()
 
@@ -178,25 +178,35 @@ class ModuleRealm:
             raise Stopped("output_limit", "LimitExceeded", f"the result has more than {most} bytes of JSON")
 
     def write_log(self, data: bytes) -> None:
-        """Add to the log; each line leaves at its end, so that what was said before a limit is kept."""
+        """Add to the log; each line leaves at its end, and its beginning at once: what was written before a limit is kept."""
         *lines, rest = data.split(b"\n")
         for line in lines:
             self._extend(line)
             self._log(bytes(self._line))
             self._line.clear()
-        self._extend(rest)
+        part = self._extend(rest)
+        if part and self._parts < MAX_LOG_PARTS and not self._log_full():
+            assert self._channel is not None
+            self._parts += 1
+            self._channel.send(LOG_PART, bytes((_INFO,)) + part)
 
-    def _extend(self, data: bytes) -> None:
+    def _extend(self, data: bytes) -> bytes:
+        """Add to the unfinished line what it has room for, and return that."""
         room = self._limits["log_line_bytes"] + 1 - len(self._line)  # one more byte shows that it was cut
-        self._line += data[: max(room, 0)]
+        part = data[: max(room, 0)]
+        self._line += part
+        return part
+
+    def _log_full(self) -> bool:
+        limits = self._limits
+        return bool(self._dropped) or self._lines >= limits["log_lines"] or self._log_bytes >= limits["log_bytes"]
 
     def _log(self, line: bytes) -> None:
-        limits = self._limits
-        if self._dropped or self._lines >= limits["log_lines"] or self._log_bytes >= limits["log_bytes"]:
+        if self._log_full():
             self._dropped += 1
             return
         assert self._channel is not None
-        line = cut(line, limits["log_line_bytes"])
+        line = cut(line, self._limits["log_line_bytes"])
         self._lines += 1
         self._log_bytes += len(line)
         self._channel.send(LOG, bytes((_INFO,)) + line)

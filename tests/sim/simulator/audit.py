@@ -18,19 +18,22 @@ AUDITS = {
     "nothing is left open": f"SELECT id, state FROM lodger_actions WHERE {OPEN}",
     "at most one committed set of effects": "SELECT id, step, count(*) FROM effects_seen GROUP BY id, step HAVING count(*) > 1",
     "effects only of steps that are done": """
-        SELECT e.id, e.step, a.state FROM effects_seen e JOIN lodger_actions a ON a.id = e.id
+        SELECT e.id, e.step, a.state FROM effects_seen e JOIN lodger_actions a ON CAST(a.id AS TEXT) = e.id
         WHERE NOT (a.state = 'done' OR e.step < a.step)
     """,
     # Counted once for all: effects_seen has no key on purpose, and counted anew for each action this took longer than the world.
     "what is done has the effects of every step": f"""
-        SELECT a.id FROM lodger_actions a LEFT JOIN (SELECT id, count(*) AS seen FROM effects_seen GROUP BY id) e ON e.id = a.id
+        SELECT a.id FROM lodger_actions a LEFT JOIN (SELECT id, count(*) AS seen FROM effects_seen GROUP BY id) e
+        ON e.id = CAST(a.id AS TEXT)
         WHERE a.state = 'done' AND coalesce(e.seen, 0) <> coalesce({STEPS}, 1)
     """,
     "a slot is done at most once, replays apart": """
         SELECT schedule_id, slot, count(*) FROM lodger_actions
         WHERE origin IN ('slot', 'backfill') AND state = 'done' GROUP BY schedule_id, slot HAVING count(*) > 1
     """,
-    "what has expired has not begun": "SELECT a.id FROM lodger_actions a JOIN effects_seen e ON e.id = a.id WHERE a.state = 'expired'",
+    "what has expired has not begun": """
+        SELECT a.id FROM lodger_actions a JOIN effects_seen e ON e.id = CAST(a.id AS TEXT) WHERE a.state = 'expired'
+    """,
     "every attempt ended": """
         SELECT a.id, a.attempt FROM lodger_actions a WHERE a.outcome IS NOT NULL AND a.state IN ('done', 'failed') AND NOT EXISTS
         (SELECT 1 FROM lodger_attempts t WHERE t.tenant_id = a.tenant_id AND t.action_id = a.id AND t.step = a.step AND t.n = a.attempt)
@@ -44,6 +47,7 @@ AUDITS = {
             ) AS covered FROM lodger_actions WHERE slot_to IS NOT NULL OR origin = 'slot'
         ) AS placed WHERE origin = 'slot' AND covered >= slot
     """,
+    "a share of a day is held by what runs": "SELECT tenant_id, action_id, attempt, budget FROM lodger_lots",
     "nobody waits for a turn": "SELECT tenant_id, startable_at FROM lodger_turns WHERE startable_at IS NOT NULL",
 }  # fmt: skip
 

@@ -2,13 +2,18 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection
+import sqlalchemy as sa
 
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.effects.errors import ConflictFound, EffectRefused
-from lodger.engine.store.stores import driver_of
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.effects.effect import Update
+from lodger.engine.effects.journal import Journal
+from lodger.engine.node.executors.attempt_budgets import BudgetReservations
+from lodger.engine.store.usage.budget_reservations import Wish
+from lodger.engine.store.usage.usage import DAY_US
 from lodger.sandbox.job import ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
@@ -17,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Journals: applied; refused by a constraint; written for a row that has changed since.
 GOOD, REFUSED, STALE = "good", "refused", "stale"
+#: What a journal writes of a row.
+WRITTEN = ("id", "step", "n", "node_id", "lease_epoch", "fits")
 _BAD = (Outcome.SCRIPT_ERROR, Outcome.CPU_LIMIT, Outcome.CONFLICT, Outcome.ENGINE_FAULT, Outcome.WORKER_LOST)
 
 
@@ -25,10 +32,16 @@ class Workers:
 
     Attributes:
         calm: whether every attempt ends soon and well: the world comes to rest.
+        reservations: gets each attempt a share of its tenant's day; None: none is taken.
     """
 
-    def __init__(self, seed: int, calm: "Callable[[], bool]") -> None:
+    def __init__(
+        self, seed: int, calm: "Callable[[], bool]", datasets: Datasets, reservations: BudgetReservations | None = None
+    ) -> None:
         self._seed = seed
+        self._reservations = reservations
+        self._datasets = datasets
+        self._effects = datasets.expose(EFFECTS, tenant_column="tenant_id", write=WRITTEN, feed="off")
         self._calm = calm
         self.ran = 0
         #: Attempts (action, number) whose worker lives.
@@ -40,7 +53,9 @@ class Workers:
         """Nothing has to be made ready."""
 
     async def stop(self) -> None:
-        """Nothing has to be let go of."""
+        """Let go of the thread for shares."""
+        if self._reservations is not None:
+            await self._reservations.close()
 
     async def execute(self, claim: Claim) -> Finished:
         """Take some virtual time, and end somehow."""
@@ -53,6 +68,13 @@ class Workers:
 
     async def _run(self, claim: Claim) -> Finished:
         self.ran += 1
+        if self._reservations is None:
+            return await self._end(claim)
+        day = claim.started_us // DAY_US
+        await self._reservations(Wish(claim.tenant_id, claim.action_id, claim.attempt, day, "fetches", 1, 5))
+        return replace(await self._end(claim), drew=True)
+
+    async def _end(self, claim: Claim) -> Finished:
         # Of what stays the same when something else of the world is left out: a shortened plan draws the same ends.
         chance = random.Random(
             f"{self._seed} {claim.script_name} {claim.slot_us} {claim.step} {claim.tries} {claim.tenant_id}"
@@ -61,7 +83,7 @@ class Workers:
         usage = Usage(cpu_ms=chance.randrange(1000) / 10)
         if self._calm():
             await asyncio.sleep(0.001)
-            return Finished(Outcome.OK, "1", usage=usage, journal=GOOD)
+            return Finished(Outcome.OK, "1", usage=usage, journal=self._journal(claim, GOOD))
         if kind < 0.01:
             await asyncio.get_running_loop().create_future()  # silent for ever: somebody has to take it away
         if kind < 0.02:
@@ -77,23 +99,44 @@ class Workers:
         if chance.random() < 0.12:
             outcome = chance.choice(_BAD)
             return Finished(outcome, error=ScriptError("Error", "no"), usage=usage)
-        return Finished(Outcome.OK, "1", usage=usage, journal=chance.choices((GOOD, REFUSED, STALE), (30, 1, 1))[0])
+        drawn = chance.choices((GOOD, REFUSED, STALE), (30, 1, 1))[0]
+        return Finished(Outcome.OK, "1", usage=usage, journal=self._journal(claim, drawn))
 
-    def apply(self, connection: Connection, claim: Claim, finished: Finished) -> None:
-        """Apply a journal: leave a row, which nothing keeps from being there twice.
+    def _journal(self, claim: Claim, kind: str) -> Journal:
+        """Return what the attempt asks for: a row that nothing keeps from being there twice, and sometimes what is refused."""
+        rows, datasets = self._effects, self._datasets
+        made = Journal(claim.tenant_id, claim.action_id, claim.step, datasets.pinned())
+        values = {"id": claim.action_id, "step": claim.step, "n": claim.attempt, "node_id": self.node_id,
+                  "lease_epoch": claim.lease_epoch, "fits": True}  # fmt: skip
+        made.insert(rows, {"key": made.token(), **values}, given=frozenset(values), token=True)
+        if kind == REFUSED:  # after a good row, which the savepoint takes back
+            made.insert(rows, {"key": made.token(), **values, "fits": False}, given=frozenset(values), token=True)
+        if kind == STALE:
+            made.saw(rows, [{"key": 1, **values}])
+            made.change(Update(rows, 1, {"step": 0}), None)
+        return made
 
-        Raises:
-            NotApplied: sometimes, after the row was written: the savepoint takes it back.
-        """
-        row = (claim.action_id, claim.step, claim.attempt, self.node_id, claim.lease_epoch)
-        connection.exec_driver_sql(_SEEN[driver_of(connection).name], row)
-        if finished.journal is REFUSED:
-            raise EffectRefused("constraint", "a constraint says no", index=0)
-        if finished.journal is STALE:
-            raise ConflictFound("conflict", "a row has changed", index=0)
+
+def _table() -> sa.Table:
+    """Return a table of a platform's in which each applied journal leaves a row; only its number is unique.
+
+    ``key`` 1 is never there: what is changed under it has changed since it was read.
+    """
+    return sa.Table(
+        "effects_seen",
+        sa.MetaData(),
+        sa.Column("key", sa.Integer, sa.Identity(start=2), primary_key=True),
+        sa.Column("tenant_id", sa.Text, nullable=False),
+        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("step", sa.Integer, nullable=False),
+        sa.Column("n", sa.Integer, nullable=False),
+        sa.Column("node_id", sa.Text, nullable=False),
+        sa.Column("lease_epoch", sa.Integer, nullable=False),
+        sa.Column("fits", sa.Boolean, nullable=False),
+        sa.CheckConstraint("fits", name="effects_fit"),
+        sqlite_autoincrement=True,
+    )
 
 
-_SEEN = {
-    "sqlite": "INSERT INTO effects_seen VALUES (?, ?, ?, ?, ?)",
-    "postgresql": "INSERT INTO effects_seen VALUES (%s, %s, %s, %s, %s)",
-}
+#: Each applied journal leaves a row here, which the laws are checked on.
+EFFECTS = _table()

@@ -3,6 +3,7 @@
 A law is a function of the mirror (as it is after the transaction) and the transaction; it raises :class:`Broken`.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 
 from tests.sim.simulator.mirror import OPEN, OVER, Action, Hand, Line, Mirror, Transaction
@@ -93,7 +94,7 @@ def _started(mirror: Mirror, old: Action | None, new: Action) -> None:
 
 def attempts_leave_a_row(mirror: Mirror, transaction: Transaction) -> None:
     """Check that what ended has its row, and that it is charged as it ended."""
-    charged: dict[str, int] = {}
+    charged: dict[str, int] = dict(Counter(transaction.reported))
     for ended, (tenant, outcome) in transaction.attempts.items():
         old, _new = transaction.actions.get(ended[0], (None, None))
         if old is None or old.state not in {"running", "sealed"} or (old.step, old.attempt) != ended[1:]:

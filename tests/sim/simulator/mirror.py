@@ -125,6 +125,7 @@ class Transaction:
         slots: rows of origin slot that were inserted, by schedule, in the order of their writing.
         effects: (action, step, n, node, epoch) of applied journals.
         attempts: (action, step, n) and outcome of ended attempts, with their tenants.
+        reported: tenants of cancelled attempts whose node has reported what they used.
         runs: by tenant, how many more runs were charged.
     """
 
@@ -140,6 +141,7 @@ class Transaction:
     nodes: dict[str, tuple[Lessee | None, Lessee | None]] = field(default_factory=dict)
     slots: dict[str, list[Action]] = field(default_factory=dict)
     effects: list[tuple[str, int, int, str, int]] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
     attempts: dict[tuple[str, int, int], tuple[str, str]] = field(default_factory=dict)
     runs: dict[str, int] = field(default_factory=dict)
 
@@ -254,6 +256,8 @@ class Mirror:
         if how == "i":
             tenant, action, step, number, outcome, _node, _epoch = cells
             transaction.attempts[action, step, number] = (tenant, outcome)
+        elif how == "u" and cells[4] == "cancelled":
+            transaction.reported.append(cells[0])
 
     def _effect(self, transaction: Transaction, how: str, cells: tuple[Any, ...]) -> None:
         if how == "i":

@@ -47,6 +47,7 @@ class Shape:
         slots: of a node; None draws it.
         focus: a verb that happens ten times as often.
         swift: every schedule has a slot every second and one script; much is done in each transaction.
+        draws: attempts take shares of their tenants' days.
     """
 
     seconds: int = 60
@@ -58,6 +59,7 @@ class Shape:
     slots: int | None = None
     focus: str = ""
     swift: bool = False
+    draws: bool = False
 
 
 #: ``dense``: transactions take their time, so that much is done in each; one can see what thousands of slots do.

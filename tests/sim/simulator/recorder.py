@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Connection, event
+from tests.sim.simulator.executor import EFFECTS
 
 from lodger.engine.store.connection.database import Database
 
@@ -49,7 +50,7 @@ class Recorder:
             event.listen(database.engine, "connect", self._listen)
             database.engine.dispose()  # what lies in the pool has no function to tell us by
         with database.write() as connection:
-            connection.exec_driver_sql(_EFFECTS[database.driver.name])
+            EFFECTS.create(connection)
             for statement in (_on_sqlite if database.driver.name == "sqlite" else _on_server)():
                 connection.exec_driver_sql(statement)
         self._of_server = database.driver.name != "sqlite"
@@ -92,11 +93,6 @@ class Recorder:
             self._savepoints.pop()
 
 
-#: Every applied journal leaves a row here. Without any unique key: what happens twice is seen.
-_EFFECTS = {
-    "sqlite": "CREATE TABLE effects_seen (id TEXT, step INTEGER, n INTEGER, node_id TEXT, lease_epoch INTEGER)",
-    "postgresql": "CREATE TABLE effects_seen (id UUID, step INTEGER, n INTEGER, node_id UUID, lease_epoch INTEGER)",
-}
 _HOW = {"i": ("INSERT", "NEW"), "u": ("UPDATE", "NEW"), "d": ("DELETE", "OLD")}
 
 

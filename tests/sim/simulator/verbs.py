@@ -50,7 +50,8 @@ class Verbs:
     def tenant(self, tenant: str) -> None:
         """Make a tenant with its scripts."""
         engine = self._world.engine
-        engine.tenants.create(tenant, labels=LABEL if tenant == BOUND else "")
+        limits = {"fetches_per_day": 1_000_000} if self._world.plan.shape.draws else None
+        engine.tenants.create(tenant, labels=LABEL if tenant == BOUND else "", limits=limits)
         engine.scripts.put(tenant, "job", "export default () => 1")
         engine.scripts.put(tenant, "next", "export default () => 2")
 

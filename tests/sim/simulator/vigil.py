@@ -37,7 +37,8 @@ def begin(world: "World") -> None:
 def _look(world: "World") -> None:
     world.figures["looks in quiet"] += 1
     mirror, now = world.mirror, world.clock.now_us()
-    up = [machine.node for machine in world.machines if machine.node is not None]
+    machines = [machine for machine in world.machines if machine.node is not None]
+    up = [machine.node for machine in machines if machine.node is not None]
     if len(up) < len(world.machines) or any(
         each.process is not None and each.process.frozen for each in world.machines
     ):
@@ -45,7 +46,7 @@ def _look(world: "World") -> None:
     _ticked(world, now, full=any(node.ticker.behind_s is not None for node in up))
     for line, turn in mirror.turns.items():
         waits_s = min(world.loop.time() - mirror.served_s[line[0]], (now - (turn.startable_at or now)) / 1_000_000)
-        if waits_s > WAIT_S and any(world.may(node, turn) for node in up):
+        if waits_s > WAIT_S and any(world.may(machine, turn) for machine in machines):
             raise Broken("no tenant starves", f"{line} waits for {waits_s:.1f} s")
     _at_work(world)
     living = {node.id for node in up}
@@ -83,7 +84,7 @@ def _at_work(world: "World") -> None:
             continue
         mine = {(key, mirror.actions[key].attempt) for key in mirror.running_on[node.id]}
         odd |= {("what is a node's no more is killed", *key): now_s for key in workers.at_work - mine}
-        odd |= {("what runs is at work", *key): now_s for key in mine - workers.at_work - node.committer.waiting()}
+        odd |= {("what runs is at work", *key): now_s for key in mine - workers.at_work - node.attempts.ended}
     world.odd = {key: world.odd.get(key, since_s) for key, since_s in odd.items()}
     for (law, action, attempt), since_s in world.odd.items():
         if now_s - since_s > LATE_S:

@@ -24,8 +24,10 @@ from tests.sim.simulator.troubles import Crash, Trouble, Troubles
 from tests.sim.simulator.verbs import Verbs
 
 from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.events import Event
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.settings import Settings
+from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.node.node import Node
 from lodger.engine.service.engine import Engine
 from lodger.engine.store.connection.database import Database
@@ -59,23 +61,25 @@ class Machine:
         self.since_s = world.loop.time()
         self.process = Process(f"n{self.number}.{self.lives}")
         self.engine = Engine(world.books(self.number))
-        self.workers = Workers(world.plan.seed, lambda: world.calm)
-        self.node = Node(self.engine, self.workers, f"n{self.number}", apply_effects=self.workers.apply)
+        self.workers = Workers(world.plan.seed, lambda: world.calm, self.engine.datasets,
+                               BudgetReservations(self.engine.books) if world.plan.shape.draws else None)  # fmt: skip
+        self.node = Node(self.engine.host, self.workers, f"n{self.number}")
         self.workers.node_id = self.node.id
-        self.node.failed = self._failed  # type: ignore[method-assign]  # heard here instead of in the log
+        self.engine.on_event(self._hear)
         world.loop.spawn(self.process, self.node.start())
 
-    def _failed(self, service: str, error: Exception) -> None:
+    def _hear(self, event: Event) -> None:
         """Hear of a round that failed: when the host is not to blame, we are."""
-        if not isinstance(error, Unavailable):
-            told = f"{service} of n{self.number}: {type(error).__name__}: {error}"
+        error = event.details["error"] if event.kind == "fault" else None
+        if error is not None and not isinstance(error, Unavailable):
+            told = f"{event.details['service']} of n{self.number}: {type(error).__name__}: {error}"
             self.world.breaks(Broken("no service fails but for the host", told))
 
     def forsake(self) -> None:
         """Close what a process that died held open, as the kernel does."""
-        pen = vars(self.node).get("pen") if self.node is not None else None
-        if pen is not None:
-            pen.close()
+        db = vars(self.node).get("db") if self.node is not None else None
+        if db is not None:
+            db.close()
 
     def end(self) -> None:
         """Kill the process; another one begins a little later."""
@@ -170,8 +174,9 @@ class World:
     def _understood(self, stored: str) -> Oracle:
         return rules.oracle(self._known[stored], self.plan.start_us)
 
-    def _statement(self, *_arguments: object) -> None:
+    def _statement(self, *arguments: object) -> None:
         self.figures["statements"] += 1
+        self.figures["shares"] += "INSERT INTO lodger_lots" in str(arguments[2])
         self.troubles.statement()
 
     def _committing(self, _connection: Connection) -> None:
@@ -219,10 +224,13 @@ class World:
             self.broken = broken
         self.loop.stop()
 
-    def may(self, node: Node, turn: Turn) -> bool:
-        """Whether a node has a slot left for whose turn this is."""
+    def may(self, machine: Machine, turn: Turn) -> bool:
+        """Whether a machine's node has a slot left for whose turn this is."""
+        node = machine.node
+        if node is None:
+            return False
         carried = node.lease.labels if node.lease is not None else frozenset[str]()
-        free = len(node.dispatcher.running) < node.dispatcher.slots
+        free = len(node.attempts) < node.dispatcher.slots
         return free and carried.issuperset(turn.requires.split() + turn.bound.split())
 
     def disturbed(self, *, warped: bool = False) -> None:
@@ -293,6 +301,8 @@ class World:
                 raise Broken("everything ends", f"open, and no fewer for three minutes: {dict(told)}")
             if all(action.due > self.clock.now_us() for action in left):
                 self.troubles.sleep(max(action.due - self.clock.now_us() for action in left) / 1_000_000)
+        # Of a node that died its cancelled attempts are known to be unreported when its lease has ended.
+        self._play(self.loop.time() + 3 * self.settings.lease_s)
         self.figures["virtual_s"] += round(self.loop.time())
         audit.audit(self)
 

@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import sys
+import unicodedata
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -69,4 +71,22 @@ def test_the_caret_stands_beneath_the_character() -> None:
 
 
 def test_control_characters_are_made_visible() -> None:
-    assert visible("a\x1b[2J\x07\x9b\x7fb\n\tc é€") == "a�[2J���b\n\tc é€"
+    assert visible("a\x1b[2J\x07\x9b\x7fb\n\tc é€") == "a\\u001b[2J\\u0007\\u009b\\u007fb\n\tc é€"
+
+
+def test_no_character_without_a_glyph_reaches_a_terminal() -> None:
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        if character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+            assert visible(character).isascii(), hex(code)
+            assert visible(character).isprintable(), hex(code)
+            assert json.loads(f'"{visible(character)}"') == character
+    tagged = "ok\U000e0069\U000e0067\u200b\u2028\u2029\u2066"
+    assert visible(tagged) == "ok\\udb40\\udc69\\udb40\\udc67\\u200b\\u2028\\u2029\\u2066"
+    letters = "é😀 שלום नमस्ते 日本語"
+    assert visible(letters) == letters
+
+
+def test_the_caret_stands_beneath_the_character_after_an_escape() -> None:
+    text, caret = under("a\u200bb!", 3).split("\n")
+    assert text[caret.index("^")] == "!"

@@ -36,18 +36,46 @@ NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
         # What DST moved is marked, ahead and behind; and how often, until when.
         (
             ["30 2 * * *", "--tz", "Europe/Berlin", "--after", "2027-03-27T12:00Z"],
-            ["Sun 2027-03-28 03:00:00 CEST", " DST ", "At most 1 a day", "366 in the next 366 days.", "It never ends."],
+            [
+                "Sun 2027-03-28 03:00:00 CEST",
+                "  DST\n",
+                "At most 1 a day",
+                "at least 23 hours apart",
+                "366 in the next 366 days.",
+                "It never ends.",
+            ],
         ),
         (
             ["30 2 * * *", "--tz", "Europe/Berlin", "--after", "2027-03-29T12:00Z"],
             ["Before that: Mon 2027-03-29 02:30:00 CEST", "and that: Sun 2027-03-28 03:00:00 CEST", ", moved by DST"],
         ),
-        (["* * * * *", "--after", "2026-11-22T12:00Z"], ["At most 1440 a day", "more than 10000 in the next 366 days"]),
+        (
+            ["* * * * *", "--after", "2026-11-22T12:00Z"],
+            ["At most 1440 a day", "more than can be counted here in the next 366 days"],
+        ),
         (
             ["FREQ=DAILY;COUNT=3", "--dtstart", "20300101T000000", "--after", "2029-12-31T00:00Z"],
             ["3 in the next 366 days.", "It ends: the last is 2030-01-03T00:00:00Z."],
         ),
         (["at 2020-01-01", "--after", "2026-11-22T12:00Z"], ["No slot after that instant.", "It ends"]),
+        (
+            [
+                "0 9,12 * * *",
+                "--exclude",
+                "0 12 * * *",
+                "--exclude",
+                "at 2026-11-23T09:00",
+                "--after",
+                "2026-11-22T10:00Z",
+                "-n",
+                "1",
+            ],
+            ["; but never at 12:00, every day (UTC); but never once", "Tue 2026-11-24 09:00:00Z"],
+        ),
+        (
+            ["* * * * * *", "--exclude", "* * 0-8 * * *", "--after", "2026-11-22T00:00Z"],
+            ["No slot is known before 2026-11-22T0", "the search would go on there"],
+        ),
         (["0 0 30 2 *"], ["It never fires: No year of the calendar has such a day"]),
     ],
 )

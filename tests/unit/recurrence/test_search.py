@@ -64,13 +64,12 @@ def cost(ask: object, *arguments: object) -> int:
 
 def bounded(compiled: CompiledSchedule, instant: datetime) -> None:
     for ask, forward in ((compiled.next_from, True), (compiled.last_to, False)):
-        steps = Steps()
-        reached = None
+        steps, reached = Steps(), None
         try:
             ask(instant, steps)
         except OutOfSteps as out:
             reached = out.reached
-        assert reached is None or (reached > instant) == forward
+        assert reached is None or (reached > instant if forward else reached <= instant)
         assert steps.left >= -1, f"at most {MAX_STEPS} steps"
         assert cost(compiled.next_after if forward else compiled.previous_before, instant) < MAX_STEPS * _CALLS_A_STEP
 

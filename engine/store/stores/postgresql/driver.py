@@ -188,7 +188,7 @@ class PostgresDriver(Driver):
 
     # Statements for many rows
 
-    def insert(self, table: Table) -> Any:  # noqa: ANN401
+    def insert(self, table: Table) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return PostgreSQL's INSERT."""
         return postgresql.insert(table)
 
@@ -205,7 +205,7 @@ class PostgresDriver(Driver):
         """Compile one question over arrays."""
         return Over(types, over)
 
-    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401
+    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
         """Look each up behind OFFSET 0: the planner can do nothing but use the key, whatever it knows of the table."""
         found = wanted.where(*conditions).correlate(given).offset(literal_column("0")).lateral("found")
         return select(*found.c, *given.c).select_from(given.join(found, true()))
@@ -255,11 +255,11 @@ class PostgresDriver(Driver):
         """Bind a double."""
         return literal(float(value), Double())
 
-    def decimal_type(self) -> Any:  # noqa: ANN401
+    def decimal_type(self) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return the type of any precision, which rounds nothing."""
         return Numeric()
 
-    def integer_type(self, column: Column[Any]) -> Any:  # noqa: ANN401
+    def integer_type(self, column: Column[Any]) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return 64 bits: larger than the column can hold is no fault of a question, the answer is no."""
         return BigInteger()
 
@@ -354,7 +354,7 @@ class PostgresDriver(Driver):
             if isinstance(each, postgresql.ExcludeConstraint)
         ]
 
-    def is_loose(self, kind: Any) -> bool:  # noqa: ANN401
+    def is_loose(self, kind: Any) -> bool:  # noqa: ANN401 - a construct of SQLAlchemy
         """``citext`` and collations that are not known to be exact."""
         collation = getattr(kind, "collation", None)
         return isinstance(kind, postgresql.CITEXT) or (collation or "C").upper() not in _EXACT

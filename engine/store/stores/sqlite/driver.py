@@ -143,7 +143,7 @@ class SqliteDriver(Driver):
 
     # Statements for many rows
 
-    def insert(self, table: Table) -> Any:  # noqa: ANN401
+    def insert(self, table: Table) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return SQLite's INSERT."""
         return sqlite.insert(table)
 
@@ -160,7 +160,7 @@ class SqliteDriver(Driver):
         """Compile a question over VALUES."""
         return Over(tuple(types), over)
 
-    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401
+    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:  # noqa: ANN401 - a construct of SQLAlchemy
         """Join: SQLite begins with the rows that are given."""
         return wanted.add_columns(*given.c).select_from(given).where(*conditions)
 
@@ -209,13 +209,13 @@ class SqliteDriver(Driver):
         """Read the double: SQLAlchemy's own decimals warn and round through floats."""
         return type_coerce(column, Float())
 
-    def decimal_value(self, value: Decimal) -> Any:  # noqa: ANN401
+    def decimal_value(self, value: Decimal) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return the nearest double, which is exact up to 15 digits."""
         if len(value.normalize(_WHOLE).as_tuple().digits) > EXACT_DIGITS:
             raise CallRefused("too_many_digits", f"this database keeps decimals of {EXACT_DIGITS} digits exactly")
         return float(value)
 
-    def decimal_type(self) -> Any:  # noqa: ANN401
+    def decimal_type(self) -> Any:  # noqa: ANN401 - a construct of SQLAlchemy
         """Return the type of doubles."""
         return Float()
 

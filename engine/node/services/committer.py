@@ -1,31 +1,32 @@
 """Batched commits: whatever has ended while the last transaction was written goes into the next one."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sqlalchemy import Connection
 
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.events import AttemptFinished, AttemptStopped
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import outcome_commit
 from lodger.engine.effects.lost_transaction import Overthrown
 from lodger.engine.effects.outcome_commit import Committed
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.events import BatchCommitted, BudgetsWarned, CancelledWritten
 from lodger.engine.node.service import Service
-from lodger.engine.store.lifecycle import commit_recovery
+from lodger.engine.store.lifecycle import cancelled_usage, commit_recovery
 from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.usage.usage import Warned
 from lodger.sandbox.outcome import Outcome
 
-if TYPE_CHECKING:
-    from lodger.engine.node.node import Node
-
 _log = logging.getLogger("lodger.node")
-#: How long an attempt waits for what somebody else holds before it is in conflict, and how long between two looks, seconds.
+#: How long an attempt waits for rows that another transaction holds before it is in conflict, and between two looks, seconds.
 PATIENCE_S = 5.0
 LOOK_S = 0.05
+#: Most cancelled attempts that wait for their logs and usage to be written: those of a lost lease are dropped.
+MAX_CANCELLED = 10_000
 
 
 class Committer(Service):
@@ -33,9 +34,9 @@ class Committer(Service):
 
     name: ClassVar[str] = "committer"
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node.clock, node.failed)
-        self._node = node
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        context.bus.subscribe(AttemptFinished, self._put)
         self._waiting: list[tuple[Claim, Finished]] = []
         #: So many of the first that wait are written each alone: one of them cannot be written.
         self._alone = 0
@@ -44,14 +45,9 @@ class Committer(Service):
         #: Attempts (action id, number) that were being written when the database fell silent: they may have been.
         self._doubted: set[tuple[str, int]] = set()
 
-    def put(self, claim: Claim, finished: Finished) -> None:
-        """Hand over an attempt that has ended."""
-        self._waiting.append((claim, finished))
+    def _put(self, event: AttemptFinished) -> None:
+        self._waiting.append((event.claim, event.finished))
         self.nudge()
-
-    def waiting(self) -> set[tuple[str, int]]:
-        """Attempts (action id, number) that have ended and wait to be written."""
-        return {(claim.action_id, claim.attempt) for claim, _finished in self._waiting}
 
     async def round(self) -> float:
         """Write what waits."""
@@ -74,18 +70,18 @@ class Committer(Service):
         An end that nobody can write (not for want of room or of a connection) is found by writing each alone, and
         becomes a fault of ours: one attempt never keeps the others from being written.
         """
-        lease = self._node.lease
-        batch = self._ready()[: 1 if self._alone else self._node.settings.commit_batch]
+        lease = self.context.identity.lease
+        batch = self._ready()[: 1 if self._alone else self.context.settings.commit_batch]
         if not batch:
             return
         if lease is None:
             # The lease was lost: whatever was claimed under it is another's by now, but for what was written before.
             committed = Committed((), tuple(claim for claim, _finished in batch))
             if any(_key(claim) in self._doubted for claim in committed.lost):
-                committed = await self._node.pen.read(partial(self._answered, committed=committed, batch=batch))
+                committed = await self.context.db.read(partial(self._answered, committed=committed, batch=batch))
         else:
             try:
-                committed = await self._node.pen.write(partial(self._commit, lease=lease, batch=batch))
+                committed = await self.context.db.write(partial(self._commit, lease=lease, batch=batch))
             except Unavailable:
                 self._doubted.update(_key(claim) for claim, _finished in batch)
                 raise
@@ -125,13 +121,13 @@ class Committer(Service):
         for key in gone:
             self._held_up.pop(key, None)
         self._alone = max(0, self._alone - len(batch))
-        self._node.told_commit(over, committed)
+        self.context.bus.publish(BatchCommitted(tuple(over), committed))
 
     def _commit(self, connection: Connection, lease: Lease, batch: list[tuple[Claim, Finished]]) -> Committed:
-        node, now = self._node, self.clock.elapsed_s()
+        now = self.clock.elapsed_s()
         tired = {key[0] for key, (since, _look) in self._held_up.items() if now - since >= PATIENCE_S}
         committed = outcome_commit.commit(
-            node.books, connection, lease, batch, self.clock.now_us(), node.apply_effects, tired=tired
+            self.context.store, connection, lease, batch, self.clock.now_us(), tired=tired
         )
         return self._answered(connection, committed, batch)
 
@@ -140,10 +136,55 @@ class Committer(Service):
         seems = {_key(claim) for claim in committed.lost} & self._doubted
         if not seems:
             return committed
-        settled = commit_recovery.found(connection, self._node.id, [each for each in batch if _key(each[0]) in seems])
+        settled = commit_recovery.found(
+            connection, self.context.identity.id, [each for each in batch if _key(each[0]) in seems]
+        )
         there = {(each.action_id, each.attempt) for each in settled}
         lost = tuple(claim for claim in committed.lost if _key(claim) not in there)
         return replace(committed, settled=(*committed.settled, *settled), lost=lost)
+
+
+class CancelledUsage(Service):
+    """Writes logs and usage of attempts that were cancelled while they ran, a moment after the others have gone on without them."""
+
+    name: ClassVar[str] = "cancelled-usage"
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self._waiting: list[tuple[Claim, Finished]] = []
+        context.bus.subscribe(AttemptStopped, lambda event: self._put(event.claim, event.finished))
+        context.bus.subscribe(BatchCommitted, self._committed)
+
+    def _committed(self, event: BatchCommitted) -> None:
+        """Take attempts that ended by themselves just when they were cancelled."""
+        lost = {_key(claim) for claim in event.committed.lost}
+        for claim, finished in event.batch:
+            if _key(claim) in lost:
+                self._put(claim, finished)
+
+    def _put(self, claim: Claim, finished: Finished) -> None:
+        if len(self._waiting) < MAX_CANCELLED:
+            self._waiting.append((claim, finished))
+            self.nudge()
+
+    async def round(self) -> float:
+        """Write what waits."""
+        if self._waiting:
+            await self.flush()
+        return 3600.0
+
+    async def flush(self) -> None:
+        """Write what waits, in one transaction."""
+        context, lease = self.context, self.context.identity.lease
+        batch = list(self._waiting)
+        if batch and lease is not None:
+            now = self.clock.now_us()
+            warned: list[Warned] = []
+            write = partial(cancelled_usage.write, context.store, lease=lease, batch=batch, now_us=now, warned=warned)
+            written = {_key(claim) for claim in await context.db.write(write)}
+            context.bus.publish(BudgetsWarned(tuple(warned)))
+            context.bus.publish(CancelledWritten(tuple(each for each in batch if _key(each[0]) in written)))
+        del self._waiting[: len(batch)]
 
 
 def _key(claim: Claim) -> tuple[str, int]:

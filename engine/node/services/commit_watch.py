@@ -1,49 +1,81 @@
-"""Hears what other processes have changed, on a connection of its own; without it a node learns of it by looking (``poll_s``)."""
-
-from __future__ import annotations
+"""Learns of commits: by asking the database for its version, and by the notifications of a server."""
 
 import asyncio
 import contextlib
 import logging
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from lodger.engine.core.events import ChangeReported, LedgerChanged
+from lodger.engine.node.context import FAR_S, NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.connection.notify import CHANNEL, WINDOW_S
+from lodger.engine.store.stores.features import Subscription
 
-if TYPE_CHECKING:
-    from lodger.engine.node.node import Node
-    from lodger.engine.store.stores.features import Subscription
-
+#: A clock that is so far from where it should be after a wait was set, or the machine was suspended, microseconds.
+STEP_US = 20_000
+#: How soon a server that could not be asked is asked again, at the least, seconds.
+MIN_AGAIN_S = 1.0
+#: How long a server may take to answer before all services look by themselves, seconds.
+SILENT_S = 1.0
 #: How soon a lost connection is tried again at first, and at most, seconds.
-AGAIN_S, AGAIN_MOST_S = 0.5, 30.0
-#: How often a connection is asked whether it is still there, seconds. Nobody sends anything on it otherwise, so that nothing but
-#: a question can tell a network that swallows all from a quiet hour. It is given up when the next is due and none has come.
+RECONNECT_S, MAX_RECONNECT_S = 0.5, 30.0
+#: How often a connection is asked whether it is still there, seconds. Nothing else is sent on it, so only a question tells a
+#: network that swallows everything from a quiet hour. It is given up when the next question is due and no answer has come.
 PROBE_S = 10.0
-#: What ``listen_url`` says when nobody shall listen.
+#: Value of ``listen_url`` that turns the listener off.
 OFF = "off"
 _log = logging.getLogger("lodger.node")
 
 
-class Listener(Service):
-    """Keeps the connection; what is heard nudges ticker and dispatcher.
+class CommitWatch(Service):
+    """Looks every ``poll_s``, once for all services. While commits cannot be seen, those that depend on them look by themselves."""
 
-    Nothing is lost while it is down, so that it is down is told in the log and is no fault.
+    name: ClassVar[str] = "commit-watch"
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self._version: object | None = None
+        self._expected_us = 0
+
+    async def round(self) -> float:
+        """Look once."""
+        context, poll_s = self.context, self.context.settings.poll_s
+        stepped = abs(self.clock.now_us() - self._expected_us) > STEP_US
+        await context.db.poll_version(SILENT_S)
+        version = context.db.version()
+        if version is None:
+            if self._version is not None:
+                self._version = None
+                context.bus.publish(LedgerChanged())
+            return max(MIN_AGAIN_S, poll_s) if context.db.polls else FAR_S
+        if version != self._version or stepped:
+            self._version = version
+            await context.db.refresh()
+            context.bus.publish(LedgerChanged())
+        self._expected_us = self.clock.now_us() + int(poll_s * 1_000_000)
+        return poll_s
+
+
+class Listener(Service):
+    """Hears of other processes' commits on a connection of its own, where the database notifies.
+
+    Nothing is lost while it is down, because the node still looks every ``poll_s``; so that it is down is a line in the log and
+    no fault.
     """
 
     name: ClassVar[str] = "listener"
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node.clock, node.failed)
-        self._node = node
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
         self._connection: Subscription | None = None
         self._descriptor = -1
         # A server that does not answer holds up nobody else.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lodger-listener")
         self._later: asyncio.TimerHandle | None = None
-        self._again_s = AGAIN_S
+        self._reconnect_s = RECONNECT_S
         self._asked, self._due_s = False, 0.0
-        self._probe_s = min(PROBE_S, node.settings.database_patience_s)
+        self._probe_s = min(PROBE_S, context.settings.database_patience_s)
         #: Set while it listens; tests wait for it.
         self.listening = asyncio.Event()
 
@@ -54,21 +86,21 @@ class Listener(Service):
         try:
             self._connection = await self._connecting()
         except Exception as error:  # noqa: BLE001 - whatever keeps it from listening, the node goes on by looking
-            if self._again_s == AGAIN_S:
-                _log.warning("listener: %s; looking every %g s goes on", error, self._node.settings.poll_s)
-            wait, self._again_s = self._again_s, min(self._again_s * 2, AGAIN_MOST_S)
+            if self._reconnect_s == RECONNECT_S:
+                _log.warning("listener: %s; looking every %g s goes on", error, self.context.settings.poll_s)
+            wait, self._reconnect_s = self._reconnect_s, min(self._reconnect_s * 2, MAX_RECONNECT_S)
             return wait
-        self._again_s = AGAIN_S
+        self._reconnect_s = RECONNECT_S
         self._descriptor = self._connection.fileno()
         asyncio.get_running_loop().add_reader(self._descriptor, self._readable)
         self.listening.set()
         # Something may have been changed while nobody listened.
-        self._node.look()
+        self.context.bus.publish(ChangeReported())
         self._asked, self._due_s = False, self.clock.elapsed_s() + self._probe_s
         return self._probe_s
 
     def _probed(self) -> float | None:
-        """Ask when it is time; give how long that has time, or None when the last question was never answered."""
+        """Ask when it is time; return the seconds until the next step, or None when the last question was not answered in time."""
         if (left := self._due_s - self.clock.elapsed_s()) > 0:
             return left
         assert self._connection is not None
@@ -78,7 +110,7 @@ class Listener(Service):
                 self._asked, self._due_s = True, self.clock.elapsed_s() + self._probe_s
                 return self._probe_s
         _log.warning(
-            "listener: no answer for %g s; looking every %g s goes on", self._probe_s, self._node.settings.poll_s
+            "listener: no answer for %g s; looking every %g s goes on", self._probe_s, self.context.settings.poll_s
         )
         self._close()
         return None
@@ -98,7 +130,7 @@ class Listener(Service):
             raise
 
     def _connected(self) -> Subscription:
-        settings, database = self._node.settings, self._node.books.database
+        settings, database = self.context.settings, self.context.store.database
         address = settings.listen_url or database.url
         return database.driver.subscribe(address, CHANNEL, settings.database_patience_s)
 
@@ -113,13 +145,13 @@ class Listener(Service):
             self._close()
             self.nudge()
         if heard:
-            self._node.look()
+            self.context.bus.publish(ChangeReported())
             if self._later is None:
                 self._later = asyncio.get_running_loop().call_later(WINDOW_S * 2, self._once_more)
 
     def _once_more(self) -> None:
         self._later = None
-        self._node.look()
+        self.context.bus.publish(ChangeReported())
 
     def _close(self) -> None:
         self.listening.clear()

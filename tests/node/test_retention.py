@@ -1,4 +1,4 @@
-"""The archivist at work: whoever stores too much is relieved of its oldest history at once, not when its turn in the round comes."""
+"""Retention at work: a tenant that stores too much loses its oldest history at once, not when its turn in the round comes."""
 
 import asyncio
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.node.harness import SETTINGS, Script, Signals, working
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Finished
-from lodger.engine.node.upkeep import archivist
+from lodger.engine.node.services import retention
 from lodger.engine.store.usage import storage_usage
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
@@ -18,8 +18,8 @@ LOUD = Finished(Outcome.OK, result='"' + "r" * 1000 + '"', logs=(LogLine("info",
 
 @pytest.mark.parametrize("looking", [True, False])
 def test_what_does_not_fit_goes_between_rounds(tmp_path: Path, looking: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archivist, "LOOK_S", 0.05 if looking else 600.0)
-    monkeypatch.setattr(archivist, "STEP_S", 0.01)
+    monkeypatch.setattr(retention, "LOOK_S", 0.05 if looking else 600.0)
+    monkeypatch.setattr(retention, "STEP_S", 0.01)
     script = Script(answer=lambda _claim: LOUD)
     settings = SETTINGS.model_copy(update={"storage_bytes": 50_000})
 

@@ -1,4 +1,4 @@
-"""Who executes what: a script in a locked worker, a ping as one HTTP request, a handler of the platform's in this process."""
+"""Chooses the executor of a claim: a script in a locked worker, a ping as one HTTP request, a handler of the platform's in this process."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +10,7 @@ from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
 
-class Kinds:
+class ByKind:
     """Satisfies :class:`lodger.engine.core.execution.Executor` by one of each kind."""
 
     def __init__(self, executors: Mapping[str, Executor]) -> None:

@@ -1,29 +1,28 @@
 """Wakes schedules that follow changes, watches how far feeds can be read, and lets old changes go."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from sqlalchemy import Connection, delete
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.events import ActionsReady, ChangeReported, LedgerChanged
+from lodger.engine.core.metrics import Meters
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.changes import feed
 from lodger.engine.data.changes.feed import START, Horizon
 from lodger.engine.data.sets.dataset import Dataset, database_of
+from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase, receipts
+from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.actions.change_triggers import Woken
 from lodger.engine.store.queue import followers
 from lodger.engine.store.queue.followers import Follower, Position
-
-if TYPE_CHECKING:
-    from lodger.engine.node.node import Node
 
 T = TypeVar("T")
 #: How often all that follows is looked at, whatever was told: after a failure, a resumption, a start. Seconds.
@@ -39,14 +38,16 @@ DAY_US = 86_400_000_000
 MOST = 500
 
 
-class Feeder(Service):
+class ChangeFeed(Service):
     """Looks every ``poll_s`` for what has changed since; asks for the runs of schedules that have something to read."""
 
-    name: ClassVar[str] = "feeder"
+    name: ClassVar[str] = "change-feed"
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node.clock, node.failed)
-        self._node = node
+    def __init__(self, context: NodeContext, datasets: Datasets, meters: Meters) -> None:
+        super().__init__(context)
+        self._datasets = datasets
+        self._meters = meters
+        self.wake_on(LedgerChanged, ChangeReported)
         self._seen: dict[ForeignDatabase | None, Position] = {}
         self._due: dict[Follower, None] = {}
         self._whole_s = self._watched_s = float("-inf")
@@ -55,12 +56,12 @@ class Feeder(Service):
 
     async def round(self) -> float:
         """Look once."""
-        node, now = self._node, self.clock.elapsed_s()
+        context, now = self.context, self.clock.elapsed_s()
         if now - self._watched_s >= HORIZON_S:
             self._watched_s = now
             await self._watch()
-        if not await node.pen.standing("followers", followers.any_there):
-            return min(node.patience_s, HORIZON_S)
+        if not await context.db.cached_read("followers", followers.any_there):
+            return min(context.idle_s, HORIZON_S)
         if now - self._whole_s >= WHOLE_S:
             self._whole_s = now
             await self._look_at_all()
@@ -70,13 +71,13 @@ class Feeder(Service):
         for follower in list(self._due)[:MOST]:
             if await self._over(follower):
                 self._due.pop(follower, None)
-        return node.settings.poll_s
+        return context.settings.poll_s
 
     def _databases(self) -> list[ForeignDatabase | None]:
-        return [None, *self._node.engine.datasets.databases]
+        return [None, *self._datasets.databases]
 
     async def _ask(self, database: ForeignDatabase | None, work: Callable[[Connection], T]) -> T:
-        return await (self._node.pen.read(work) if database is None else database.ask(work))
+        return await (self.context.db.read(work) if database is None else database.ask(work))
 
     async def _tried(self, database: ForeignDatabase | None, work: Callable[[Connection], T]) -> T | None:
         """Ask a database of the platform's, which may be away or not prepared: that stops no other feed."""
@@ -89,7 +90,7 @@ class Feeder(Service):
                 self._away.add(database)
                 said = str(error.orig).strip().splitlines()[0] if isinstance(error, DBAPIError) else error.message
                 fix = "look at that database; `lodger db prepare` makes what it lacks"
-                self._node.failed(self.name, Unavailable("feed_unreadable", f"{database.place}: {said}", fix=fix))
+                self.fault(Unavailable("feed_unreadable", f"{database.place}: {said}", fix=fix))
             return None
         if database is not None:
             self._away.discard(database)
@@ -105,7 +106,7 @@ class Feeder(Service):
     async def _look_at_new(self, since_us: int | None) -> None:
         """See to schedules that were bound or armed lately, which may have been stored by a transaction that took its time."""
         self._bound_us = self.clock.now_us() - LATE_US
-        for follower in await self._node.pen.read(partial(followers.following, since_us=since_us)):
+        for follower in await self.context.db.read(partial(followers.following, since_us=since_us)):
             self._due[follower] = None
 
     async def _look(self) -> None:
@@ -119,7 +120,7 @@ class Feeder(Service):
                 for name in self._names(database, source):
                     names.setdefault(name, set()).add(owner)
             for name, owners in names.items():
-                for follower in await self._node.pen.read(partial(followers.following, name=name)):
+                for follower in await self.context.db.read(partial(followers.following, name=name)):
                     if _owner(self._set(name), follower.tenant_id) in owners:
                         self._due[follower] = None
 
@@ -128,57 +129,59 @@ class Feeder(Service):
         kind, _, name = source.partition(":")
         if kind == "collection":
             return [name]
-        return [
-            rows.name
-            for rows in self._node.engine.datasets
-            if rows.database is database and feed.source_of(rows) == source
-        ]
+        return [rows.name for rows in self._datasets if rows.database is database and feed.source_of(rows) == source]
 
     def _set(self, name: str) -> Dataset:
-        return self._node.engine.datasets.named(name)
+        return self._datasets.named(name)
 
     async def _over(self, follower: Follower) -> bool:
         """See to one schedule; whether it need not be looked at again before something changes."""
-        node, rows = self._node, self._set(follower.name)
-        if await node.pen.read(partial(change_triggers.busy, schedule_id=follower.schedule_id)):
+        context, rows = self.context, self._set(follower.name)
+        if await context.db.read(partial(change_triggers.busy, schedule_id=follower.schedule_id)):
             return False
         owner = _owner(rows, follower.tenant_id)
         if owner is None or not feed.kept(rows):
             return True
         source = feed.source_of(rows)
-        at = await node.pen.read(partial(followers.place, follower=follower, source=source))
+        at = await context.db.read(partial(followers.place, follower=follower, source=source))
         mine = follower.schedule_id
-        read = partial(feed.read, source=source, owner=owner, after=at or START, limit=1, consumer=mine)
+        before = await context.db.read(partial(followers.woken, follower=follower))
+        after = max(at or START, before or START)
+        # Asked first: a run that is asked for now reads at least that far.
+        until = await self._tried(database_of(rows), feed.end)
+        read = partial(feed.read, source=source, owner=owner, after=after, limit=1, consumer=mine)
         found = await self._tried(database_of(rows), read)
-        if found is None or not (found.changes or found.more):
+        if until is None or found is None or not (found.changes or found.more):
             return True
-        woken = await node.pen.write(
-            partial(change_triggers.wake, node.books, follower=follower, now_us=self.clock.now_us())
-        )
+        until = max(until, found.position)
+        wake = partial(change_triggers.wake, context.store, follower=follower, before=before, until=until)
+        woken = await context.db.write(partial(wake, now_us=self.clock.now_us()))
         if woken is Woken.ASKED:
-            node.dispatcher.nudge()
+            context.bus.publish(ActionsReady())
         return woken is not Woken.BUSY
 
     async def _watch(self) -> None:
         """See how far each feed can be read, tell when that is held back, and let go of what is too old."""
-        node, now_us = self._node, self.clock.now_us()
-        before = now_us - node.settings.changes_days * DAY_US
+        context, now_us = self.context, self.clock.now_us()
+        before = now_us - context.settings.changes_days * DAY_US
         for database in self._databases():
             held = await self._tried(database, feed.horizon)
             if held is not None:
                 self._tell_horizon("ledger" if database is None else database.place, held, now_us)
             if database is None:
-                await node.pen.write(partial(feed.forget, before_us=before))
+                await context.db.write(partial(feed.forget, before_us=before))
             elif held is not None and await self._tried(database, database.receives):
                 await asyncio.to_thread(self._tidy, database, before, now_us - RECEIPT_DAYS * DAY_US)
 
     def _tell_horizon(self, place: str, held: Horizon, now_us: int) -> None:
         held_s = 0.0 if held.held_us is None else max(0.0, (now_us - held.held_us) / 1_000_000)
-        meters = self._node.engine.meters
+        meters = self._meters
         meters.put("lodger_feed_held_seconds", held_s, place)
         meters.put("lodger_feed_held", held.waiting, place)
         if held_s > HELD_S:
-            self._node.tell("feed_held", place=place, waiting=held.waiting, held_s=held_s, holder=held.holder)
+            self.context.bus.publish(
+                self.context.event("feed_held", place=place, waiting=held.waiting, held_s=held_s, holder=held.holder)
+            )
 
     def _tidy(self, database: ForeignDatabase, before_us: int, receipts_us: int) -> None:
         try:
@@ -186,7 +189,7 @@ class Feeder(Service):
                 feed.forget(connection, before_us)
                 connection.execute(delete(receipts).where(receipts.c.made_us < receipts_us))
         except DBAPIError as error:
-            self._node.failed(self.name, Unavailable("feed_unreadable", f"{database.place}: {type(error).__name__}"))
+            self.fault(Unavailable("feed_unreadable", f"{database.place}: {type(error).__name__}"))
 
 
 def _owner(rows: Dataset, tenant_id: str) -> str | None:

@@ -1,28 +1,25 @@
-"""Writes down what attempts say while they run, so that whoever watches sees it before the end, from any process.
+"""Stores the log lines of attempts while they run, so that any process can show them before the end.
 
 Lines of short attempts are not written: they come with the attempt. Of longer ones what is new is written twice a second, all
-attempts of a node in one transaction, each line once: what a script may say at all bounds it. Told from node to page in memory it
+attempts of a node in one transaction, each line once: what a script may say at all bounds it. Passed from node to page in memory they
 would be cheaper, and be seen only where both are one process, which ``lodger up`` is not.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from lodger.engine.core.events import AttemptReleased
 from lodger.engine.core.execution import Claim
+from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.lifecycle.running_lines import Attempt, Batch
 from lodger.sandbox.job import LogLine
-
-if TYPE_CHECKING:
-    from lodger.engine.node.node import Node
 
 #: Seconds that an attempt has run before its lines are written, and between two times that they are.
 LATE_S = EVERY_S = 0.5
@@ -32,7 +29,7 @@ IDLE_S = 3600.0
 
 
 @dataclass(slots=True)
-class _Said:
+class _Lines:
     claim: Claim
     begun_s: float
     waiting: list[LogLine] = field(default_factory=list)
@@ -40,59 +37,60 @@ class _Said:
     over_s: float | None = None
 
 
-class Scribe(Service):
+class LogStreamer(Service):
     """Holds at most what the limits let each running attempt say."""
 
-    name: ClassVar[str] = "scribe"
+    name: ClassVar[str] = "log-streamer"
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node.clock, node.failed)
-        self._node = node
-        self._said: dict[Attempt, _Said] = {}
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        context.bus.subscribe(AttemptReleased, self._over)
+        self._attempts: dict[Attempt, _Lines] = {}
 
-    def hear(self, claim: Claim, line: LogLine) -> None:
+    def add(self, claim: Claim, line: LogLine) -> None:
         """Take a line as it arrives, in the node's loop."""
         key = (claim.tenant_id, claim.action_id, claim.step, claim.attempt)
-        said = self._said.get(key)
-        if said is None:
-            said = self._said[key] = _Said(claim, self.clock.elapsed_s())
-            if len(self._said) == 1:
+        lines = self._attempts.get(key)
+        if lines is None:
+            lines = self._attempts[key] = _Lines(claim, self.clock.elapsed_s())
+            if len(self._attempts) == 1:
                 self.nudge()
-        said.waiting.append(line)
+        lines.waiting.append(line)
 
-    def over(self, claim: Claim) -> None:
+    def _over(self, event: AttemptReleased) -> None:
         """Note that an attempt is over; its own lines are stored with it."""
+        claim = event.claim
         key = (claim.tenant_id, claim.action_id, claim.step, claim.attempt)
-        said = self._said.get(key)
-        if said is None:
+        lines = self._attempts.get(key)
+        if lines is None:
             return
-        if said.written:
-            said.waiting.clear()
-            said.over_s = self.clock.elapsed_s()
+        if lines.written:
+            lines.waiting.clear()
+            lines.over_s = self.clock.elapsed_s()
         else:
-            del self._said[key]
+            del self._attempts[key]
 
     async def round(self) -> float:
         """Write what is new of attempts that have run for a while; forget those that are stored."""
         now_s = self.clock.elapsed_s()
         batches, taken, over = [], [], []
-        for key, said in self._said.items():
-            if said.over_s is not None:
+        for key, lines in self._attempts.items():
+            if lines.over_s is not None:
                 over.append(key)
-            elif said.waiting and now_s - said.begun_s >= LATE_S:
-                lines = tuple(said.waiting)
-                taken.append((said, len(lines)))
-                batches.append(Batch(*key, said.written, lines))
+            elif lines.waiting and now_s - lines.begun_s >= LATE_S:
+                fresh = tuple(lines.waiting)
+                taken.append((lines, len(fresh)))
+                batches.append(Batch(*key, lines.written, fresh))
         if batches or over:
-            for said, count in taken:  # counted before the wait: an attempt that ends meanwhile has lines to forget
-                said.written += 1
-                del said.waiting[:count]
-            done = await self._node.pen.write(partial(_store, batches, over, self.clock.now_us()))
+            for lines, count in taken:  # counted before the wait: an attempt that ends meanwhile has lines to forget
+                lines.written += 1
+                del lines.waiting[:count]
+            done = await self.context.db.write(partial(_store, batches, over, self.clock.now_us()))
             for key in over:
-                ended_s = self._said[key].over_s or 0.0
+                ended_s = self._attempts[key].over_s or 0.0
                 if key in done or now_s - ended_s > GIVEN_UP_S:
-                    del self._said[key]
-        return EVERY_S if self._said else IDLE_S
+                    del self._attempts[key]
+        return EVERY_S if self._attempts else IDLE_S
 
 
 def _store(batches: list[Batch], over: list[Attempt], now_us: int, connection: Connection) -> set[Attempt]:

@@ -1,16 +1,17 @@
-"""Watches over how the node does: runs that take unusually long, what is overdue, who blocks whom, how late the loop is."""
-
-from __future__ import annotations
+"""Watches how the node does: runs that take unusually long, overdue actions, sessions that block each other, lag of the loop."""
 
 from collections import OrderedDict, deque
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sqlalchemy import Connection
 
 from lodger.engine.core.execution import Claim
-from lodger.engine.core.metrics import prometheus_text
+from lodger.engine.core.metrics import Meters, prometheus_text
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.events import BatchCommitted
 from lodger.engine.node.service import Service
+from lodger.engine.node.services.dispatcher import RunningAttempts
 from lodger.engine.policy.pace import MIN_MORE_MS, Pace, pace
 from lodger.engine.store.actions import monitoring
 from lodger.engine.store.actions.monitoring import Track
@@ -18,10 +19,6 @@ from lodger.engine.store.connection import blocking
 from lodger.engine.store.connection.blocking import Chain
 from lodger.engine.store.platform import gauges, node_rows
 from lodger.sandbox.outcome import Outcome
-
-if TYPE_CHECKING:
-    from lodger.engine.core.execution import Finished
-    from lodger.engine.node.node import Node
 
 ROUND_S = 1.0
 #: How often the ledger is asked what is overdue, rounds.
@@ -33,31 +30,37 @@ _UNKNOWN = pace([])
 
 
 class Monitor(Service):
-    """Tells ``slow`` (once per attempt), ``overdue`` and ``blocked``; sets the gauges of the process."""
+    """Reports ``slow`` (once per attempt), ``overdue`` and ``blocked``; sets the gauges of the process."""
 
     name: ClassVar[str] = "monitor"
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node.clock, node.failed)
-        self._node = node
+    def __init__(self, context: NodeContext, attempts: RunningAttempts, meters: Meters) -> None:
+        super().__init__(context)
+        self._attempts = attempts
+        self._meters = meters
+        context.bus.subscribe(BatchCommitted, self._committed)
         self._ended: deque[tuple[Claim, float]] = deque(maxlen=KEPT)
         self._paces: OrderedDict[Track, tuple[float, Pace]] = OrderedDict()
-        self._told: set[tuple[str, int]] = set()
+        self._reported: set[tuple[str, int]] = set()
         self._rounds = 0
         self._expected_s: float | None = None
 
-    def ended(self, claim: Claim, finished: Finished) -> None:
-        """Look at an attempt that has ended, soon; what was quick is none of the monitor's business."""
-        if claim.schedule_id is not None and finished.outcome is Outcome.OK and finished.usage.wall_ms > MIN_MORE_MS:
-            self._ended.append((claim, finished.usage.wall_ms))
+    def _committed(self, event: BatchCommitted) -> None:
+        """Look at attempts that have ended, soon; those that were quick are left out."""
+        for claim, finished in event.batch:
+            if (
+                claim.schedule_id is not None
+                and finished.outcome is Outcome.OK
+                and finished.usage.wall_ms > MIN_MORE_MS
+            ):
+                self._ended.append((claim, finished.usage.wall_ms))
 
     async def round(self) -> float:
         """Look once."""
-        node, now_s = self._node, self.clock.elapsed_s()
-        meters = node.engine.meters
+        now_s, meters = self.clock.elapsed_s(), self._meters
         if self._expected_s is not None:
             meters.put("lodger_loop_lag_seconds", max(0.0, now_s - self._expected_s))
-        meters.put("lodger_running", len(node.dispatcher.running))
+        meters.put("lodger_running", len(self._attempts))
         await self._look_at_runs(self.clock.now_us())
         if self._rounds % LEDGER_ROUNDS == 0:
             await self._publish_figures(self.clock.now_us())
@@ -67,8 +70,8 @@ class Monitor(Service):
         return ROUND_S
 
     async def _look_at_runs(self, now_us: int) -> None:
-        running = self._node.dispatcher.claims()
-        self._told &= {(claim.action_id, claim.attempt) for claim in running} | {
+        running = self._attempts.claims
+        self._reported &= {(claim.action_id, claim.attempt) for claim in running} | {
             (claim.action_id, claim.attempt) for claim, _took in self._ended
         }
         looked = [(claim, (now_us - claim.started_us) / 1000) for claim in running if claim.schedule_id is not None]
@@ -81,10 +84,10 @@ class Monitor(Service):
         known = await self._known({(str(claim.schedule_id), claim.step) for claim, _took in looked})
         for number, (claim, took_ms) in enumerate(looked):
             usual, key = known.get((str(claim.schedule_id), claim.step), _UNKNOWN), (claim.action_id, claim.attempt)
-            if usual.slow(took_ms) and key not in self._told:
-                self._told.add(key)
-                self._node.engine.meters.count("lodger_slow_total")
-                self._node.tell(
+            if usual.slow(took_ms) and key not in self._reported:
+                self._reported.add(key)
+                self._meters.count("lodger_slow_total")
+                self._report(
                     "slow", (claim.tenant_id, claim.schedule_id, claim.action_id), script=claim.script_name, step=claim.step,
                     attempt=claim.attempt, took_ms=round(took_ms, 3), median_ms=usual.median_ms, running=number < over,
                 )  # fmt: skip
@@ -93,7 +96,7 @@ class Monitor(Service):
         now_s = self.clock.elapsed_s()
         stale = {track for track in tracks if track not in self._paces or self._paces[track][0] < now_s - FRESH_S}
         if stale:
-            found = await self._node.pen.read(partial(monitoring.paces, tracks=stale))
+            found = await self.context.db.read(partial(monitoring.paces, tracks=stale))
             self._paces |= {track: (now_s, each) for track, each in found.items()}
         while len(self._paces) > KEPT:
             self._paces.popitem(last=False)
@@ -101,23 +104,25 @@ class Monitor(Service):
 
     async def _publish_figures(self, now_us: int) -> None:
         """Write what this process has counted, for the API of another process."""
-        node, meters = self._node, self._node.engine.meters
         publish = partial(
-            node_rows.publish_figures, node.books, process=meters.process, node=node.name,
-            figures=prometheus_text(meters.read()), now_us=now_us,
+            node_rows.publish_figures, self.context.store, process=self._meters.process, node=self.context.identity.name,
+            figures=prometheus_text(self._meters.read()), now_us=now_us,
         )  # fmt: skip
-        await node.pen.write(publish, quiet=True)
+        await self.context.db.write(publish, quiet=True)
+
+    def _report(self, kind: str, action: tuple[str, str | None, str | None] | None = None, **details: object) -> None:
+        self.context.bus.publish(self.context.event(kind, action, **details))
 
     async def _look_at_ledger(self, now_us: int) -> None:
         def look(connection: Connection) -> tuple[tuple[int, int], list[Chain]]:
             return gauges.late(connection, now_us), blocking.chains(connection)
 
-        (number, oldest_us), chains = await self._node.pen.read(look)
+        (number, oldest_us), chains = await self.context.db.read(look)
         if number:
-            self._node.tell("overdue", number=number, oldest_ms=oldest_us / 1000)
+            self._report("overdue", number=number, oldest_ms=oldest_us / 1000)
         if chains:
             first = chains[0]
-            self._node.tell(
+            self._report(
                 "blocked", sessions=len(chains), waited_s=first.waited_s, query=first.waits.query,
                 by=first.blockers[-1].query if first.blockers else None,
             )  # fmt: skip

@@ -1,0 +1,104 @@
+"""What every service of a node is given: store, clock, settings, database threads, bus, and the node's identity."""
+
+import re
+from dataclasses import dataclass
+
+from lodger.engine.core.clock import Clock
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.events import Event, EventBus
+from lodger.engine.core.settings import Settings
+from lodger.engine.node.db_executor import DbExecutor
+from lodger.engine.store.context import Books
+from lodger.engine.store.lifecycle.claims import Lease
+
+#: Characters of a node's name.
+MAX_NAME = 200
+#: A clock that is further off than this is broken: scripts would be told a wrong time, so the node claims nothing.
+MAX_OFFSET_US = 2_000_000
+#: How long a service that is woken by commits may sleep by itself, seconds.
+FAR_S = 60.0
+
+
+class ServerClock:
+    """The injected clock plus the offset that was measured last; durations are the injected clock's own.
+
+    What is due is then due at the same moment on every node.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.offset_us = 0
+
+    @property
+    def skewed(self) -> bool:
+        """Whether this machine's clock is too far off to work by."""
+        return abs(self.offset_us) > MAX_OFFSET_US
+
+    def measured(self, server_us: int, asked_us: int, answered_us: int) -> None:
+        """Take the server's time, read between two moments of the injected clock; what is within the doubt is no offset."""
+        doubt = (answered_us - asked_us) // 2
+        offset = server_us - (asked_us + doubt)
+        self.offset_us = offset if abs(offset) > max(0, doubt) else 0
+
+    def own_us(self) -> int:
+        """Return the injected clock's time."""
+        return self._clock.now_us()
+
+    def now_us(self) -> int:
+        """Microseconds since 1970, UTC, as the server counts them."""
+        return self._clock.now_us() + self.offset_us
+
+    def elapsed_s(self) -> float:
+        """Seconds on the injected clock that never steps."""
+        return self._clock.elapsed_s()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait that long on the injected clock."""
+        await self._clock.sleep(seconds)
+
+
+class NodeIdentity:
+    """Under which id, name and lease this node writes.
+
+    Attributes:
+        lease: None while it has none: before it is registered, and after it was lost.
+        renewed_s: when the lease was taken or renewed last, on the clock of durations.
+
+    Raises:
+        InputError: node_name_invalid.
+    """
+
+    def __init__(self, node_id: str, name: str) -> None:
+        if not 1 <= len(name) <= MAX_NAME or not name.isprintable() or re.search(r"[\s,]", name):
+            raise InputError(
+                "node_name_invalid",
+                f"{name!r} cannot name a node",
+                why=f"a name has 1 to {MAX_NAME} printable characters, no space and no comma",
+                fix="such as the host's name",
+            )
+        self.id = node_id
+        self.name = name
+        self.lease: Lease | None = None
+        self.renewed_s = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeContext:
+    """What all services of one node share; it holds no service."""
+
+    store: Books
+    clock: ServerClock
+    settings: Settings
+    db: DbExecutor
+    bus: EventBus
+    identity: NodeIdentity
+
+    @property
+    def idle_s(self) -> float:
+        """How long a service that waits for a commit may sleep: until it is woken where commits are seen, else until its next look."""
+        return FAR_S if self.db.sees_commits else self.settings.poll_s
+
+    def event(self, kind: str, action: tuple[str, str | None, str | None] | None = None, **details: object) -> Event:
+        """Return an event of now; ``action`` is (tenant, schedule, action)."""
+        tenant_id, schedule_id, action_id = action or (None, None, None)
+        return Event(kind, self.clock.now_us(), tenant_id, schedule_id, action_id, details)

@@ -1,0 +1,82 @@
+"""Events of a node that carry what the store and the effects answered; the others are :mod:`lodger.engine.core.events`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.effects.outcome_commit import Committed
+from lodger.engine.effects.sealed_commits import Finish
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.store.lifecycle.leases import Rescued
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.usage.usage import Warned
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """A tick has written actions and gaps."""
+
+    schedules: tuple[tick.Ticked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """This node has claimed actions.
+
+    Attributes:
+        spent: tenants that had to be passed over because a budget of their day is used up, and which.
+    """
+
+    claims: tuple[Claim, ...]
+    now_us: int
+    spent: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCommitted:
+    """Ends of attempts were written, or dropped where the lease was gone."""
+
+    batch: tuple[tuple[Claim, Finished], ...]
+    committed: Committed
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSettled:
+    """A sealed attempt has come to its end."""
+
+    finish: Finish
+
+
+@dataclass(frozen=True, slots=True)
+class CancelledWritten:
+    """Logs and usage of cancelled attempts were written."""
+
+    attempts: tuple[tuple[Claim, Finished], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetsWarned:
+    """Tenants have used four fifths of a budget of the day; each is named once."""
+
+    warned: tuple[Warned, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptsRescued:
+    """Actions were taken back from lost nodes and silent attempts."""
+
+    rescued: Rescued
+
+
+@dataclass(frozen=True, slots=True)
+class ActionsExpired:
+    """Actions have waited too long."""
+
+    rows: tuple[AnyRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementsGone:
+    """Actions waited for a node that is gone."""
+
+    rows: tuple[AnyRow, ...]

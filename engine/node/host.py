@@ -1,0 +1,34 @@
+"""What an engine gives the nodes that it runs: the store, what was exposed and registered, and where events and figures go."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lodger.engine.core.events import EventBus
+from lodger.engine.core.handlers import Handlers
+from lodger.engine.core.metrics import Meters
+from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.store.context import Books
+from lodger.engine.vault.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Everything around a node.
+
+    Attributes:
+        store: the open ledger.
+        datasets: what ``db.NAME`` means.
+        vault: opens secrets.
+        handlers: functions that actions of kind host call.
+        events: the engine's bus: events for people are published there, :class:`~lodger.engine.core.events.LedgerWritten` is heard.
+        meters: figures of this process.
+        is_own: whether an address belongs to a tenant, as the platform says; None: as the ledger knows it.
+    """
+
+    store: Books
+    datasets: Datasets
+    vault: Vault
+    handlers: Handlers
+    events: EventBus
+    meters: Meters
+    is_own: Callable[[str, str], bool] | None = None

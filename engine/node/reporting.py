@@ -1,0 +1,192 @@
+"""Turns what the services of a node publish into events for people, metrics and log lines."""
+
+import logging
+from collections import Counter
+
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.events import Event, EventBus, Fault, LeaseLost
+from lodger.engine.core.execution import Claim
+from lodger.engine.core.metrics import Meters
+from lodger.engine.effects.sealed_commits import Finish
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.events import (
+    ActionsExpired,
+    AttemptsRescued,
+    BatchCommitted,
+    BudgetsWarned,
+    CancelledWritten,
+    Claimed,
+    PlacementsGone,
+    SealedSettled,
+    Ticked,
+)
+from lodger.engine.store.lifecycle.endings import Settled
+from lodger.engine.store.queue import placements
+from lodger.engine.store.usage.usage import DAY_US
+
+_log = logging.getLogger("lodger.node")
+
+
+class Reporter:
+    """Subscribes to a node's bus, and publishes events for people on the engine's.
+
+    Args:
+        events: the engine's bus, which listeners and hooks subscribe to.
+        meters: of this process.
+    """
+
+    def __init__(self, context: NodeContext, events: EventBus, meters: Meters) -> None:
+        self._context = context
+        self._events = events
+        self._meters = meters
+        #: Used-up budgets that were reported: tenant, reason, day. Once a day is enough.
+        self._spent: set[tuple[str, str, int]] = set()
+        bus = context.bus
+        bus.subscribe(Event, events.publish)
+        bus.subscribe(Fault, self._fault)
+        bus.subscribe(LeaseLost, self._lease_lost)
+        bus.subscribe(Ticked, self._ticked)
+        bus.subscribe(Claimed, self._claimed)
+        bus.subscribe(BatchCommitted, self._committed)
+        bus.subscribe(SealedSettled, self._sealed_settled)
+        bus.subscribe(CancelledWritten, self._cancelled)
+        bus.subscribe(BudgetsWarned, self._warned)
+        bus.subscribe(AttemptsRescued, self._rescued)
+        bus.subscribe(ActionsExpired, self._expired)
+        bus.subscribe(PlacementsGone, self._gone)
+
+    def _report(self, kind: str, action: tuple[str, str | None, str | None] | None = None, **details: object) -> None:
+        self._events.publish(self._context.event(kind, action, **details))
+
+    @property
+    def _heard(self) -> bool:
+        return self._events.has_subscribers(Event)
+
+    def _fault(self, event: Fault) -> None:
+        error = event.error
+        # What the host lacks explains itself; only a fault of ours needs its traceback.
+        trace = None if isinstance(error, Unavailable) else error
+        _log.error("%s: %s: %s", event.service, type(error).__name__, error, exc_info=trace)
+        self._meters.count("lodger_faults_total", event.service)
+        self._report("fault", service=event.service, error=error)
+
+    def _lease_lost(self, event: LeaseLost) -> None:
+        self._meters.count("lodger_leases_lost_total")
+        self._report("lease_lost", reason=event.reason)
+
+    def _ticked(self, event: Ticked) -> None:
+        ticked, count = event.schedules, self._meters.count
+        count("lodger_slots_total", "run", by=sum(len(each.runs) for each in ticked))
+        count("lodger_slots_total", "skipped", by=sum(len(each.skipped) for each in ticked))
+        if not self._heard:
+            return
+        for each in ticked:
+            for action_id, slot in each.runs:
+                self._report(
+                    "ticked", (each.tenant_id, each.schedule_id, action_id), slot_us=slot, next_us=each.next_us
+                )
+            for slot, slot_to, reason in each.skipped:
+                if reason is not None and reason.startswith("budget_"):
+                    self._day_spent(each.tenant_id, reason)
+                self._report("skipped", (each.tenant_id, each.schedule_id, None), slot_us=slot, slot_to_us=slot_to,
+                             reason=reason, next_us=each.next_us)  # fmt: skip
+
+    def _claimed(self, event: Claimed) -> None:
+        for tenant_id, reason in event.spent.items():
+            self._day_spent(tenant_id, reason)
+        late_s = [max(0, event.now_us - claim.due_us) / 1_000_000 for claim in event.claims if claim.origin == "slot"]
+        self._meters.observe("lodger_lateness_seconds", late_s)
+        if not self._heard:
+            return
+        for claim in event.claims:
+            self._report(
+                "started",
+                _action(claim),
+                script=claim.script_name,
+                attempt=claim.attempt,
+                slot_us=claim.slot_us,
+                due_us=claim.due_us,
+                lateness_ms=(claim.started_us - claim.due_us) / 1000,
+                origin=claim.origin,
+                node=self._context.identity.name,
+            )
+
+    def _day_spent(self, tenant_id: str, reason: str) -> None:
+        """Report that a tenant has used up a budget of the day."""
+        day = self._context.clock.now_us() // DAY_US
+        self._spent = {key for key in self._spent if key[2] == day}
+        if (tenant_id, reason, day) not in self._spent:
+            self._spent.add((tenant_id, reason, day))
+            self._report("spent", (tenant_id, None, None), reason=reason)
+
+    def _committed(self, event: BatchCommitted) -> None:
+        batch, committed, meters = event.batch, event.committed, self._meters
+        meters.observe("lodger_attempt_seconds", [finished.usage.wall_ms / 1000 for _claim, finished in batch])
+        for outcome, number in Counter(each.outcome for each in committed.settled).items():
+            meters.count("lodger_attempts_total", outcome.value, by=number)
+        if committed.lost:
+            meters.count("lodger_lost_commits_total", by=len(committed.lost))
+        self._warned(BudgetsWarned(committed.warned))
+        if not self._heard:
+            return
+        for claim, finished in batch:
+            for name, limit, used in finished.nearly:
+                self._report("budget", _action(claim), attempt=claim.attempt, budget=name, per="attempt", limit=limit,
+                             used=used)  # fmt: skip
+        became = {(each.action_id, each.attempt): each for each in committed.settled}
+        sealed = {(each.action_id, each.attempt) for each in committed.sealed}
+        for claim, finished in batch:
+            action, key = _action(claim), (claim.action_id, claim.attempt)
+            settled = became.get(key)
+            if key in sealed:
+                self._report("sealed", action, script=claim.script_name, attempt=claim.attempt, step=claim.step)
+            elif settled is None:
+                self._report("lost", action, attempt=claim.attempt, finished=finished)
+            else:
+                upcoming = claim.upcoming_us[0] if claim.upcoming_us else None
+                self._settled(Finish(settled, finished, claim.script_name, claim.slot_us, upcoming), action, claim.step)
+
+    def _sealed_settled(self, event: SealedSettled) -> None:
+        each = event.finish.settled
+        self._settled(event.finish, (each.tenant_id, each.schedule_id, each.action_id), each.step)
+
+    def _settled(self, finish: Finish, action: tuple[str, str | None, str | None], step: int) -> None:
+        settled: Settled = finish.settled
+        self._report("finished", action, script=finish.script, state=settled.state, outcome=settled.outcome,
+                     attempt=settled.attempt, step=step, slot_us=finish.slot_us, retry_at_us=settled.retry_at_us,
+                     finished=finish.finished, next_us=finish.next_us)  # fmt: skip
+        if settled.paused:
+            self._report("paused", action, reason="failures")
+
+    def _cancelled(self, event: CancelledWritten) -> None:
+        for claim, finished in event.attempts:
+            self._report("killed", _action(claim), attempt=claim.attempt, step=claim.step, finished=finished)
+
+    def _warned(self, event: BudgetsWarned) -> None:
+        for each in event.warned:
+            _log.warning(
+                "tenant %s has used %d of %d of today's budget %s", each.tenant_id, each.used, each.limit, each.budget
+            )
+            self._report("budget", (each.tenant_id, None, None), budget=each.budget, per="day", limit=each.limit,
+                         used=each.used)  # fmt: skip
+
+    def _rescued(self, event: AttemptsRescued) -> None:
+        rescued = event.rescued
+        self._meters.count("lodger_rescued_total", by=len(rescued.actions))
+        for name in rescued.nodes:
+            self._report("node_lost", node=name)
+        for each in rescued.actions:
+            self._report("rescued", (each.tenant_id, each.schedule_id, each.action_id), state=each.state)
+
+    def _expired(self, event: ActionsExpired) -> None:
+        self._meters.count("lodger_expired_total", by=len(event.rows))
+        for row in event.rows:
+            self._report("expired", (row.tenant_id, row.schedule_id, row.id))
+
+    def _gone(self, event: PlacementsGone) -> None:
+        for row in event.rows:
+            self._report("skipped", (row.tenant_id, row.schedule_id, row.id), reason=placements.GONE, node=row.node_key)
+
+
+def _action(claim: Claim) -> tuple[str, str | None, str | None]:
+    return claim.tenant_id, claim.schedule_id, claim.action_id

@@ -1,1 +1,0 @@
-"""Services that claim, run and finish actions."""

@@ -1,1 +1,0 @@
-"""Services that find what is due or changed."""

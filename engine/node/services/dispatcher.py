@@ -1,0 +1,284 @@
+"""Takes actions for the free slots, runs their attempts, and kills those that are another node's by now."""
+
+import asyncio
+import logging
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar
+
+from lodger.engine.core.events import (
+    ActionsReady,
+    AttemptFinished,
+    AttemptReleased,
+    AttemptStopped,
+    Backlog,
+    ChangeReported,
+    LeaseLost,
+    LeaseRenewed,
+    LedgerChanged,
+)
+from lodger.engine.core.execution import Claim, Executor, Finished, Stopped
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.events import BatchCommitted, Claimed
+from lodger.engine.node.service import Service
+from lodger.engine.policy.placement import Restraint, Room, long_slots
+from lodger.engine.store.lifecycle import claims, leases
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.queue import ready_queue
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
+
+_log = logging.getLogger("lodger.node")
+
+#: Later than anything is due.
+FOREVER_US = 2**62
+#: While more slots are due than one tick takes, naming them goes first: a claim comes no sooner than so long after the last one,
+#: and starts so many at most; but after so long it claims as ever, whatever is due. Seconds, attempts, seconds.
+GIVES_WAY_S, MAX_GIVES_WAY, PATIENCE_S = 0.05, 16, 2.0
+#: An attempt: id of its action, and its number.
+Key = tuple[str, int]
+
+
+def key_of(claim: Claim) -> Key:
+    """Return what names an attempt in this process."""
+    return claim.action_id, claim.attempt
+
+
+class RunningAttempts:
+    """The attempts that hold a slot of this node: they run, or have ended and wait to be written.
+
+    Attributes:
+        claiming: a claim is being written.
+        in_doubt: a claim may have been written without its answer having come.
+    """
+
+    def __init__(self) -> None:
+        self._claims: dict[Key, Claim] = {}
+        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._ended: set[Key] = set()
+        self.claiming = self.in_doubt = False
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    @property
+    def keys(self) -> set[Key]:
+        """All of them."""
+        return set(self._claims)
+
+    @property
+    def ended(self) -> set[Key]:
+        """Those that have ended and wait to be written."""
+        return set(self._ended)
+
+    @property
+    def claims(self) -> list[Claim]:
+        """What was claimed for each."""
+        return list(self._claims.values())
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """The task of each."""
+        return list(self._tasks.values())
+
+    def add(self, claim: Claim, task: asyncio.Task[None]) -> None:
+        """Let an attempt hold a slot."""
+        self._empty.clear()
+        self._claims[key_of(claim)], self._tasks[key_of(claim)] = claim, task
+
+    def end(self, claim: Claim) -> None:
+        """Note that an attempt has ended and waits to be written."""
+        self._ended.add(key_of(claim))
+
+    def remove(self, claim: Claim) -> None:
+        """Free the slot of an attempt."""
+        key = key_of(claim)
+        self._claims.pop(key, None)
+        self._tasks.pop(key, None)
+        self._ended.discard(key)
+        if not self._claims:
+            self._empty.set()
+
+    def kill(self, keys: set[Key] | None = None) -> None:
+        """Kill the workers of these attempts, or of all."""
+        for key in list(self._tasks) if keys is None else keys:
+            task = self._tasks.get(key)
+            # Once: a second time it would not live to tell what it leaves.
+            if task is not None and not task.cancelling():
+                task.cancel()
+
+    async def drained(self) -> None:
+        """Wait until no slot is held."""
+        await self._empty.wait()
+
+
+class Dispatcher(Service):
+    """Claims no more than may start at once; an attempt holds its slot until it is committed.
+
+    Attributes:
+        attempts: what holds a slot here; shared with the services that compare and count it.
+    """
+
+    name: ClassVar[str] = "dispatcher"
+
+    def __init__(self, context: NodeContext, executor: Executor, attempts: RunningAttempts) -> None:
+        super().__init__(context)
+        self.attempts = attempts
+        self._executor = executor
+        self._vain = 0
+        self._restraint = Restraint()
+        self._behind_s: float | None = None
+        self._claimed_s = float("-inf")
+        bus = context.bus
+        self.wake_on(LedgerChanged, ChangeReported, ActionsReady)
+        bus.subscribe(Backlog, self._backlog)
+        bus.subscribe(BatchCommitted, self._committed)
+        bus.subscribe(LeaseRenewed, self._renewed)
+        bus.subscribe(LeaseLost, self._lost)
+
+    async def round(self) -> float:
+        """Claim for the free slots; wait for the next instant at which something may start."""
+        context, lease = self.context, self.context.identity.lease
+        free = self.slots - len(self.attempts)
+        if lease is None:
+            return context.settings.poll_s
+        if free <= 0:
+            return context.idle_s
+        behind = self._gives_way()
+        if behind and (wait := self._claimed_s + GIVES_WAY_S - self.clock.elapsed_s()) > 0:
+            return wait
+        # The answer stands until the next commit: it names the next instant, however far away that is.
+        ask = partial(ready_queue.next_startable, until_us=FOREVER_US, labels=lease.labels)
+        upcoming = await context.db.cached_read(("startable", lease.labels), ask)
+        now = self.clock.now_us()
+        if upcoming is None:
+            return context.idle_s
+        if upcoming > now:
+            return min(context.idle_s, (upcoming - now) / 1_000_000)
+        self.attempts.claiming, self._claimed_s = True, self.clock.elapsed_s()
+        room = self.room()
+        try:
+            claimed = await self.claim(lease, replace(room, slots=min(room.slots, MAX_GIVES_WAY)) if behind else room)
+        except Exception:
+            self.attempts.in_doubt = True
+            raise
+        finally:
+            self.attempts.claiming = False
+        held = context.identity.lease
+        if held is None or held.epoch != lease.epoch:
+            # Lost while they were claimed: they are another's, or this node's again when it is registered anew.
+            return 0.0
+        for claim in claimed:
+            self._begin(claim)
+        # Something is due that this node may not start: another node has it, or a budget or the node's memory.
+        self._vain = 0 if claimed else min(self._vain + 1, 10)
+        return min(context.settings.poll_s, 0.005 * 2**self._vain) if self._vain else 0.0
+
+    async def claim(self, lease: Lease, room: Room) -> list[Claim]:
+        """Claim for what is free, and publish what starts; none while this machine's clock is wrong."""
+        if self.clock.skewed:
+            return []
+        context, now = self.context, self.clock.now_us()
+        spent: dict[str, str] = {}
+        take = partial(claims.claim, context.store, lease=lease, free=room.slots, now_us=now, room=room, spent=spent)
+        claimed = await context.db.write(take)
+        context.bus.publish(Claimed(tuple(claimed), now, spent))
+        return claimed
+
+    @property
+    def slots(self) -> int:
+        """How many attempts may run here at once: fewer than it has slots while it hardly keeps its lease."""
+        return self._restraint.of(self.context.settings.slots)
+
+    def room(self) -> Room:
+        """Return what of this node is free."""
+        room = Room(self.slots, long_slots(self.slots), self.context.settings.memory_reserved_bytes)
+        for claim in self.attempts.claims:
+            room = room.without(1, claim.limits)
+        return room
+
+    def _begin(self, claim: Claim) -> None:
+        task = asyncio.create_task(self._attempt(claim), name=f"lodger-attempt-{claim.action_id}")
+        self.attempts.add(claim, task)
+
+    async def _attempt(self, claim: Claim) -> None:
+        try:
+            finished = await self._executor.execute(claim)
+        except asyncio.CancelledError as killed:
+            # The attempt is this node's no more: its row was written by what took it away, without what only we know.
+            remains = killed.remains if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED)
+            self.context.bus.publish(AttemptStopped(claim, remains))
+            self._release(claim)
+            return
+        except Exception as error:  # noqa: BLE001 - an executor must answer; that it did not is our fault, never the tenant's
+            _log.error("attempt %d of action %s: %s: %s", claim.attempt, claim.action_id, type(error).__name__, error,
+                       exc_info=error)  # fmt: skip
+            finished = Finished(Outcome.ENGINE_FAULT, error=ScriptError(type(error).__name__, str(error)))
+        self.attempts.end(claim)
+        self.context.bus.publish(AttemptFinished(claim, finished))
+
+    def _release(self, claim: Claim) -> None:
+        self.attempts.remove(claim)
+        self.context.bus.publish(AttemptReleased(claim))
+        self.nudge()
+
+    def _gives_way(self) -> bool:
+        """Whether the ticker is in the midst of more slots than it could name at once."""
+        return self._behind_s is not None and self.clock.elapsed_s() - self._behind_s < PATIENCE_S
+
+    # ---- what the other services tell
+
+    def _backlog(self, event: Backlog) -> None:
+        self._behind_s = event.since_s
+
+    def _committed(self, event: BatchCommitted) -> None:
+        for claim, _finished in event.batch:
+            self._release(claim)
+
+    def _renewed(self, event: LeaseRenewed) -> None:
+        """Let a renewal that came late reduce the claim size, and one in time restore it."""
+        settings = self.context.settings
+        before, kept_s = self._restraint, settings.lease_s - settings.surrendering_s
+        self._restraint = before.renewed(event.after_s, kept_s, settings.slots)
+        if self._restraint.halvings < before.halvings:
+            self.nudge()
+
+    def _lost(self, _event: LeaseLost) -> None:
+        """Kill everything, and reduce the claim size under the next lease."""
+        self.attempts.kill()
+        self._restraint = self._restraint.troubled(self.context.settings.slots)
+
+
+class Reconciler(Service):
+    """Compares what runs here with what the ledger says runs here.
+
+    Within ``poll_s`` it sees that an attempt was cancelled, suspended or taken over, and kills its worker. What the ledger says runs
+    here and does not, because the answer to its claim was lost on the way, it hands back.
+    """
+
+    name: ClassVar[str] = "reconciler"
+
+    def __init__(self, context: NodeContext, attempts: RunningAttempts) -> None:
+        super().__init__(context)
+        self._attempts = attempts
+        self.wake_on(LedgerChanged, ChangeReported)
+
+    async def round(self) -> float:
+        """Compare once."""
+        context, attempts = self.context, self._attempts
+        # Taken before the snapshot: an attempt claimed meanwhile is in neither.
+        here, claiming = attempts.keys, attempts.claiming
+        lease = context.identity.lease
+        if lease is None or not (here or attempts.in_doubt):
+            return context.settings.poll_s if claiming else context.idle_s
+        mine = await context.db.read(partial(leases.running, lease=lease))
+        attempts.kill(here - mine - attempts.ended)
+        absent = mine - attempts.keys
+        # What a claim has just written is absent until it is answered: then it is looked at again.
+        attempts.in_doubt = bool(absent) and (claiming or attempts.claiming)
+        if absent and not attempts.in_doubt:
+            await context.db.write(partial(leases.hand_back, lease=lease, attempts=absent))
+            context.bus.publish(ActionsReady())
+        return context.settings.poll_s

@@ -1,0 +1,114 @@
+"""This node's lease: taken, renewed, and given up in time."""
+
+from functools import partial
+from typing import ClassVar
+
+from sqlalchemy import Connection
+
+from lodger.engine.core.access.labels import parse_labels
+from lodger.engine.core.events import ChangeReported, LeaseLost, LeaseRenewed
+from lodger.engine.core.handlers import Handlers
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.service import Service
+from lodger.engine.store.context import database_us
+from lodger.engine.store.lifecycle import leases
+from lodger.engine.store.lifecycle.claims import Lease
+
+
+class LeaseKeeper(Service):
+    """Takes and renews the lease, and compares this machine's clock with the server's on the way.
+
+    A node that cannot renew kills its workers before the lease ends, and begins anew under a new epoch.
+
+    Args:
+        handlers: functions of this process, each of which is a label of the node.
+    """
+
+    name: ClassVar[str] = "lease-keeper"
+
+    def __init__(self, context: NodeContext, handlers: Handlers) -> None:
+        super().__init__(context)
+        self._handlers = handlers
+        #: The server's time, and this machine's before and after it was asked.
+        self._compared: tuple[int, int, int] | None = None
+        self.wake_on(ChangeReported)  # a handler may have been registered
+
+    async def register(self) -> None:
+        """Take a lease under a new epoch."""
+        context, identity = self.context, self.context.identity
+        begun = self.clock.elapsed_s()
+        take = partial(
+            leases.register, context.store, node_id=identity.id, name=identity.name, now_us=self.clock.now_us(),
+            labels=self._labels(), slots=context.settings.slots,
+        )  # fmt: skip
+        identity.lease = await context.db.write(take)
+        identity.renewed_s = begun
+        context.db.timeouts.patience_s = context.settings.database_patience_s
+        if context.store.database_time:
+            asked = self.clock.own_us()
+            self._compare(await context.db.read(database_us), asked, self.clock.own_us())
+
+    async def round(self) -> float:
+        """Renew once."""
+        context, identity = self.context, self.context.identity
+        lease, begun = identity.lease, self.clock.elapsed_s()
+        if lease is None:
+            await self.register()
+        # Nothing that may start or is due depends on it: no other service need look because of it.
+        elif await context.db.write(partial(self._renew, lease=lease), quiet=True):
+            context.bus.publish(LeaseRenewed(begun - identity.renewed_s))
+            identity.renewed_s = begun
+            labels = self._labels()
+            if not labels <= lease.labels or len(labels) + 1 != len(lease.labels):
+                identity.lease = await context.db.write(partial(leases.relabel, lease=lease, labels=labels))
+            if self._compared is not None:
+                self._compare(*self._compared)
+        else:
+            surrender(context, "another node has taken it")
+            return 0.0
+        return context.settings.renewal_s
+
+    def _labels(self) -> frozenset[str]:
+        """Return what this node carries beside its name: labels of the settings, and the handlers of this process."""
+        return frozenset(parse_labels(self.context.settings.labels)) | self._handlers.labels
+
+    def _renew(self, connection: Connection, lease: Lease) -> bool:
+        """Renew by the time that leases are kept by; a server's is compared with this machine's on the way."""
+        store, clock = self.context.store, self.clock
+        asked = clock.own_us()
+        now = store.lease_us(connection, clock.now_us())
+        self._compared = (now, asked, clock.own_us()) if store.database_time else None
+        return leases.renew(store, connection, lease, now)
+
+    def _compare(self, server_us: int, asked_us: int, answered_us: int) -> None:
+        """Take the server's time, read between two moments of this machine's clock; report a clock that is too far off."""
+        clock = self.clock
+        before = clock.skewed
+        clock.measured(server_us, asked_us, answered_us)
+        if clock.skewed != before:
+            self.context.bus.publish(
+                self.context.event("clock_skew", offset_us=clock.offset_us, claims=not clock.skewed)
+            )
+
+
+class LeaseWatchdog(Service):
+    """Gives the lease up by this node's own elapsed time, whatever the database says or does not say."""
+
+    name: ClassVar[str] = "lease-watchdog"
+
+    async def round(self) -> float:
+        """Check once."""
+        settings, identity = self.context.settings, self.context.identity
+        left = identity.renewed_s + settings.lease_s - settings.surrendering_s - self.clock.elapsed_s()
+        if identity.lease is not None and left <= 0:
+            surrender(self.context, "it could not be renewed in time")
+        return min(max(left, 0.05), settings.renewal_s)
+
+
+def surrender(context: NodeContext, reason: str) -> None:
+    """Stop being a node until registered anew: its workers die, what they did is dropped."""
+    context.identity.lease = None
+    # What was asked under it is worth nothing any more: a service that still waits for an answer hangs up and begins anew.
+    settings = context.settings
+    context.db.timeouts.patience_s = min(settings.lease_s, settings.database_patience_s)
+    context.bus.publish(LeaseLost(reason))

@@ -1,0 +1,177 @@
+"""Turns due clocks into actions at their instant, and reads ahead what comes due soon."""
+
+import heapq
+from collections import deque
+from functools import partial
+from typing import ClassVar
+
+from lodger.engine.core.events import ActionsReady, Backlog, ChangeReported, LedgerChanged
+from lodger.engine.node.context import NodeContext
+from lodger.engine.node.events import Ticked
+from lodger.engine.node.service import Service
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.store.revision_cache import KEPT
+
+#: How soon to look again for clocks that were passed by, seconds.
+PASSED_BY_S = 0.01
+#: How far the prefetcher looks ahead, and how often, seconds: what is made ready is ready for at least the difference.
+AHEAD_S, LOOK_S = 10.0, 2.5
+#: Revisions that the prefetcher reads at once, and its rest after that, seconds: no other reader waits for long.
+BATCH, REST_S = 50, 0.01
+
+
+class Horizon:
+    """The instants within the look-ahead, in a heap: what lets a node tick on the millisecond without claiming early.
+
+    Attributes:
+        until: instants (µs) up to this one are known.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[int] = []
+        self.until = 0
+
+    def read(self, instants: list[int], until: int) -> None:
+        """Replace what is known."""
+        self._heap = sorted(set(instants))
+        self.until = until
+
+    def add(self, instant: int | None) -> None:
+        """Remember one more instant, when it lies within the look-ahead."""
+        if instant is not None and instant <= self.until:
+            heapq.heappush(self._heap, instant)
+
+    def more(self, now: int) -> None:
+        """Remember that more has come than was taken."""
+        heapq.heappush(self._heap, now)
+
+    def due(self, now: int) -> bool:
+        """Whether an instant has come; those that have are forgotten."""
+        found = False
+        while self._heap and self._heap[0] <= now:
+            heapq.heappop(self._heap)
+            found = True
+        return found
+
+    @property
+    def next(self) -> int | None:
+        """The earliest instant known."""
+        return self._heap[0] if self._heap else None
+
+
+class Ticker(Service):
+    """Reads the clocks of the next ``peek_s`` into a heap; again after a commit, or ``poll_s`` later where commits are not seen.
+
+    Attributes:
+        behind_s: since when more is due than one tick takes, on the clock of durations; None while it keeps up.
+    """
+
+    name: ClassVar[str] = "ticker"
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.wake_on(LedgerChanged, ChangeReported)
+        self._horizon = Horizon()
+        #: What was read stands from one instant to another.
+        self._read_us = self._again_us = 0
+        self._version: object | None = None
+        self._woken = False
+        self.behind_s: float | None = None
+
+    def nudge(self) -> None:
+        """Look at once: something may have changed."""
+        self._woken = True
+        super().nudge()
+
+    async def round(self) -> float:
+        """Look ahead when it is time, tick when something is due."""
+        context, horizon = self.context, self._horizon
+        await self._look()
+        now = self.clock.now_us()
+        if horizon.due(now):
+            # Whatever becomes of it, look again: at once if it fails, after the commit if it does not.
+            self._version, again_us, self._again_us = None, self._again_us, 0
+            ticked = await self.tick(now)
+            self._again_us = again_us
+            full = len(ticked) >= context.settings.tick_batch
+            for each in ticked:
+                horizon.add(each.next_us)
+            if full:
+                horizon.more(now)
+                return 0.0
+            if context.store.database.driver.has_row_locks:
+                # Clocks whose tenant another transaction holds were passed by: see soon whether any is left.
+                self._again_us = 0
+                return PASSED_BY_S
+        upcoming, now = horizon.next, self.clock.now_us()
+        until = self._again_us if upcoming is None else min(upcoming, self._again_us)
+        return min(context.idle_s, (until - now) / 1_000_000)
+
+    async def tick(self, now_us: int) -> list[tick.Ticked]:
+        """Turn one batch of due clocks into actions, and publish what was written."""
+        context = self.context
+        ticked = await context.db.write(partial(tick.tick, context.store, now_us=now_us))
+        self._keeps_up(full=len(ticked) >= context.settings.tick_batch)
+        if any(each.runs for each in ticked):
+            context.bus.publish(ActionsReady())
+        context.bus.publish(Ticked(tuple(ticked)))
+        return ticked
+
+    def _keeps_up(self, *, full: bool) -> None:
+        if full is (self.behind_s is not None):
+            return
+        self.behind_s = self.clock.elapsed_s() if full else None
+        self.context.bus.publish(Backlog(self.behind_s))
+
+    async def _look(self) -> None:
+        """Read what comes due, unless what was read still stands."""
+        context, horizon, now = self.context, self._horizon, self.clock.now_us()
+        woken, self._woken = self._woken, False
+        version = context.db.version()
+        changed = woken and (version is None or version != self._version)
+        if not changed and self._read_us <= now < self._again_us:
+            return
+        settings = context.settings
+        poll_us, until = int(settings.poll_s * 1_000_000), now + int(settings.peek_s * 1_000_000)
+        instants, until = await context.db.read(partial(tick.ahead, until_us=until, far=version is not None))
+        horizon.read(instants, until)
+        self._read_us, self._version = now, version
+        # Where commits are not seen there may have been one.
+        self._again_us = now + poll_us if version is None else max(now + poll_us, until - 2 * poll_us)
+
+
+class Prefetcher(Service):
+    """Reads the revisions of schedules that come due soon, and works out their slots: at its instant a slot only has to be named.
+
+    Nothing depends on it: a tick reads by itself what it finds unread. What is changed is read when it is due, so commits do not
+    wake it.
+    """
+
+    name: ClassVar[str] = "prefetcher"
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self._ready_us = 0
+        self._look_s = float("-inf")
+        self._unread: deque[tuple[str, str, int, int]] = deque()
+
+    async def round(self) -> float:
+        """Look ahead, or read a few."""
+        db, rulebook = self.context.db, self.context.store.rulebook
+        if self._unread:
+            wanted = [self._unread.popleft() for _ in range(min(BATCH, len(self._unread)))]
+            await db.read(partial(rulebook.warm, wanted=wanted))
+            return REST_S
+        now_s = self.clock.elapsed_s()
+        if now_s >= self._look_s:
+            self._look_s = now_s + LOOK_S
+            now_us = self.clock.now_us()
+            until_us = now_us + int(AHEAD_S * 1_000_000)
+            # A clock that was set back shows what it has shown before.
+            after_us = self._ready_us if now_us <= self._ready_us <= until_us else now_us
+            ahead = partial(tick.approaching, after_us=after_us, until_us=until_us, most=KEPT // 2)
+            self._unread.extend(rulebook.unread(await db.read(ahead)))
+            self._ready_us = until_us
+            if self._unread:
+                return 0.0
+        return max(0.0, self._look_s - now_s)

@@ -1,1 +1,0 @@
-"""Services that prune history and watch over the node."""

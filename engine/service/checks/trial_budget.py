@@ -1,0 +1,52 @@
+"""CPU time of dry runs and of checks of sources: a part of the tenant's usage of the UTC day, and refused once the day's is used up."""
+
+from collections import Counter
+
+from lodger.engine.core.errors import Conflict
+from lodger.engine.store.context import Books
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.usage import usage
+
+
+class TrialBudget:
+    """Budget ``cpu_s`` of the day, as what is no run of a schedule draws on it."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+
+    def used_up(self, tenant_id: str) -> str:
+        """Return why the tenant has no CPU time left today, "" when it has."""
+        with self._books.database.read() as connection:
+            today = usage.of_day(self._books, connection, [tenant_id], self._day()).get(tenant_id)
+        limit = None if today is None else today.allowed.cpu_s_per_day
+        if today is None or limit is None or today.used["cpu_us"] < limit * 1_000_000:
+            return ""
+        return f"tenant {tenant_id!r} has used the {limit} s of CPU time that it has on a day (UTC)"
+
+    def demand(self, tenant_id: str) -> None:
+        """Check that the tenant has CPU time left today.
+
+        Raises:
+            Conflict: budget_used_up.
+        """
+        why = self.used_up(tenant_id)
+        if why:
+            raise Conflict(
+                "budget_used_up",
+                "the tenant has no CPU time left today",
+                why=why,
+                fix="try again on the next day, or ask the operator to raise cpu_s_per_day",
+            )
+
+    def charge(self, tenant_id: str, cpu_ms: float) -> None:
+        """Add CPU time to the tenant's usage of the day; nothing when the tenant was deleted meanwhile."""
+        if cpu_ms <= 0:
+            return
+        with self._books.database.write() as connection:
+            ready_queue.lock(connection, [tenant_id])
+            if usage.of_day(self._books, connection, [tenant_id], self._day()):
+                used = {(tenant_id, self._day()): Counter({"cpu_us": int(cpu_ms * 1000)})}
+                usage.charge(self._books, connection, used)
+
+    def _day(self) -> int:
+        return self._books.clock.now_us() // usage.DAY_US

@@ -1,0 +1,106 @@
+"""SHA-256 digests of the native libraries that run inside the sandbox, and the check of the installed ones. The parent's side."""
+
+import functools
+import hashlib
+import logging
+import platform
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.runtimes.js.artefact import find_library
+
+#: Library to what its published wheels hold: digest to package, version and platform. To be renewed with the versions in pyproject.toml.
+DIGESTS: dict[str, dict[str, str]] = {
+    "_libwasmtime.so": {
+        "3127ca42fe7cdd3f0a43a358e79177dcfedd46c1746329826403b9d854de6178": "wasmtime 50.0.1 manylinux x86_64",
+        "4777b787fcc6651c98130ccc7c8ce9160faba5f3b34918886785a43094026fc9": "wasmtime 50.0.1 manylinux aarch64",
+        "eebf57d92ddfde217c10a05d9a9973aea5963747ae581540c64212ec27998fbc": "wasmtime 50.0.1 musllinux x86_64",
+        "dc8cc72c2a23d8f93a1402769ef002b0b2bab7ca55b53ceed353e0badb7bde0d": "wasmtime 50.0.1 musllinux aarch64",
+    },
+    "_quickjs.abi3.so": {
+        "afaf49c5eac1ee0753b7c56a683d9624d33ee1ec9ff55f09fa986d800e9210b2": "quickjs-ng 0.17.0.2 manylinux x86_64",
+        "4ff6c554c314570fd9f7ca0bb3bcc13531dc954c7a0b95795ae52f427f860776": "quickjs-ng 0.17.0.2 manylinux aarch64",
+        "23b2b88e9d9e45bbf0033ed49535db9531168852c4b0c72ab72fbd0628e2e8c1": "quickjs-ng 0.17.0.2 musllinux x86_64",
+        "0f8ddb8a8f29e4c220824406f96cc113421f41b85d61580c5bf2c55c84adf306": "quickjs-ng 0.17.0.2 musllinux aarch64",
+    },
+}
+_journal = logging.getLogger("lodger.sandbox")
+
+
+@dataclass(frozen=True, slots=True)
+class NativeLibrary:
+    """One installed library.
+
+    Attributes:
+        sha256: of the file; "" when there is none.
+        published_as: package, version and platform of the wheel with this digest; "" when the digest is unknown.
+    """
+
+    library: str
+    path: str
+    sha256: str
+    published_as: str
+
+
+def find_binding() -> Path:
+    """Return the path of the native module of quickjs-ng. Raises SandboxError when the package is missing."""
+    spec = find_spec("_quickjs")
+    if spec is None or spec.origin is None:
+        raise SandboxError(
+            "package_missing",
+            "the package quickjs-ng is not installed",
+            why="runtime quickjs-native runs on it",
+            fix="pip install lodger again, into the same environment",
+        )
+    return Path(spec.origin)
+
+
+def examine() -> tuple[NativeLibrary, ...]:
+    """Return every library of the table as it is installed here. Raises SandboxError when its package is missing."""
+    return _installed("quickjs"), _installed("quickjs-native")
+
+
+def demand(profile: str, runtime: str) -> None:
+    """Check the library that a runtime loads, before anything of it is used.
+
+    Raises:
+        SandboxError: in profile ``untrusted`` when its digest is unknown; other profiles log a warning.
+    """
+    found = _installed(runtime)
+    if found.published_as:
+        return
+    problem = unknown(found)
+    if profile == "untrusted":
+        raise problem
+    _journal.warning("%s: %s", problem.what, problem.why)
+
+
+def unknown(found: NativeLibrary) -> SandboxError:
+    """Return the refusal of a library with an unknown digest."""
+    published = ", ".join(sorted({wheel.rsplit(" ", 2)[0] for wheel in DIGESTS[found.library].values()}))
+    return SandboxError(
+        "library_unknown",
+        f"the installed {found.library} is none that Lodger knows",
+        why=f"{found.path} has SHA-256 {found.sha256 or 'none'}, which no published wheel of {published} has for {platform.machine()}",
+        fix=f"install {published} from its published wheel: pip install --force-reinstall --require-hashes -r deploy/requirements.lock",
+    )
+
+
+def _installed(runtime: str) -> NativeLibrary:
+    path = find_binding() if runtime == "quickjs-native" else find_library()
+    name = "_quickjs.abi3.so" if runtime == "quickjs-native" else "_libwasmtime.so"
+    try:
+        about = path.stat()
+        digest = _digest(path, (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
+    except OSError:
+        digest = ""
+    wheel = DIGESTS[name].get(digest, "")
+    return NativeLibrary(name, str(path), digest, wheel if wheel.endswith(platform.machine()) else "")
+
+
+@functools.lru_cache(maxsize=8)
+def _digest(path: Path, _state: tuple[int, ...]) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -1,0 +1,37 @@
+"""The operator's list of packages: exact versions with digests, no registry, and everything that the extras ask for."""
+
+import re
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+from tests.e2e.command import ROOT
+
+_LOCK = (ROOT / "deploy/requirements.lock").read_text()
+_ENTRY = re.compile(r"^(\S+)==(\S+)( ; .*?)?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
+
+
+def locked() -> dict[str, str]:
+    return {match[1]: match[2] for match in _ENTRY.finditer(_LOCK)}
+
+
+def test_every_entry_has_a_version_and_digests() -> None:
+    rest = re.sub(r"^#.*\n", "", _ENTRY.sub("", _LOCK), flags=re.MULTILINE)
+    assert not rest.strip(), rest
+    assert "://" not in _LOCK
+
+
+def test_everything_that_an_operator_needs_is_in_it() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    found = locked()
+    for text in wanted:
+        requirement = Requirement(text)
+        name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        assert requirement.specifier.contains(found[name], prereleases=True), text
+
+
+@pytest.mark.parametrize("package", ["wasmtime", "quickjs-ng", "quickjs-rs"])
+def test_what_runs_inside_the_sandbox_is_the_pinned_version(package: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"{package}=={locked()[package]}" in project["dependencies"]

@@ -1,0 +1,82 @@
+"""Native libraries inside the sandbox: the published ones run, any other is refused before it is used, and the doctor shows them."""
+
+import hashlib
+import platform
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.e2e.command import ROOT, Said, lodger
+
+from lodger.sandbox.runtimes.js.artefact import find_library
+from lodger.sandbox.runtimes.native_libraries import DIGESTS, find_binding
+
+_INSTALLED = {"_libwasmtime.so": find_library, "_quickjs.abi3.so": find_binding}
+
+
+def beside(folder: Path, *arguments: str, stdin: str = "", **env: str) -> Said:
+    """Run a command that finds packages of this folder before the installed ones."""
+    path = f"{folder}:{ROOT / '.dev'}"
+    return lodger(*arguments, stdin=stdin, PYTHONPATH=path, XDG_CACHE_HOME=str(folder / "cache"), **env)
+
+
+def copied(folder: Path, library: str) -> Path:
+    """Copy the package of a library, and return the copy of the library."""
+    source = _INSTALLED[library]()
+    package = source.parents[1] if source.parents[1].name == "wasmtime" else source
+    copy = folder / package.name
+    if package.is_dir():
+        shutil.copytree(package, copy)
+        return copy / source.relative_to(package)
+    shutil.copy2(package, copy)
+    return copy
+
+
+def test_every_pinned_version_has_digests_for_both_architectures() -> None:
+    pinned = dict(
+        text.split("==")
+        for text in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+        if "==" in text
+    )
+    for library, package in (("_libwasmtime.so", "wasmtime"), ("_quickjs.abi3.so", "quickjs-ng")):
+        wheels = set(DIGESTS[library].values())
+        for machine in ("x86_64", "aarch64"):
+            assert f"{package} {pinned[package]} manylinux {machine}" in wheels
+
+
+@pytest.mark.parametrize("library", DIGESTS)
+def test_the_doctor_shows_what_is_installed(library: str) -> None:
+    body = lodger("doctor", "--probe", "--json").json
+    (shown,) = (each for each in body["libraries"] if each["library"] == library)
+    assert shown["sha256"] == hashlib.sha256(_INSTALLED[library]().read_bytes()).hexdigest()
+    assert shown["published_as"].endswith(platform.machine())
+    assert f"{library} sha256 {shown['sha256'][:16]}" in lodger("doctor", "--probe").out
+
+
+@pytest.mark.parametrize("library", DIGESTS)
+def test_another_library_is_refused_and_the_same_one_elsewhere_is_not(tmp_path: Path, library: str) -> None:
+    copy = copied(tmp_path, library)
+    runtime = {"_libwasmtime.so": "quickjs", "_quickjs.abi3.so": "quickjs-native"}[library]
+    run = ("exec", "-", "--json", "--runtime", runtime)
+    unchanged = beside(tmp_path, *run, stdin="return 1;")
+    assert unchanged.code == 0, unchanged
+    with copy.open("ab") as content:
+        content.write(b"\0")
+    said = beside(tmp_path, *run, stdin="return 1;")
+    assert (said.code, said.json["error"]["code"]) == (1, "library_unknown")
+    assert hashlib.sha256(copy.read_bytes()).hexdigest() in said.json["error"]["why"]
+    assert "requirements.lock" in said.json["error"]["fix"]
+    body = beside(tmp_path, "doctor", "--json")
+    assert (body.code, body.json["problem"]["code"]) == (1, "library_unknown")
+    assert [each["library"] for each in body.json["libraries"] if not each["published_as"]] == [library]
+    trusted = beside(tmp_path, *run, stdin="return 1;", LODGER_PROFILE="trusted")
+    assert trusted.code == 0, "the file itself still loads: only the check refuses it"
+
+
+def test_an_unknown_library_bakes_nothing(tmp_path: Path) -> None:
+    with copied(tmp_path, "_libwasmtime.so").open("ab") as content:
+        content.write(b"\0")
+    assert beside(tmp_path, "exec", "-", "--json", stdin="return 1;").code == 1
+    assert beside(tmp_path, "doctor", "--json").code == 1
+    assert not list((tmp_path / "cache").rglob("realm.cwasm"))

@@ -1,0 +1,382 @@
+"""Services alone: one of them, a real store and a bus. No node, and nothing that stands in for one."""
+
+import ast
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from sqlalchemy import update
+from tests.node.harness import OK, SETTINGS
+from tests.store.intervals import compile_intervals
+from tests.traces import TABLE, Traces, seen
+
+from lodger.engine import Engine
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.events import (
+    ActionsReady,
+    AttemptFinished,
+    AttemptReleased,
+    AttemptStopped,
+    Backlog,
+    EventBus,
+    Fault,
+    LeaseLost,
+    LeaseRenewed,
+)
+from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.core.handlers import Handlers
+from lodger.engine.node.context import NodeContext, NodeIdentity, ServerClock
+from lodger.engine.node.db_executor import DbExecutor
+from lodger.engine.node.events import AttemptsRescued, BatchCommitted, CancelledWritten, Claimed, Ticked
+from lodger.engine.node.service import Service
+from lodger.engine.node.services.committer import CancelledUsage, Committer
+from lodger.engine.node.services.dispatcher import Dispatcher, Reconciler, RunningAttempts
+from lodger.engine.node.services.lease_keeper import LeaseKeeper, LeaseWatchdog
+from lodger.engine.node.services.recovery import Recovery
+from lodger.engine.node.services.ticker import Ticker
+from lodger.engine.policy.placement import unbounded
+from lodger.engine.store.lifecycle import claims, leases
+from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.schema.nodes import nodes
+from lodger.sandbox.job import Usage
+from lodger.sandbox.outcome import Outcome
+
+E = TypeVar("E")
+
+
+class Bench:
+    """A store with a tenant and a script, and what a service is given."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        store, self.bus = engine.books, EventBus()
+        self.db = DbExecutor(store.database)
+        self.identity = NodeIdentity(store.ids.new(), "alone")
+        self.context = NodeContext(store, ServerClock(store.clock), store.settings, self.db, self.bus, self.identity)
+
+    def heard(self, kind: type[E]) -> list[E]:
+        """Return a list that grows with each event of a type."""
+        found: list[E] = []
+        self.bus.subscribe(kind, found.append)
+        return found
+
+    async def register(self, identity: NodeIdentity | None = None) -> Lease:
+        """Take a lease, for this node or another one."""
+        mine, store = identity or self.identity, self.engine.books
+        mine.lease = await self.db.write(
+            lambda connection: leases.register(store, connection, mine.id, mine.name, store.clock.now_us())
+        )
+        assert mine.lease is not None
+        return mine.lease
+
+    async def claim(self, number: int = 1) -> list[Claim]:
+        """Ask for runs and claim them under this node's lease."""
+        lease, store = self.identity.lease or await self.register(), self.engine.books
+        for _ in range(number):
+            await self.engine.run_in("acme", "job", 0)
+        return await self.db.write(
+            lambda connection: claims.claim(store, connection, lease, number, store.clock.now_us(), unbounded(number))
+        )
+
+    async def state(self, claim: Claim) -> str:
+        """Return the state of a claim's action."""
+        return (await self.engine.actions.get(None, claim.action_id)).state
+
+
+@asynccontextmanager
+async def bench(folder: Path) -> AsyncIterator[Bench]:
+    place = str(folder / "ledger.db")
+    async with Engine.open(place, settings=SETTINGS, compile_schedule=compile_intervals) as engine:
+        await engine.tenants.create("acme", limits={"concurrent_runs": 8})
+        await engine.scripts.put("acme", "job", "export default () => 1")
+        made = Bench(engine)
+        try:
+            yield made
+        finally:
+            made.db.close()
+
+
+def test_the_ticker_turns_due_clocks_into_actions(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            ready, ticked, behind = alone.heard(ActionsReady), alone.heard(Ticked), alone.heard(Backlog)
+            ticker = Ticker(alone.context)
+            assert await ticker.round() > 0, "nothing is due"
+            assert not ticked
+            owed = from_us(alone.context.clock.now_us() - 900_000_000)
+            await alone.engine.schedules.create("acme", "s", script="job", rules="every 900", first_after=owed)
+            ticker.nudge()
+            await ticker.round()
+            assert len(ready) == len(ticked) == 1
+            assert len(ticked[0].schedules) == 1
+            assert not behind, "one batch took all that was due"
+            assert [each.state for each in await alone.engine.actions.list("acme")] == ["ready"]
+
+    asyncio.run(scenario())
+
+
+def test_the_committer_writes_what_has_ended_with_its_effects(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            database, traces = alone.engine.books.database, Traces(alone.engine.datasets)
+            with database.write() as connection:
+                TABLE.create(connection)
+            committed, committer = alone.heard(BatchCommitted), Committer(alone.context)
+            good, bad = await alone.claim(2)
+            alone.bus.publish(AttemptFinished(good, Finished(Outcome.OK, "1", journal=traces.journal(good))))
+            alone.bus.publish(
+                AttemptFinished(bad, Finished(Outcome.OK, "1", journal=traces.journal(bad, refused=True)))
+            )
+            await committer.round()
+            assert [len(each.batch) for each in committed] == [2], "one transaction for both"
+            outcomes = {each.action_id: each.outcome for each in committed[0].committed.settled}
+            assert outcomes == {good.action_id: Outcome.OK, bad.action_id: Outcome.EFFECT_REFUSED}
+            with database.read() as connection:
+                assert seen(connection) == [(good.action_id, 0, 1)]
+
+    asyncio.run(scenario())
+
+
+def test_without_its_lease_the_committer_drops_what_has_ended(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            committed, committer = alone.heard(BatchCommitted), Committer(alone.context)
+            (claim,) = await alone.claim()
+            alone.identity.lease = None
+            alone.bus.publish(AttemptFinished(claim, OK))
+            await committer.round()
+            assert [each.committed.lost for each in committed] == [(claim,)]
+            assert await alone.state(claim) == "running"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("ended", ["killed", "by itself"])
+def test_what_a_cancelled_attempt_used_is_written_once(tmp_path: Path, ended: str) -> None:
+    """Also where it ended by itself just when it was cancelled, so that its commit came too late."""
+
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            written, service = alone.heard(CancelledWritten), CancelledUsage(alone.context)
+            committer = Committer(alone.context)
+            (claim,) = await alone.claim()
+            await alone.engine.actions.cancel(None, claim.action_id)
+            finished = Finished(Outcome.OK, "1", usage=Usage(cpu_ms=7.0, wall_ms=9.0))
+            if ended == "killed":
+                alone.bus.publish(AttemptStopped(claim, finished))
+            else:
+                alone.bus.publish(AttemptFinished(claim, finished))
+                await committer.round()
+            await service.round()
+            await service.round()
+            assert [each.attempts for each in written] == [((claim, finished),)]
+            (attempt,) = await alone.engine.actions.attempts(None, claim.action_id)
+            assert (attempt.outcome, attempt.usage.cpu_ms) == (Outcome.CANCELLED, 7.0)
+
+    asyncio.run(scenario())
+
+
+def test_recovery_takes_back_what_a_node_without_lease_runs(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            ready, rescued, recovery = alone.heard(ActionsReady), alone.heard(AttemptsRescued), Recovery(alone.context)
+            (claim,) = await alone.claim()
+            await recovery.round()
+            assert not rescued, "its lease has not ended"
+            with alone.engine.books.database.write() as connection:
+                connection.execute(update(nodes).values(lease_until_us=1))
+            await recovery.round()
+            assert len(ready) == 1
+            assert [each.action_id for each in rescued[0].rescued.actions] == [claim.action_id]
+            assert await alone.state(claim) == "waiting_retry"
+
+    asyncio.run(scenario())
+
+
+class Hanging:
+    """Runs every claim until it is killed, and says then what it used."""
+
+    async def start(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    async def execute(self, claim: Claim) -> Finished:
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            raise Stopped(OK) from None
+        return OK
+
+
+def test_a_lost_lease_kills_what_the_dispatcher_runs_and_halves_its_slots(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            claimed, stopped = alone.heard(Claimed), alone.heard(AttemptStopped)
+            released = alone.heard(AttemptReleased)
+            dispatcher = Dispatcher(alone.context, Hanging(), RunningAttempts())
+            await alone.register()
+            for _ in range(3):
+                await alone.engine.run_in("acme", "job", 0)
+            await dispatcher.round()
+            assert [len(each.claims) for each in claimed] == [3]
+            assert len(dispatcher.attempts) == 3
+            await asyncio.sleep(0)  # the attempts begin
+            alone.bus.publish(LeaseLost("a test"))
+            await dispatcher.attempts.drained()
+            assert len(stopped) == len(released) == 3
+            assert dispatcher.slots == SETTINGS.slots // 2
+            alone.bus.publish(LeaseRenewed(0.0))
+            assert dispatcher.slots == SETTINGS.slots
+
+    asyncio.run(scenario())
+
+
+def test_the_reconciler_kills_what_was_cancelled_and_hands_back_what_never_began(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            attempts = RunningAttempts()
+            dispatcher, reconciler = Dispatcher(alone.context, Hanging(), attempts), Reconciler(alone.context, attempts)
+            await alone.register()
+            mine = await alone.engine.run_in("acme", "job", 0)
+            await dispatcher.round()
+            await asyncio.sleep(0)
+            await reconciler.round()
+            assert len(attempts) == 1
+            await alone.engine.actions.cancel(None, mine.id)
+            await reconciler.round()
+            await attempts.drained()
+            (unanswered,) = await alone.claim()
+            attempts.in_doubt = True
+            await reconciler.round()
+            assert await alone.state(unanswered) == "ready"
+            assert not attempts.in_doubt
+
+    asyncio.run(scenario())
+
+
+def test_the_lease_keeper_gives_up_a_lease_that_another_node_has_taken(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            lost, renewed = alone.heard(LeaseLost), alone.heard(LeaseRenewed)
+            keeper = LeaseKeeper(alone.context, Handlers())
+            await keeper.round()
+            first = alone.identity.lease
+            assert first is not None
+            await keeper.round()
+            assert len(renewed) == 1
+            with alone.engine.books.database.write() as connection:
+                connection.execute(update(nodes).values(epoch=first.epoch + 1, state="lost"))
+            await keeper.round()
+            assert len(lost) == 1
+            assert alone.identity.lease is None
+            await keeper.round()
+            assert alone.identity.lease is not None
+            assert alone.identity.lease.epoch > first.epoch
+
+    asyncio.run(scenario())
+
+
+def test_the_watchdog_gives_up_a_lease_that_was_not_renewed_in_time(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            lost, watchdog = alone.heard(LeaseLost), LeaseWatchdog(alone.context)
+            await alone.register()
+            alone.identity.renewed_s = alone.context.clock.elapsed_s()
+            await watchdog.round()
+            assert not lost
+            alone.identity.renewed_s -= SETTINGS.lease_s
+            await watchdog.round()
+            assert len(lost) == 1
+            assert alone.identity.lease is None
+
+    asyncio.run(scenario())
+
+
+def test_a_round_that_fails_is_published_and_tried_again(tmp_path: Path) -> None:
+    class Failing(Service):
+        name = "failing"
+        rounds = 0
+
+        async def round(self) -> float:
+            self.rounds += 1
+            if self.rounds == 1:
+                raise ZeroDivisionError("ours")
+            done.set()
+            return 3600.0
+
+    done = asyncio.Event()
+
+    async def scenario() -> None:
+        async with bench(tmp_path) as alone:
+            faults, service = alone.heard(Fault), Failing(alone.context)
+            await service.start()
+            await asyncio.wait_for(done.wait(), 120)
+            await service.stop()
+            assert [(each.service, type(each.error)) for each in faults] == [("failing", ZeroDivisionError)]
+
+    asyncio.run(scenario())
+
+
+def test_handlers_are_called_in_the_order_of_subscription_until_they_unsubscribe() -> None:
+    bus, calls = EventBus(), []
+    assert not bus.has_subscribers(Backlog)
+    first = bus.subscribe(Backlog, lambda event: calls.append(("first", event.since_s)))
+    bus.subscribe(Backlog, lambda event: calls.append(("second", event.since_s)))
+    bus.subscribe(ActionsReady, lambda _event: calls.append(("other", None)))
+    bus.publish(Backlog(1.0))
+    first()
+    bus.publish(Backlog(None))
+    assert calls == [("first", 1.0), ("second", 1.0), ("second", None)]
+
+
+ENGINE = Path(__file__).parents[2] / "engine"
+
+
+def _parameters(tree: ast.AST) -> list[ast.arg]:
+    functions = (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    return [
+        argument
+        for function in functions
+        for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    ]
+
+
+def _takes_node(source: str) -> bool:
+    names = (ast.unparse(each.annotation) for each in _parameters(ast.parse(source)) if each.annotation is not None)
+    return any("Node" in name.replace('"', " ").replace("'", " ").replace("|", " ").split() for name in names)
+
+
+def test_no_function_takes_a_node() -> None:
+    found = [
+        str(path.relative_to(ENGINE))
+        for path in sorted(ENGINE.rglob("*.py"))
+        if path.relative_to(ENGINE).parts[0] != "service" and path != ENGINE / "node" / "node.py"
+        if _takes_node(path.read_text())
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("source", ["def f(node: Node): ...", "class A:\n def f(self, *, n: 'Node | None'): ..."])
+def test_a_function_that_takes_a_node_is_found(source: str) -> None:
+    assert _takes_node(source)
+
+
+def test_each_service_is_given_a_context_and_no_other_service() -> None:
+    """Only values, tables of what runs, and what the host exposes may stand beside it."""
+    folder, names = ENGINE / "node" / "services", set()
+    classes = [
+        each
+        for path in folder.glob("*.py")
+        for each in ast.parse(path.read_text()).body
+        if isinstance(each, ast.ClassDef) and any(ast.unparse(base) == "Service" for base in each.bases)
+    ]
+    services = {each.name for each in classes}
+    assert len(services) >= 15
+    for each in classes:
+        names |= {ast.unparse(argument.annotation) for argument in _parameters(each) if argument.annotation is not None}
+    assert not names & services
