@@ -43,7 +43,7 @@ def elsewhere(tmp_path: Path, bench: Bench) -> Iterator[Bench]:
         yield Bench(engine, clock)
 
 
-def furnish(bench: Bench, folder: Path) -> None:
+def furnish(bench: Bench) -> None:
     """Give the tenant something of every kind, with a history."""
     engine = bench.engine
     keyed(engine)

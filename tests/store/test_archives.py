@@ -20,7 +20,7 @@ __all__ = ["elsewhere"]
 
 
 def test_everything_arrives_and_goes_on(bench: Bench, elsewhere: Bench, tmp_path: Path) -> None:
-    furnish(bench, tmp_path)
+    furnish(bench)
     elsewhere.engine.scripts.put(PLATFORM, "report", "export default () => 2", offered=True)
     archive = move(bench, elsewhere)
     before, after = contents(bench.engine), contents(elsewhere.engine)
@@ -51,7 +51,7 @@ def test_everything_arrives_and_goes_on(bench: Bench, elsewhere: Bench, tmp_path
 
 def test_it_moves_there_and_back(bench: Bench, elsewhere: Bench, tmp_path: Path) -> None:
     """From either kind of database to the other; a deleted tenant's id goes on under the next generation."""
-    furnish(bench, tmp_path)
+    furnish(bench)
     elsewhere.engine.scripts.put(PLATFORM, "report", "export default () => 2", offered=True)
     move(bench, elsewhere)
     before, generation = contents(bench.engine), bench.engine.tenants.get("acme").generation
@@ -110,7 +110,7 @@ def test_what_is_there_already_stays(bench: Bench, elsewhere: Bench) -> None:
 
 
 def test_a_script_of_the_platform_must_be_offered_here(bench: Bench, elsewhere: Bench, tmp_path: Path) -> None:
-    furnish(bench, tmp_path)
+    furnish(bench)
     bench.engine.tenants.suspend("acme")
     archive = bench.engine.tenants.export("acme")
     with pytest.raises(Conflict) as refused:

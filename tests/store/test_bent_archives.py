@@ -129,10 +129,10 @@ BENT: dict[str, Callable[[list[Any]], None]] = {
 def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, bytes]]:
     """A ledger that the tenant has left, and its archive."""
     folder, clock = tmp_path_factory.mktemp("emptied"), VirtualClock()
-    settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1)
+    settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1, secret_keys=folder / "keys")
     place = str(folder / "l.db")
     with Engine.open(place, clock=clock, settings=settings) as engine:
-        furnish(Bench(engine, clock), folder)
+        furnish(Bench(engine, clock))
         engine.tenants.suspend("acme")
         archive = engine.tenants.export("acme")
         engine.tenants.delete("acme")
