@@ -51,6 +51,7 @@ _OTHERS = (
     Layer("name_check", "names of calls that are no names"),
     Layer("flat_text", "objects, functions and handles: nothing but text crosses"),
     Layer("plain_answers", "answers that are code or change prototypes: they are data"),
+    Layer("own_frames", "places in an error's stack that lie outside the script's own modules"),
     # the realm
     Layer("primordials", "built-ins that a script replaced before the glue uses them"),
     Layer("glue_lists", "setters on shared prototypes: the glue never assigns"),

@@ -117,7 +117,7 @@ def _columns(rows: list[tuple[str, ...]]) -> None:
 
 def _there(slot: datetime, tz: str) -> str:
     """A slot on the wall clock of a zone, by the pinned database; fractions only where there are some."""
-    from lodger.engine.recurrence.zones import python_zone
+    from lodger.engine.recurrence.calendar.zones import python_zone
 
     try:
         local = slot.astimezone(UTC if tz == "UTC" else python_zone(tz))

@@ -24,7 +24,16 @@ from lodger.engine.data.sets import guard
 from lodger.engine.data.sets.dataset import Collection, Dataset, Reference, TableDataset
 from lodger.engine.data.sets.foreign import state_of
 from lodger.engine.data.sets.scope import Scope
-from lodger.engine.effects import cursors, holds, kv_store, lost_transaction
+from lodger.engine.effects import cursors, database_errors, holds, kv_store
+from lodger.engine.effects.database_errors import (
+    HELD,
+    NO_WRITES,
+    OF_THE_WHOLE,
+    TOO_LONG,
+    TOO_SLOW,
+    of_the_tables,
+    takes_no_writes,
+)
 from lodger.engine.effects.effect import (
     Consumed,
     Delete,
@@ -42,15 +51,6 @@ from lodger.engine.effects.effect import (
 )
 from lodger.engine.effects.errors import ConflictFound, EffectRefused, NotYet
 from lodger.engine.effects.journal import Journal
-from lodger.engine.effects.refusals import (
-    HELD,
-    NO_WRITES,
-    OF_THE_WHOLE,
-    TOO_LONG,
-    TOO_SLOW,
-    of_the_tables,
-    takes_no_writes,
-)
 from lodger.engine.effects.write_set import ROW_EFFECTS, Docket, Standing
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.queue import events, outbox
@@ -79,8 +79,8 @@ def apply(connection: Connection, asked: Journal | Docket, *, now_us: int, verif
         with savepoint(connection):
             return write(connection, asked, now_us=now_us, verify=verify)
     except DBAPIError as error:
-        if lost_transaction.over(connection):
-            raise lost_transaction.behind(error) from None
+        if database_errors.over(connection):
+            raise database_errors.behind(error) from None
         raise
 
 
@@ -207,8 +207,8 @@ class _Commit:
         try:
             self._apply(index, effect)
         except DBAPIError as error:
-            if of_the_tables(error) and lost_transaction.over(self.connection):
-                raise lost_transaction.refused(_name(effect), index=index, place=effect.line) from error
+            if of_the_tables(error) and database_errors.over(self.connection):
+                raise database_errors.refused(_name(effect), index=index, place=effect.line) from error
             if takes_no_writes(error) or self.driver.is_read_only_view(error):
                 raise EffectRefused(
                     "read_only", f"{_name(effect)}: {NO_WRITES}", index=index, place=effect.line

@@ -10,13 +10,12 @@ from sqlalchemy.exc import DBAPIError
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import commit as journal_commit
-from lodger.engine.effects import lost_transaction, sealed_commits
+from lodger.engine.effects import database_errors, sealed_commits
 from lodger.engine.effects.ceilings import Ceilings
+from lodger.engine.effects.database_errors import OF_THE_WHOLE, Overthrown, of_the_tables
 from lodger.engine.effects.effect import lags
 from lodger.engine.effects.errors import NotApplied, NotYet
 from lodger.engine.effects.journal import Journal
-from lodger.engine.effects.lost_transaction import Overthrown
-from lodger.engine.effects.refusals import OF_THE_WHOLE, of_the_tables
 from lodger.engine.effects.sealed_commits import Sealed
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.connection.savepoint import savepoint
@@ -167,8 +166,8 @@ def _written(
     except NotYet:
         raise
     except Exception as error:
-        if lost_transaction.over(connection):
-            problem = lost_transaction.behind(error)
+        if database_errors.over(connection):
+            problem = database_errors.behind(error)
             if isinstance(problem, Overthrown):
                 problem.action_id = claim.action_id
             raise problem from None

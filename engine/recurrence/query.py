@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from lodger.engine.core.errors import InputError
+from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.recurrence.compile import MAX_RULES, windows_of
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.instant import format_instant, parse_time
@@ -19,7 +20,6 @@ from lodger.engine.recurrence.rule import Answer, DstPolicy, Fold, Gap, Kind, Ru
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SAVE_STEPS, OutOfSteps, SearchedTo
 from lodger.engine.recurrence.words import sentence
-from lodger.engine.recurrence.zones import zone
 
 MOST_SLOTS = 1000
 DEFAULT_SLOTS = 5

@@ -387,7 +387,7 @@ class DryRun:
 
     Attributes:
         effects: what it would have changed and sent, in the order of its calls.
-        diff: the same for people, line by line (:mod:`lodger.engine.effects.diff`).
+        diff: the same for people, line by line (:mod:`lodger.engine.service.effect_diff`).
     """
 
     outcome: Outcome

@@ -102,6 +102,8 @@
     if (over) return;
     if (lines >= limits.logLines || written >= limits.logBytes) {
       dropped++;
+      // The host is told now and then: an end for want of memory leaves no room to say it.
+      if ((dropped & (dropped - 1)) === 0) host.log("9" + dropped);
       return;
     }
     lines++;
@@ -142,7 +144,7 @@
     let json;
     try {
       json = value === undefined ? "null" : stringify(value);
-      if (json !== undefined && indexOf(json, "{}") >= 0) stringify(value, transparent);
+      if (json !== undefined && indexOf(json, "{}") >= 0) stringify(value, $.transparent);
     } catch (error) {
       const why = $.blame(error);
       if (why !== "script_error") return crash(error);
@@ -158,12 +160,6 @@
     settled = true;
     pending();
     host.done(dropped + " " + answer);
-  }
-
-  function transparent(name, value) {
-    const why = typeof value === "object" && value !== null && keys(value).length === 0 ? $.opaque(value) : null;
-    if (why !== null) throw fault((name === "" ? "" : name + ": ") + why, "TypeError");
-    return value;
   }
 
   function pending() {

@@ -16,6 +16,7 @@ function encode(op, args) {
   if (typeof op !== "string" || exec(NAME, op) === null) throw new TypeErrorClass("a call is named by 1 to 255 printable ASCII characters");
   const json = stringify(args === undefined ? null : args);
   if (json === undefined) throw new TypeErrorClass(op + ": the arguments are not JSON");
+  if (indexOf(json, "{}") >= 0) stringify(args, $.transparent);
   const most = $.limits().frame;
   if (json.length > most) throw new RangeErrorClass(op + ": the arguments are " + json.length + " characters of JSON, at most " + most + " may cross");
   return wellFormed(json); // JSON.rawJSON lets half of a surrogate pair through
@@ -61,6 +62,13 @@ $.opaque = (value) => {
   if (isView(value)) return "a " + name + " cannot be stored; hand over a Uint8Array";
   if (name in INSTEAD) return "a " + name + " cannot be stored; hand over " + INSTEAD[name];
   return keys(value).length > 0 ? null : "an object of a class without properties of its own cannot be stored; hand over plain data";
+};
+
+// For JSON.stringify, over what has come out with an empty object in it.
+$.transparent = (name, value) => {
+  const why = typeof value === "object" && value !== null && keys(value).length === 0 ? $.opaque(value) : null;
+  if (why !== null) throw new TypeErrorClass((name === "" ? "" : name + ": ") + why);
+  return value;
 };
 
 $.call = (op, args) => {

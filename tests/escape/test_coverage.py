@@ -109,7 +109,7 @@ def test_there_are_enough_and_every_runtime_has_its_share() -> None:
 
 
 def test_no_attack_is_lost() -> None:
-    """An id stays for ever: the file names those of 2026-11-23, and new ones may be added to it."""
+    """An id stays for ever: the file names those that exist, and new ones may be added to it."""
     pinned = (TESTS / "escape" / "case_ids.txt").read_text().split()
     assert len(pinned) == len(set(pinned)) >= 1207
     assert not set(pinned) - {case.id for case in CASES}

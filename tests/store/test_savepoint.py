@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 from tests.databases.fixtures import kind, url
 
-from lodger.engine.effects import lost_transaction
+from lodger.engine.effects import database_errors
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.savepoint import savepoint
 
@@ -68,5 +68,5 @@ def test_what_ended_the_whole_transaction_is_found(database: Database) -> None:
     with database.engine.connect() as connection:
         with pytest.raises(DBAPIError) as caught:
             twice(connection)
-        assert lost_transaction.over(connection)
-        assert "mine" in str(lost_transaction.behind(caught.value))
+        assert database_errors.over(connection)
+        assert "mine" in str(database_errors.behind(caught.value))

@@ -16,7 +16,7 @@ from lodger.engine.recurrence.errors import RuleNeverFires
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.store.actions.change_triggers import Woken, wake
-from lodger.engine.store.queue.followers import Follower
+from lodger.engine.store.queue.followers import Follower, Position
 from lodger.engine.sync import Engine
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -109,7 +109,7 @@ def test_a_schedule_on_changes_honours_its_start_and_its_exclusions(real: Bench)
     for after, is_open in opens.items():
         real.clock.us = to_us(BEGIN + after)
         with real.engine.books.database.write() as connection:
-            woken = wake(real.engine.books, connection, follower, real.clock.us)
+            woken = wake(real.engine.books, connection, follower, real.clock.us, before=None, until=Position(0, 1))
         assert woken is (Woken.ASKED if is_open else Woken.RESTS), after
 
 

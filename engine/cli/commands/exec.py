@@ -143,7 +143,7 @@ def _progress(text: str) -> None:
 
 
 def _show(body: dict[str, Any], source: str, name: str) -> None:
-    from lodger.engine.effects.diff import lines
+    from lodger.engine.service.effect_diff import lines
 
     usage = body["usage"]
     figures = (

@@ -8,7 +8,7 @@ from lodger.engine.core import strict_json
 from lodger.engine.core.clock import EPOCH, from_us
 from lodger.engine.core.execution import Claim
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.recurrence.zones import python_zone, zone, zone_names
+from lodger.engine.recurrence.calendar.zones import python_zone, zone, zone_names
 
 _MONTH_US = 30 * 86_400_000_000
 _BACK, _AHEAD = timedelta(days=3 * 365), timedelta(days=5 * 365)

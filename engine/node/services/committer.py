@@ -11,7 +11,7 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import AttemptFinished, AttemptStopped
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.effects import outcome_commit
-from lodger.engine.effects.lost_transaction import Overthrown
+from lodger.engine.effects.database_errors import Overthrown
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.events import BatchCommitted, BudgetsWarned, CancelledWritten

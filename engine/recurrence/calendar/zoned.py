@@ -10,9 +10,9 @@ from datetime import datetime
 from math import gcd
 
 from lodger.engine.recurrence.calendar.civil import DAY_S, MAX_LOCAL, MIN_LOCAL, instant_of, utc_floor
+from lodger.engine.recurrence.calendar.zones import FAR, Segment, Zone
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSequence, Pace, Recurrence
 from lodger.engine.recurrence.search import OutOfSteps, Steps
-from lodger.engine.recurrence.zones import FAR, Segment, Zone
 
 _GAP_WORDS = {
     Gap.SHIFT: "read with the offset before the change",

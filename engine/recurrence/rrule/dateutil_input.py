@@ -8,11 +8,11 @@ it (:mod:`dateutil_reading`): an object keeps its own slots, because it has fire
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from lodger.engine.recurrence.calendar.zones import zone_names
 from lodger.engine.recurrence.errors import RuleInvalid
 from lodger.engine.recurrence.rrule.part_parser import WEEKDAYS
 from lodger.engine.recurrence.rrule.parts import Freq
 from lodger.engine.recurrence.rule import Kind, RuleSpec
-from lodger.engine.recurrence.zones import zone_names
 
 
 def from_dateutil(rule: object) -> RuleSpec:

@@ -5,11 +5,11 @@ answers.
 """
 
 from lodger.engine.recurrence.calendar.zoned import Zoned
+from lodger.engine.recurrence.calendar.zones import Zone
 from lodger.engine.recurrence.rule import DstPolicy
 from lodger.engine.recurrence.schyntax.parser import read
 from lodger.engine.recurrence.schyntax.rule import SchyntaxRule, compiled
 from lodger.engine.recurrence.union import Parts
-from lodger.engine.recurrence.zones import Zone
 
 
 def parse(text: str) -> SchyntaxRule:

@@ -6,8 +6,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.effects.diff import lines
 from lodger.engine.service.checks.trial_budget import TrialBudget
+from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content, Given, read

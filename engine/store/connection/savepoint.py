@@ -19,7 +19,7 @@ def savepoint(connection: Connection) -> Iterator[None]:
 
     Raises:
         DBAPIError: the savepoint is gone with its transaction; what ended that is its context, see
-            :func:`lodger.engine.effects.lost_transaction.behind`.
+            :func:`lodger.engine.effects.database_errors.behind`.
     """
     connection.exec_driver_sql(_SET)
     try:

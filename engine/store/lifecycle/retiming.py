@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, update
 
 from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.recurrence.zones import tzdata_version
 from lodger.engine.store.context import Books
 from lodger.engine.store.queue.due import clocks
 from lodger.engine.store.schema.scheduling import schedule_clock

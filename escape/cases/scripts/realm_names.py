@@ -106,6 +106,7 @@ LIBRARY = [
     "Duration",
     "Calendar",
     "action",
+    "bridge",
     "changes",
     "db",
     "events",

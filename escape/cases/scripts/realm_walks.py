@@ -222,6 +222,14 @@ def _own_frames(trial: Trial) -> str:
     return f"only the author's frames: {stack[:120]}"
 
 
+def _no_foreign_place(trial: Trial) -> str:
+    error = trial.report.error
+    told = "" if error is None else f"{error.stack} {error.file}"
+    if "/etc/shadow" in told or "lodger:" in told:
+        raise Escaped(f"the error names a place that is not the script's: {told[:200]}")
+    return f"the error names {told[:100]!r}"
+
+
 CASES = [
     *(
         Case(
@@ -288,9 +296,19 @@ return bad;
             ERROR,
             seen=_own_frames,
             story="A stack tells where the author's own lines are, and nothing of the glue between.",
+            behind=("own_frames",),
             runtimes=GUEST,
         )
         for name, what, script in _STACKS
+    ),
+    Case(
+        "A8-forged-stack",
+        "own_frames",
+        "a stack that a script has written, with places in other files",
+        "const e = new Error('x'); e.stack = '    at own (/etc/shadow:7:7)\\n    at glue (lodger:begin:1:1)'; throw e;",
+        ERROR,
+        seen=_no_foreign_place,
+        story="A script can write anything into an error's stack: only places in its own modules are kept.",
     ),
     Case(
         "A7-forged-timeout",

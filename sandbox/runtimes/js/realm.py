@@ -47,6 +47,7 @@ class QuickRealm(Host):
         self._halting = False
         self._waited = 0
         self._returned = False
+        self._dropped = b"0"
 
     def reseed(self) -> None:
         """Give Math.random its own state: forked twins would draw the same numbers."""
@@ -241,6 +242,11 @@ class QuickRealm(Host):
     def _log(self, text: bytes | None) -> None:
         if text is None or self._channel is None:
             return
+        if (
+            text.startswith(b"9") and text[1:10].isdigit()
+        ):  # how many lines were dropped so far, should no later word come
+            self._dropped = text[1:10]
+            return
         self._channel.send(LOG, bytes((text[0] - 48,)) + cut(text[1:], self._limits["log_line_bytes"]))
 
     def _done(self, text: bytes | None) -> None:
@@ -287,6 +293,7 @@ class QuickRealm(Host):
 
     def _count_dropped(self, dropped: bytes) -> None:
         assert self._channel is not None
+        self._dropped = b"0"
         if dropped != b"0":
             self._channel.send(DROPPED, CALL_ID.pack(min(int(dropped), 0xFFFFFFFF)))
 
@@ -301,6 +308,7 @@ class QuickRealm(Host):
         body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)}'.encode()
         body += b"," + stop.about[1:-1] if len(stop.about) > 2 else b',"stack":"","file":null,"line":null,"column":null'
         outcome = stop.outcome.encode()
+        self._count_dropped(self._dropped)
         self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body + b"}")
 
     def _out_of_memory(self) -> Stopped:

@@ -8,6 +8,7 @@ from tests.escape.matrix.weakening import Weakening
 from lodger.sandbox import frames
 from lodger.sandbox.job import Host, Job, ScriptError
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.workers import codec
 from lodger.sandbox.workers.attempt import Attempt, AttemptWatch, Surroundings
 from lodger.sandbox.workers.launcher import WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
@@ -34,9 +35,10 @@ class CarelessAttempt(Attempt):
         believes: takes any text for a result, and listens on for a while after the answer.
         late_cpu_ms: by how much its look at the worker's CPU clock comes late.
         late_wall_ms: the same of its own clock.
+        keeps_frames: keeps every frame of an error.
     """
 
-    believes = False
+    believes = keeps_frames = False
     late_cpu_ms = late_wall_ms = 0
 
     def __init__(self, worker: WorkerEnd, job: Job, host: Host, surroundings: Surroundings) -> None:
@@ -53,6 +55,9 @@ class CarelessAttempt(Attempt):
         else:
             super()._frame(kind, payload)
 
+    def _failure(self, payload: bytes) -> Verdict:
+        return codec.failure(payload) if self.keeps_frames else super()._failure(payload)
+
     def _done(self, payload: bytes) -> None:
         if not self.believes:
             super()._done(payload)
@@ -64,4 +69,5 @@ class CarelessAttempt(Attempt):
 def attempt_type(weak: Weakening) -> type[Attempt]:
     """Return the kind of attempt that a weakening asks for: the real one, or one that lacks something."""
     lacks = {"believes": weak.host == "naive", "late_cpu_ms": weak.late_cpu_ms, "late_wall_ms": weak.late_wall_ms}
+    lacks["keeps_frames"] = weak.keeps_frames
     return type("LackingAttempt", (CarelessAttempt,), lacks) if any(lacks.values()) else Attempt

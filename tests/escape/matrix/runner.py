@@ -44,7 +44,7 @@ class Matrix(Suite):
             others = of_others(found.case)
             for weak, which in ((others, _ALONE), (others | of(found.case), _NONE)):
                 settings = weak_settings(runtime, found.case, weak)
-                parent = (weak.host == "naive", weak.late_cpu_ms, weak.late_wall_ms, weak.compiling)
+                parent = (weak.host == "naive", weak.late_cpu_ms, weak.late_wall_ms, weak.keeps_frames, weak.compiling)
                 group = groups.setdefault((tuple(sorted(settings.items())), parent), [])
                 group.append(_Weak(place, found.case, weak, which))
         with _quiet():

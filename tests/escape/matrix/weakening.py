@@ -29,6 +29,7 @@ class Weakening:
         header: limits as the worker is told them.
         late_cpu_ms: by how much the parent's look at the worker's CPU clock comes late.
         late_wall_ms: the same of its own clock.
+        keeps_frames: the parent keeps every frame of an error.
         settings: other settings of the zygote.
         compiling: CPU milliseconds and bytes of one compilation.
         engine: layers that the host of a case, or the engine that it asks, lacks.
@@ -43,6 +44,7 @@ class Weakening:
     header: Mapping[str, int] = field(default_factory=dict)
     late_cpu_ms: int = 0
     late_wall_ms: int = 0
+    keeps_frames: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
     compiling: tuple[int, int] | None = None
     engine: frozenset[str] = frozenset()
@@ -57,6 +59,7 @@ class Weakening:
             {**self.header, **other.header},
             max(self.late_cpu_ms, other.late_cpu_ms),
             max(self.late_wall_ms, other.late_wall_ms),
+            self.keeps_frames or other.keeps_frames,
             {**self.settings, **other.settings},
             self.compiling or other.compiling,
             self.engine | other.engine,
@@ -143,6 +146,7 @@ WEAKENINGS: dict[str, Weakening] = {
     "name_check": _NAIVE | _realm("any_name"),
     "flat_text": _realm("lenient_text"),
     "plain_answers": _realm("live_answers"),
+    "own_frames": Weakening(keeps_frames=True),
     # the realm
     "primordials": _realm("live_builtins"),
     "glue_lists": _realm("assigned_lists"),

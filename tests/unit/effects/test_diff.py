@@ -1,7 +1,7 @@
 """A journal as a diff."""
 
-from lodger.engine.effects.diff import lines
 from lodger.engine.effects.effect import FIRST_TOKEN
+from lodger.engine.service.effect_diff import lines
 
 
 def test_each_kind_of_effect_has_its_sign() -> None:

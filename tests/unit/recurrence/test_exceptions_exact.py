@@ -122,8 +122,8 @@ def of_set_with_counts(text: str, first: date, last: date) -> list[int]:
     entries = []
     for entry in rules.exrules:
         if entry.rule.count is not None:
-            last = previous_local(RuleSequence(entry.rule, entry.start, entry.until), civil.MAX_LOCAL, inclusive=True)
-            entry = type(entry)(entry.rule, entry.start, entry.start - 1 if last is None else last)
+            latest = previous_local(RuleSequence(entry.rule, entry.start, entry.until), civil.MAX_LOCAL, inclusive=True)
+            entry = type(entry)(entry.rule, entry.start, entry.start - 1 if latest is None else latest)
         entries.append(entry)
     return of_set(type(rules)(rules.start, rules.zone, rules=rules.rules, exrules=tuple(entries)), first, last)
 

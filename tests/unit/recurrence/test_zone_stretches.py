@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from lodger.engine.recurrence import zones
+from lodger.engine.recurrence.calendar import zones
 
 
 @pytest.mark.parametrize("key", ["Europe/Berlin", "America/New_York", "America/Santiago", "Australia/Lord_Howe"])

@@ -1,0 +1,39 @@
+"""The shape of the tree: few modules at the root, folders of a size that a person can survey, layers without exceptions."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_AT_ROOT = 8
+MAX_IN_FOLDER = 15
+FOLDERS = sorted(
+    folder
+    for package in ("engine", "sandbox", "stdlib")
+    for folder in (ROOT / package, *(ROOT / package).rglob("*"))
+    if folder.is_dir() and (folder / "__init__.py").exists() and folder.name != "versions"
+)
+
+
+def modules(folder: Path) -> list[str]:
+    return sorted(path.stem for path in folder.glob("*.py") if path.name != "__init__.py")
+
+
+def test_few_modules_lie_directly_in_the_engine() -> None:
+    assert len(modules(ROOT / "engine")) <= MAX_AT_ROOT
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_a_folder_can_be_surveyed(folder: Path) -> None:
+    assert len(modules(folder)) <= MAX_IN_FOLDER, "make a sub-package, or merge what belongs together"
+
+
+def test_the_layers_of_the_engine_have_no_exceptions() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = [contract for contract in contracts if contract["type"] == "layers"]
+    engine = next(contract for contract in layers if contract["containers"] == ["lodger.engine"])
+    order = ["cli", "service", "node", "capabilities", "effects", "data", "store", "policy", "recurrence", "core"]
+    flat = [name.strip() for layer in engine["layers"] for name in layer.split("|")]
+    assert [name for name in flat if name in order] == order
+    assert [contract["name"] for contract in layers if contract.get("ignore_imports")] == []
