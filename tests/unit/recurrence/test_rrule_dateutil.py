@@ -80,7 +80,7 @@ def _allowed_day(kwargs: dict[str, Any], start: datetime) -> datetime:
     except RuleInvalid:
         return start
     day = rule.next_after(start.replace(tzinfo=UTC))
-    return day.replace(tzinfo=None) if day is not None and day.year < 2200 else start
+    return day.replace(tzinfo=None) if isinstance(day, datetime) and day.year < 2200 else start
 
 
 class Slow(Exception):
