@@ -65,7 +65,7 @@ def test_many_that_open_an_empty_database_at_once_upgrade_it_once(server: Server
 
 
 def test_a_lock_that_is_kept_too_long_is_given_up_and_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SESSION", "SET LOCAL lock_timeout = 50")
+    monkeypatch.setattr(module, "SESSION", "SET LOCAL lock_timeout = 50")
     database = Database(url)
     with database.write() as keeps:
         keeps.exec_driver_sql("LOCK TABLE lodger_kv IN EXCLUSIVE MODE")
