@@ -211,9 +211,9 @@ def test_error_texts_are_bounded_and_plain() -> None:
     error = {
         "name": "N" * 999,
         "message": "m" * 99_999,
-        "stack": "    at main.js:3:1\n" * 1500,
+        "stack": "    at main.js:1:1\n" * 1500,
         "file": "main.js",
-        "line": 3,
+        "line": 1,
         "column": True,
     }
     report = probe(f"fail('script_error', {json.dumps(error)!r})")
@@ -221,7 +221,7 @@ def test_error_texts_are_bounded_and_plain() -> None:
     assert report.error is not None
     assert (len(report.error.name), len(report.error.message)) == (256, 8192)
     assert 16_000 < len(report.error.stack) <= 16_384
-    assert (report.error.file, report.error.line, report.error.column) == ("main.js", 3, None)
+    assert (report.error.file, report.error.line, report.error.column) == ("main.js", 1, None)
 
 
 def test_python_texts_never_leave() -> None:
