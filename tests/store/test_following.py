@@ -105,7 +105,8 @@ def test_the_command_line_follows(tmp_path: Path) -> None:
     said = lodger("action", "follow", "acme", asked.id, "--db", place)
     assert said.code == 0
     assert "info: one" in said.out
-    assert f"done ok  {asked.id}" in said.out
+    assert "job  done in" in said.out
+    assert asked.id[-8:] in said.out
     assert lodger("action", "follow", "acme", "nothing", "--db", place).code == 1
     with Engine.open(str(place)) as engine:
         assert engine.actions.get(None, asked.id).state == "done"

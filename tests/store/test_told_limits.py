@@ -42,7 +42,9 @@ def test_actions_are_listed_by_a_schedules_name_or_id(tmp_path: Path) -> None:
         schedule = engine.schedules.get("acme", "daily").id
         assert [each.id for each in engine.actions.list("acme", "daily")] == [made.id]
         assert [each.id for each in engine.actions.list("acme", schedule)] == [made.id]
-        assert len(engine.actions.list(None, "daily")) == 2
+        with pytest.raises(InputError) as refused:
+            engine.actions.list(None, "daily")
+        assert refused.value.code == "tenant_missing"
         with pytest.raises(NotFound):
             engine.actions.list("acme", "dayly")
 
