@@ -17,7 +17,7 @@ def idle(tenants: int, monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) 
     drawn_one = drawn(1, replace(shape, schedules=1, trouble=0))
     plan = Plan(1, shape, drawn_one.start_us, "UTC", drawn_one.settings | {"poll_s": 0.25, "lease_s": 6.0}, 0.001, ())
     if blind:
-        monkeypatch.setattr("lodger.engine.store.connection.database.Database.witness", lambda _self: None)
+        monkeypatch.setattr("lodger.engine.store.connection.database.Database.file_watcher", lambda _self: None)
     with World(plan) as world:
         begun: list[int] = []
         world.later(20.0, lambda: begun.append(world.figures["statements"]))
