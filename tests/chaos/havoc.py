@@ -146,7 +146,7 @@ class Havoc:
         rule = RuleSpec(f"every {period_s}s", dtstart=from_us(first_us).isoformat())
         wish = Wish(
             list(cast) if len(cast) > 1 else cast[0],
-            ScheduleRules((rule,), end=from_us(end_us)),
+            books.rulebook.prepare(ScheduleRules((rule,), end=from_us(end_us)), from_us(begin_us), from_us(begin_us)),
             pick(("skip", "latest", "all", "within:5s")),
             pick(("skip", "queue_all", "allow")),
             pick((None, {"attempts": 2, "backoff_s": 1})),

@@ -71,7 +71,7 @@ def play(path: Path, peer: Peer, source: str, *, meddle: int) -> tuple[list[str]
         async with Engine.open(str(path), settings=opened(peer)) as engine:
             await engine.tenants.create("one", grants=[f"fetch:http://127.0.0.1:{peer.port}"])
             await engine.scripts.put("one", "s", source.replace("@@", peer.url("")))
-            executor = Meddled.of(engine.inner, workers=1)
+            executor = Meddled.of(engine.inner.host, workers=1)
             executor.engine, executor.times = engine, meddle
             told: asyncio.Queue[Event] = asyncio.Queue()
             loop = asyncio.get_running_loop()
