@@ -59,7 +59,7 @@ class Plant:
 
     def seeds(self) -> list[int]:
         """Give the worlds in the order in which they are played."""
-        return sorted(range(1, 3 * self.within + 1), key=lambda seed: (seed != self.first, seed))
+        return sorted(range(1, self.within + 1), key=lambda seed: (seed != self.first, seed))
 
     def into(self, database: Database) -> None:
         """Plant it."""
