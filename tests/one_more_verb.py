@@ -24,7 +24,7 @@ def greet(self: Tenants, tenant_id: str, *, words: str = "hello") -> str:
 
 Tenants.greet = greet
 
-# What is imported from here on collects the table.
+# Modules imported from here on collect the table.
 from tests import reference_pages
 from tests.api.house import house
 

@@ -1,6 +1,6 @@
 """Show that prose commits changed prose only: compare syntax trees without docstrings before and after each of them.
 
-``python -m tests.same_code`` checks each commit whose subject begins with "Prose:"; ``python -m tests.same_code REV``
+``python -m tests.same_code`` checks each commit with a subject beginning with "Prose:"; ``python -m tests.same_code REV``
 compares the working tree with REV instead. Comments are no part of a syntax tree. The exit code is 1 if code differs.
 """
 
@@ -35,7 +35,7 @@ def _bare(source: str) -> str:
 
 
 def differing_files(before: str, after: str | None) -> list[str]:
-    """Paths of Python files whose code differs between two revisions; ``after`` None stands for the working tree.
+    """Paths of Python files with code that differs between two revisions; ``after`` None stands for the working tree.
 
     A file that exists on one side only differs, too.
     """
@@ -54,7 +54,7 @@ def _text(revision: str | None, name: str) -> str:
 
 
 def prose_commits() -> list[str]:
-    """Hashes of the commits whose subject begins with ``PREFIX``, without merges."""
+    """Hashes of the commits with a subject that begins with ``PREFIX``, without merges."""
     return git("log", "--no-merges", "--format=%H", f"--grep=^{PREFIX}").split()
 
 

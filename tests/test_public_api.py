@@ -100,17 +100,17 @@ def test_a_new_verb_needs_one_place(tmp_path: Path) -> None:
 
 
 def test_type_checkers_see_the_verbs(tmp_path: Path) -> None:
-    """What users write is checked: parameters by name, the result awaited where it must be, with nothing written twice."""
+    """Code of users is type-checked: parameters by name, the result awaited where it must be, with nothing written twice."""
     module = tmp_path / "uses.py"
     module.write_text(USES)
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--cache-dir", tmp_path / "cache", module],
         env=os.environ | {"MYPYPATH": str(Path(".dev").resolve())}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    told = [
+    revealed = [
         line.partition(": ")[2] for line in done.stdout.splitlines() if ": note: Revealed" in line or ": error:" in line
     ]
-    assert [re.sub(r"lodger\.[\w.]+\.", "", line) for line in told] == [
+    assert [re.sub(r"lodger\.[\w.]+\.", "", line) for line in revealed] == [
         'note: Revealed type is "Tenant"',
         'note: Revealed type is "Tenant"',
         'note: Revealed type is "Tenant"',
@@ -142,7 +142,7 @@ async def use(engine: Engine, here: SyncEngine, client: Client, asked: AsyncClie
 
 
 def test_the_tenant_stands_first_in_every_verb() -> None:
-    """Whoever knows one verb knows where the others want to be told whose: first (behind a transaction), or by name alone."""
+    """In each operation the tenant is the first parameter (behind a transaction), or a keyword."""
     from inspect import Parameter, getmembers, isfunction, signature
 
     from lodger.engine import client, sync, testing
@@ -157,13 +157,13 @@ def test_the_tenant_stands_first_in_every_verb() -> None:
             if name[0] == "_" or name in {"carry", "stream"}:
                 continue
             given = list(signature(verb).parameters.values())[1:]
-            whose = [each for each in given if "tenant" in each.name]
-            if whose:
+            owners = [each for each in given if "tenant" in each.name]
+            if owners:
                 seen.add(f"{kind.__name__}.{name}")
-            for each in whose:
+            for each in owners:
                 behind = [before.name for before in given[: given.index(each)]]
                 keyword = each.kind is Parameter.KEYWORD_ONLY
-                # A column that says whose a row is, is no tenant.
+                # A column that names the owner of a row is no tenant.
                 if each.name != "tenant_column" and (
                     each.name != "tenant_id" or not (keyword or behind in ([], ["connection"]))
                 ):

@@ -1,4 +1,4 @@
-"""What ships: the wheel's files, folder by folder, and that the commands which live beside the engine run from it.
+"""Contents of the wheel: the wheel's files, folder by folder, and that the commands which live beside the engine run from it.
 
 After adding or moving a module: ``python -m tests.test_wheel`` writes the list anew; look at its difference before committing it.
 """
