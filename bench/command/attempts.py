@@ -72,8 +72,8 @@ class Row:
 
 
 @contextmanager
-def _deaths() -> Iterator[list[launcher.Death]]:
-    """Hear how every worker ended."""
+def recorded_deaths() -> Iterator[list[launcher.Death]]:
+    """Record how each worker of this process ends, while entered."""
     heard: list[launcher.Death] = []
     real = launcher.WorkerEnd.ended
 
@@ -120,10 +120,10 @@ class _Meter:
             row=name,
             attempts=count,
             per_s=round(count / (time.perf_counter() - began)),
-            answer_p50_ms=_at(self._answer_ms, 0.5),
-            answer_p99_ms=_at(self._answer_ms, 0.99),
-            run_p50_ms=_at(self._run_ms, 0.5),
-            run_p99_ms=_at(self._run_ms, 0.99),
+            answer_p50_ms=percentile(self._answer_ms, 0.5),
+            answer_p99_ms=percentile(self._answer_ms, 0.99),
+            run_p50_ms=percentile(self._run_ms, 0.5),
+            run_p99_ms=percentile(self._run_ms, 0.99),
             worker_us=round(worker),
             zygote_us=round(zygote),
             engine_us=round(engine),
@@ -132,7 +132,8 @@ class _Meter:
         )
 
 
-def _at(values: list[float], share: float) -> float:
+def percentile(values: list[float], share: float) -> float:
+    """Value below which ``share`` of the values lie, to three digits."""
     ordered = sorted(values)
     return round(ordered[min(len(ordered) - 1, int(len(ordered) * share))], 3)
 
@@ -218,7 +219,7 @@ async def _measure(runtime: str, seconds: float, told: Callable[[Row], None]) ->
     try:
         for _ in range(_WARM):
             await pool.run(job, NoHost())
-        with _deaths() as deaths:
+        with recorded_deaths() as deaths:
             for name, situation in _SITUATIONS:
                 meter = _Meter(runtime, name, pool, job, deaths)
                 await situation(meter, seconds)

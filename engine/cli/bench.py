@@ -124,6 +124,55 @@ def attempts(
 
 
 @app.command()
+def runs(
+    runs: Annotated[int, typer.Option("--runs", min=10, max=1_000_000, help="Slots of each load.")] = 1000,
+    tenants: Annotated[int, typer.Option(min=1, max=100_000, help="Tenants they belong to.")] = 20,
+    rate: Annotated[float, typer.Option(min=0.1, max=100_000, help="Slots per second of the spread load.")] = 50.0,
+    database: Annotated[
+        str | None, typer.Option(metavar="URL", help="An empty database; a new SQLite file unless given.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the delays into a picture.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the promised ratios hold.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure whole runs: slots due, real scripts in the sandbox, outcomes committed; the bare pool beside them."""
+    from lodger.bench.runs import Row, measure
+
+    if svg is not None:
+        demand_matplotlib()
+
+    def show(row: Row) -> None:
+        if not as_json:
+            say(
+                f"{row.load:8} {row.per_s:6.0f}/s  start {row.start_p50_ms:8.1f} {row.start_p99_ms:8.1f} ms  done {row.done_p50_ms:8.1f}"
+                f" {row.done_p99_ms:8.1f} ms  CPU {row.engine_ms:5.2f} engine {row.zygote_ms:5.2f} zygote {row.worker_ms:5.2f} worker ms"
+                f"  {row.statements:5.2f} statements"
+            )
+
+    if not as_json:
+        say(f"{runs} runs of {tenants} tenants; delays from the slot, p50 and p99; CPU and statements per run")
+    measured = measure(runs, tenants, rate, url=database, progress=show)
+    if svg is not None:
+        from lodger.bench.run_picture import picture
+
+        svg.write_text(picture(measured.rows), encoding="utf-8")
+    if as_json:
+        body: dict[str, Any] = {"rows": [row.as_dict() for row in measured.rows], "pool": measured.pool.as_dict()}
+        write_json(body | {"peers": measured.peers, "holds": not measured.broken, "broken": measured.broken})
+    else:
+        pool = measured.pool
+        say(
+            f"pool     {pool.per_s:6.0f}/s  answer {pool.answer_p50_ms:.1f} {pool.answer_p99_ms:.1f} ms  CPU {pool.cpu_us / 1000:.2f} ms"
+        )
+        for name, figures in measured.peers.items():
+            say(f"{name}: {figures['p50_ms']:.2f} ms, {figures['cpu_ms']:.2f} ms of CPU for a new isolate and a script")
+        for line in measured.broken:
+            say(f"not kept here: {line}")
+    if check and measured.broken:
+        raise typer.Exit(1)
+
+
+@app.command()
 def rules(
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the figures into a picture.")] = None,
     as_json: AsJson = False,

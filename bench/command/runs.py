@@ -1,0 +1,257 @@
+"""Cost of whole runs: schedules due, claimed, executed as real scripts in the sandbox and committed, through a ledger and a node.
+
+Two loads: a *burst* (every slot at one instant) and a *spread* (slots at an even rate). The schedules are stored before the node starts.
+The saturated pool without a ledger (:mod:`lodger.bench.attempts`) and, where Node finds it, isolated-vm are measured in the same run.
+"""
+
+import asyncio
+import json
+import os
+import resource
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import event as sqlalchemy_events
+
+from lodger.bench import attempts
+from lodger.engine import Engine
+from lodger.engine.core.events import Event
+from lodger.engine.recurrence.rule import RuleSpec
+
+#: Budgets of DESIGN §7: runs/s and engine CPU as a share of the bare pool's, start delays as multiples of its answer time.
+MIN_RUNS_RATIO, MAX_ENGINE_CPU_RATIO = 0.6, 0.5
+SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
+_LEAD_S = 3.0
+_SAMPLE = 50
+_TIMEOUT_S = 600.0
+_ISOLATED_VM = """
+const ivm = require("isolated-vm"), took = [], cpu = process.cpuUsage();
+for (let i = 0; i < 200; i++) {
+  const begun = process.hrtime.bigint();
+  const isolate = new ivm.Isolate({ memoryLimit: 16 }), context = isolate.createContextSync();
+  isolate.compileScriptSync("let n = 0; for (let i = 0; i < 1000; i++) n += i; n").runSync(context);
+  isolate.dispose();
+  took.push(Number(process.hrtime.bigint() - begun) / 1e6);
+}
+const used = process.cpuUsage(cpu);
+took.sort((a, b) => a - b);
+console.log(JSON.stringify({ p50_ms: took[100], cpu_ms: (used.user + used.system) / 1000 / took.length }));
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Figures of one load; CPU and statements are per run.
+
+    Attributes:
+        per_s: runs from the first slot to the last commit, divided by that time.
+        start_p50_ms, start_p99_ms: from the slot to the start of its attempt.
+        done_p50_ms, done_p99_ms: from the slot to the commit of its outcome.
+        engine_ms: CPU of the node's process; ``zygote_ms`` and ``worker_ms`` (its median) that of the sandbox.
+        statements: SQL statements of all services.
+    """
+
+    load: str
+    runs: int
+    per_s: float
+    start_p50_ms: float
+    start_p99_ms: float
+    done_p50_ms: float
+    done_p99_ms: float
+    engine_ms: float
+    zygote_ms: float
+    worker_ms: float
+    statements: float
+    starts_ms: tuple[float, ...]
+    dones_ms: tuple[float, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures for JSON, without the single delays."""
+        return {name: value for name, value in asdict(self).items() if name not in ("starts_ms", "dones_ms")}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """All rows of one run, with the pool's saturated row and the peers that were found."""
+
+    rows: tuple[Row, ...]
+    pool: attempts.Row
+    peers: dict[str, dict[str, float]]
+
+    @property
+    def broken(self) -> list[str]:
+        """Budgets that these figures exceed, one sentence each."""
+        burst, spread = self.rows
+        sandbox_ms = spread.zygote_ms + spread.worker_ms
+        found = []
+        if burst.per_s < MIN_RUNS_RATIO * self.pool.per_s:
+            found.append(f"{burst.per_s / self.pool.per_s:.2f} of the bare pool's rate, promised {MIN_RUNS_RATIO}")
+        if spread.engine_ms > MAX_ENGINE_CPU_RATIO * sandbox_ms:
+            ratio = spread.engine_ms / sandbox_ms
+            found.append(f"the engine's CPU is {ratio:.2f} of the sandbox's, promised {MAX_ENGINE_CPU_RATIO}")
+        return found
+
+
+class _Recorder:
+    """Notes when each slot's attempt started and was committed."""
+
+    def __init__(self, expected: int) -> None:
+        self.starts_ms: list[float] = []
+        self.dones_ms: list[float] = []
+        self.failed: list[str] = []
+        self.last_ns = 0
+        self.complete = asyncio.Event()
+        self._expected = expected
+
+    def add(self, event: Event) -> None:
+        slot_us = event.details.get("slot_us")
+        if slot_us is None or event.kind not in ("started", "finished"):
+            return
+        now_ns = time.time_ns()
+        delay_ms = (now_ns // 1000 - slot_us) / 1000
+        if event.kind == "started":
+            self.starts_ms.append(delay_ms)
+            return
+        if event.details.get("outcome") != "ok":
+            self.failed.append(str(event.details.get("outcome")))
+        self.dones_ms.append(delay_ms)
+        self.last_ns = now_ns
+        if len(self.dones_ms) >= self._expected:
+            self.complete.set()
+
+
+def measure(
+    runs: int, tenants: int, rate: float, *, url: str | None = None, progress: Callable[[Row], None] = lambda _row: None
+) -> Measured:
+    """Measure a burst of ``runs`` slots, the same number at ``rate`` per second, the bare pool, and peers.
+
+    Args:
+        runs: number of schedules, each with one slot.
+        tenants: how many tenants they belong to.
+        rate: slots per second of the spread load.
+        url: an empty database of yours; None for a new SQLite file for each load.
+        progress: called with each row when it is known.
+
+    Raises:
+        RuntimeError: an attempt did not end as ``ok``.
+        TimeoutError: the runs were not done after ten minutes.
+        SandboxError: the host lacks a part of the sandbox.
+    """
+    rows = []
+    for load, over_s in (("burst", 0.0), (f"{rate:g}/s", runs / rate)):
+        rows.append(asyncio.run(_load(load, runs, tenants, over_s, url)))
+        progress(rows[-1])
+    pool = attempts.measure("quickjs", 3.0, lambda _row: None)[-1]
+    return Measured(tuple(rows), pool, _peers())
+
+
+async def _load(load: str, runs: int, tenants: int, over_s: float, url: str | None) -> Row:
+    recorder = _Recorder(runs)
+    with tempfile.TemporaryDirectory(prefix="lodger-bench-") as folder:
+        async with Engine.open(url or str(Path(folder) / "ledger.db")) as engine:
+            begin = await _fill(engine, runs, tenants, over_s)
+            engine.on_event(recorder.add)
+            with attempts.recorded_deaths() as deaths, _statements() as statements:
+                async with engine.node():
+                    await asyncio.sleep(max(0.0, begin.timestamp() - time.time() - 0.2))
+                    counted, engine_s, sandbox = statements(), _own_cpu_s(), _children_cpu_ms()
+                    async with asyncio.timeout(over_s + _TIMEOUT_S):
+                        await recorder.complete.wait()
+                    counted, engine_s = statements() - counted, _own_cpu_s() - engine_s
+                    after = _children_cpu_ms()
+    if recorder.failed:
+        raise RuntimeError(f"{len(recorder.failed)} of {runs} runs failed: {recorder.failed[0]}")
+    starts, dones = sorted(recorder.starts_ms), sorted(recorder.dones_ms)
+    return Row(
+        load=load,
+        runs=runs,
+        per_s=round(runs / (recorder.last_ns / 1e9 - begin.timestamp()), 1),
+        start_p50_ms=attempts.percentile(starts, 0.5),
+        start_p99_ms=attempts.percentile(starts, 0.99),
+        done_p50_ms=attempts.percentile(dones, 0.5),
+        done_p99_ms=attempts.percentile(dones, 0.99),
+        engine_ms=round(engine_s * 1000 / runs, 3),
+        zygote_ms=round(sum(after[pid] - used for pid, used in sandbox.items() if pid in after) / runs, 3),
+        worker_ms=round(median(death.cpu_us for death in deaths) / 1000, 3),
+        statements=round(counted / runs, 2),
+        starts_ms=tuple(starts),
+        dones_ms=tuple(dones),
+    )
+
+
+async def _fill(engine: Engine, runs: int, tenants: int, over_s: float) -> datetime:
+    """Store one schedule per run, each with its slot in ``over_s`` seconds, and return the first slot."""
+    names = [f"t{number}" for number in range(tenants)]
+    for name in names:
+        await engine.tenants.create(name, limits={"concurrent_runs": 1000})
+        await engine.scripts.put(name, "job", SCRIPT, force=True)
+
+    async def store(number: int, name: str, slot: datetime) -> None:
+        rule = RuleSpec("every 1d", dtstart=slot.isoformat())
+        await engine.schedules.create(names[number % tenants], name, script="job", rules=rule)
+
+    # The first slot must come after the last schedule is stored: some that are not due tell how long storing takes.
+    begun = time.time()
+    for number in range(_SAMPLE):
+        await store(number, f"far{number}", datetime.fromtimestamp(begun, UTC) + timedelta(days=1))
+    lead_s = _LEAD_S + 2 * runs * (time.time() - begun) / _SAMPLE
+    begin = datetime.fromtimestamp(time.time() + lead_s, UTC).replace(microsecond=0)
+    for number in range(runs):
+        await store(number, f"s{number}", begin + timedelta(seconds=over_s * number / runs))
+    if time.time() > begin.timestamp() - 1:
+        raise RuntimeError("storing the schedules took longer than foreseen: the host was busy; measure again")
+    return begin
+
+
+def _own_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _children_cpu_ms() -> dict[int, float]:
+    """CPU of the living processes below this one, by process id: the launcher and the zygotes, and workers that end meanwhile."""
+    found: dict[int, float] = {}
+    pending = [os.getpid()]
+    while pending:
+        with suppress(OSError):  # a process may end between two reads
+            tasks = list(Path(f"/proc/{pending.pop()}/task").iterdir())
+            for task in tasks:
+                for child in (task / "children").read_text().split():
+                    pending.append(int(child))
+                    found[int(child)] = int(Path(f"/proc/{child}/schedstat").read_text().split()[0]) / 1e6
+    return found
+
+
+@contextmanager
+def _statements() -> Iterator[Callable[[], int]]:
+    """Count the SQL statements of this process; yield what returns the number so far."""
+    count = 0
+
+    def note(*_arguments: Any) -> None:
+        nonlocal count
+        count += 1
+
+    sqlalchemy_events.listen(sqlalchemy.Engine, "before_cursor_execute", note)
+    try:
+        yield lambda: count
+    finally:
+        sqlalchemy_events.remove(sqlalchemy.Engine, "before_cursor_execute", note)
+
+
+def _peers() -> dict[str, dict[str, float]]:
+    """Figures of isolated-vm (a new isolate a script), where Node finds it; empty elsewhere."""
+    node = shutil.which("node")
+    if node is None:
+        return {}
+    done = subprocess.run([node, "-e", _ISOLATED_VM], capture_output=True, text=True, check=False, timeout=120)
+    return {"isolated-vm": json.loads(done.stdout)} if done.returncode == 0 else {}
