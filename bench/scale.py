@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,25 +79,31 @@ class Storm:
 
 
 def tree(pid: int) -> Iterator[int]:
-    """Give a process and everything below it."""
+    """Return a process and everything below it; what ends meanwhile is left out."""
     yield pid
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield from tree(int(child))
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield from tree(int(child))
 
 
 def cpu_s(pids: list[int]) -> float:
     total = 0
     for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        total += int(fields[11]) + int(fields[12])
+        with suppress(OSError):  # a worker that has ended
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += int(fields[11]) + int(fields[12])
     return total / _TICKS
 
 
 def memory_mib(pids: list[int]) -> float:
     """What they hold of the machine's memory, what they share counted once."""
-    lines = (Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines() for pid in pids)
-    return sum(int(line.split()[1]) for text in lines for line in text if line.startswith("Pss:")) / 1024
+    total = 0
+    for pid in pids:
+        with suppress(OSError):  # a worker that has ended
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total / 1024
 
 
 async def idle(seconds: float) -> dict[str, float]:

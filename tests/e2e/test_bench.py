@@ -8,6 +8,8 @@ import pytest
 from tests.e2e.ready import lodger
 
 from lodger.bench.attempts import Row, broken
+from lodger.bench.runs import Measured
+from lodger.bench.runs import Row as RunRow
 from lodger.bench.wall_cases import RUNTIMES, cases
 from lodger.bench.wall_picture import picture
 from lodger.bench.walls import figure, spread
@@ -86,3 +88,38 @@ def test_a_promise_that_is_not_kept_is_named() -> None:
         (line,) = broken([replace(row, **change)] * 3)
         assert word in line
     assert broken([replace(row, runtime="wasm", per_s=1)] * 3) == [], "no promise for modules"
+
+
+def test_whole_runs_are_measured(tmp_path: Path) -> None:
+    place = tmp_path / "runs.svg"
+    done = lodger("bench", "runs", "--runs", "20", "--tenants", "3", "--rate", "20", "--svg", place, "--json")
+    body = done.json
+    assert [row["load"] for row in body["rows"]] == ["burst", "20/s"]
+    for row in body["rows"]:
+        assert row["runs"] == 20
+        assert 0 < row["start_p50_ms"] <= row["done_p50_ms"] <= row["done_p99_ms"]
+        assert min(row["engine_ms"], row["worker_ms"], row["statements"]) > 0
+    assert body["pool"]["per_s"] > 0
+    assert body["holds"] == (body["broken"] == [])
+    curves = [each.get("id") for each in ElementTree.parse(place).iter() if each.get("id") in CURVES]
+    assert sorted(curves) == sorted(CURVES)
+
+
+CURVES = {"burst-start", "burst-done", "20/s-start", "20/s-done"}
+
+
+def test_budgets_of_whole_runs_are_judged() -> None:
+    assert measured(per_s=600, engine_ms=1.0).broken == []
+    assert measured(per_s=599, engine_ms=2.1).broken == [
+        "0.60 of the bare pool's rate, promised 0.6",
+        "the engine's CPU is 0.53 of the sandbox's, promised 0.5",
+    ]
+
+
+def measured(per_s: float, engine_ms: float) -> Measured:
+    """Figures of a burst and a spread load beside a pool of 1000 attempts per second."""
+    burst, spread = (
+        RunRow(load, 1, per_s, 1, 1, 1, 1, engine_ms, 1.0, 3.0, 30, (1.0,), (1.0,)) for load in ("burst", "spread")
+    )
+    pool = Row("quickjs", "saturated", 1, 1000, 1, 1, 1, 1, 3000, 1000, 0, 4000, 1)
+    return Measured((burst, spread), pool, {})
