@@ -85,7 +85,7 @@ class Plant:
 
 _REFRESH = r"UPDATE lodger_turns SET startable_at="
 _TAKE = r"UPDATE lodger_actions SET state=\?, node_id=\?, lease_epoch=\?, attempt="
-_FIRST = r"^WITH given \(tenant, labels\) .* AS rank .*$"
+_FIRST = r"^WITH given \(tenant, labels, most\) .* AS rank .*$"
 _MOVE = r"UPDATE lodger_schedule_clock SET state=\?, next_at="
 _RELEASE = r"UPDATE lodger_actions SET held=\?"
 _ENDED = r"UPDATE lodger_actions SET due_at=\?, state="
@@ -120,7 +120,7 @@ IN_THE_SQL = [
     ),
     Plant(
         "a claim forgets what runs",
-        r"(count\(\*\) AS number \nFROM given, lodger_actions .*'running') GROUP",
+        r"(count\(\*\) AS number \nFROM lodger_actions .*'running') GROUP",
         r"\1 AND 0 GROUP",
         2,
         "no tenant",
@@ -158,8 +158,8 @@ IN_THE_SQL = [
     ),
     Plant(
         "nobody goes to the end of the line",
-        r"(UPDATE lodger_turns SET served_us=\? WHERE .*)$",
-        r"\1 AND 0",
+        r"UPDATE lodger_turns SET served_us=\?, ",
+        "UPDATE lodger_turns SET served_us=served_us + 0 * ?, ",
         4,
         "tenants are served",
         shape=CROWDED,

@@ -13,10 +13,8 @@ pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 
 def found(plant: Plant) -> Played | None:
-    """Give the first world that breaks a law because of the bug."""
-    for number, seed in enumerate(plant.seeds()):
-        if number >= plant.within and not plant.hits:
-            return None
+    """Return the first world that breaks a law because of the bug, or None."""
+    for seed in plant.seeds():
         played = play(drawn(seed, plant.shape), tampered=plant.into)
         if played.law is not None:
             return played
@@ -27,8 +25,7 @@ def found(plant: Plant) -> Played | None:
 def test_a_planted_bug_is_found(plant: Plant) -> None:
     plant = replace(plant)
     played = found(plant)
-    if not plant.hits:
-        pytest.skip(f"NOT TESTED: the statement that {plant.name!r} sits in has changed: plant it anew")
+    assert plant.hits, "the statement that it sits in has changed: plant it anew"
     assert played is not None, f"not found in {plant.within} worlds"
     assert played.law is not None
     assert played.law.startswith(plant.law)
